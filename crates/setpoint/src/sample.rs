@@ -1,0 +1,347 @@
+//! What is known about the examples besides their scores: labels, weights, groups.
+//!
+//! Checked once, at the door; everything behind it relies on it.
+
+use thiserror::Error;
+
+/// Labels, weights and groups of a set of examples, in the order of their scores.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    labels: Vec<bool>,
+    weights: Option<Vec<f32>>,
+    groups: Option<Groups>,
+}
+
+/// Which group each example belongs to.
+#[derive(Clone, Debug)]
+pub struct Groups {
+    column: String,
+    names: Vec<String>,
+    of: Vec<u32>,
+    /// Row numbers sorted by group (stable), so that a group's rows can be visited alone.
+    order: Vec<u32>,
+    /// Where each group starts in `order`; one more entry than groups.
+    starts: Vec<usize>,
+}
+
+/// Weight of the positives and negatives of a sample or of one of its groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClassTotals {
+    /// Summed weight of the positives.
+    pub positives: f64,
+    /// Summed weight of the negatives.
+    pub negatives: f64,
+}
+
+/// Why a sample was refused.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum SampleError {
+    /// No examples.
+    #[error("the sample is empty: nothing to count")]
+    Empty,
+    /// More examples than row numbers can hold.
+    #[error("{rows} examples are too many: at most {limit} fit one sample")]
+    TooLarge {
+        /// Examples given.
+        rows: usize,
+        /// Largest number supported.
+        limit: usize,
+    },
+    /// Two columns differ in length.
+    #[error("{what}: expected {expected} values, one for each label, got {got}")]
+    Length {
+        /// Which column.
+        what: &'static str,
+        /// Number of labels.
+        expected: usize,
+        /// Number of values in the column.
+        got: usize,
+    },
+    /// Every example has the same label, and the rate asked for needs the other.
+    #[error("labels hold no {missing} (0 of {rows}): {rate} is undefined; use a larger or stratified sample")]
+    OneClass {
+        /// `positives` or `negatives`.
+        missing: &'static str,
+        /// Number of examples.
+        rows: usize,
+        /// The rate that needs them.
+        rate: String,
+    },
+    /// A group lacks the class that a rate needs.
+    #[error(
+        "group {group:?} of column {column:?} has no {missing} (0 of {rows}): {rate} is undefined there; pool small groups or drop the condition"
+    )]
+    GroupWithoutClass {
+        /// The group column.
+        column: String,
+        /// The group.
+        group: String,
+        /// `positives` or `negatives`.
+        missing: &'static str,
+        /// Examples in the group.
+        rows: usize,
+        /// The rate that needs them.
+        rate: String,
+    },
+    /// A score is NaN or infinite.
+    #[error("score {value} of example {index} is not a finite number")]
+    Score {
+        /// Position, from 0.
+        index: usize,
+        /// What was found.
+        value: f32,
+    },
+    /// A weight is negative, zero, NaN or infinite.
+    #[error("weight {value} of example {index} is not a positive number")]
+    Weight {
+        /// Position, from 0.
+        index: usize,
+        /// What was found.
+        value: f32,
+    },
+    /// A group code has no name.
+    #[error("group code {code} of example {index} is not below the {names} group names given")]
+    GroupCode {
+        /// Position, from 0.
+        index: usize,
+        /// What was found.
+        code: u32,
+        /// Number of names.
+        names: usize,
+    },
+    /// A named group holds no example.
+    #[error("group {group:?} of column {column:?} has no examples")]
+    EmptyGroup {
+        /// The group column.
+        column: String,
+        /// The group.
+        group: String,
+    },
+}
+
+impl Sample {
+    /// A sample with these labels, all weights 1, no groups.
+    ///
+    /// # Errors
+    /// If there is no label at all, or more than `u32::MAX`.
+    pub fn new(labels: Vec<bool>) -> Result<Self, SampleError> {
+        if labels.is_empty() {
+            return Err(SampleError::Empty);
+        }
+        let limit = u32::MAX as usize;
+        if labels.len() > limit {
+            return Err(SampleError::TooLarge { rows: labels.len(), limit });
+        }
+        Ok(Self { labels, weights: None, groups: None })
+    }
+
+    /// The same sample with a weight for each example.
+    ///
+    /// # Errors
+    /// If the lengths differ or a weight is not a positive finite number.
+    pub fn with_weights(mut self, weights: Vec<f32>) -> Result<Self, SampleError> {
+        self.check_length("weights", weights.len())?;
+        if let Some(index) = weights.iter().position(|w| !(w.is_finite() && *w > 0.0)) {
+            return Err(SampleError::Weight { index, value: weights[index] });
+        }
+        self.weights = Some(weights);
+        Ok(self)
+    }
+
+    /// The same sample with a group for each example: `of[i]` is an index into `names`.
+    ///
+    /// # Errors
+    /// If the lengths differ, a code has no name, or a name has no example.
+    pub fn with_groups(
+        mut self,
+        column: &str,
+        names: Vec<String>,
+        of: Vec<u32>,
+    ) -> Result<Self, SampleError> {
+        self.check_length("groups", of.len())?;
+        if let Some(index) = of.iter().position(|code| *code as usize >= names.len()) {
+            return Err(SampleError::GroupCode { index, code: of[index], names: names.len() });
+        }
+        let mut starts = vec![0; names.len() + 1];
+        for code in &of {
+            starts[*code as usize + 1] += 1;
+        }
+        if let Some(empty) = (0..names.len()).find(|g| starts[g + 1] == 0) {
+            return Err(SampleError::EmptyGroup { column: column.to_owned(), group: names[empty].clone() });
+        }
+        for group in 0..names.len() {
+            starts[group + 1] += starts[group];
+        }
+        let mut next = starts.clone();
+        let mut order = vec![0; of.len()];
+        for (row, code) in of.iter().enumerate() {
+            order[next[*code as usize]] = row as u32;
+            next[*code as usize] += 1;
+        }
+        self.groups = Some(Groups { column: column.to_owned(), names, of, order, starts });
+        Ok(self)
+    }
+
+    fn check_length(&self, what: &'static str, got: usize) -> Result<(), SampleError> {
+        let expected = self.labels.len();
+        if got == expected { Ok(()) } else { Err(SampleError::Length { what, expected, got }) }
+    }
+
+    /// Number of examples, at least one.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "a sample is never empty")]
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// True for positives.
+    #[must_use]
+    pub fn labels(&self) -> &[bool] {
+        &self.labels
+    }
+
+    /// The weights, or `None` where all are 1.
+    #[must_use]
+    pub fn weights(&self) -> Option<&[f32]> {
+        self.weights.as_deref()
+    }
+
+    /// The weight of one example.
+    #[must_use]
+    pub fn weight(&self, row: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |weights| f64::from(weights[row]))
+    }
+
+    /// The groups, if any were given.
+    #[must_use]
+    pub fn groups(&self) -> Option<&Groups> {
+        self.groups.as_ref()
+    }
+
+    /// Summed weight of each class.
+    #[must_use]
+    pub fn totals(&self) -> ClassTotals {
+        self.totals_of(0..self.len())
+    }
+
+    /// Summed weight of each class within one group.
+    #[must_use]
+    pub fn group_totals(&self, groups: &Groups, group: usize) -> ClassTotals {
+        self.totals_of(groups.rows(group).iter().map(|row| *row as usize))
+    }
+
+    fn totals_of(&self, rows: impl Iterator<Item = usize>) -> ClassTotals {
+        let mut totals = ClassTotals::default();
+        for row in rows {
+            let class = if self.labels[row] { &mut totals.positives } else { &mut totals.negatives };
+            *class += self.weight(row);
+        }
+        totals
+    }
+
+    /// Checks that there is one finite score for each example.
+    ///
+    /// # Errors
+    /// If the lengths differ, or a score is NaN or infinite.
+    pub fn check_scores(&self, scores: &[f32]) -> Result<(), SampleError> {
+        self.check_length("scores", scores.len())?;
+        match scores.iter().position(|score| !score.is_finite()) {
+            Some(index) => Err(SampleError::Score { index, value: scores[index] }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Groups {
+    /// The column the groups come from.
+    #[must_use]
+    pub fn column(&self) -> &str {
+        &self.column
+    }
+
+    /// The groups' names, by code.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Each example's group code.
+    #[must_use]
+    pub fn codes(&self) -> &[u32] {
+        &self.of
+    }
+
+    /// Row numbers of one group, ascending.
+    #[must_use]
+    pub fn rows(&self, group: usize) -> &[u32] {
+        &self.order[self.starts[group]..self.starts[group + 1]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Sample {
+        Sample::new(vec![true, false, true, false]).unwrap()
+    }
+
+    #[test]
+    fn an_empty_sample_is_refused() {
+        assert_eq!(Sample::new(vec![]).unwrap_err(), SampleError::Empty);
+    }
+
+    #[test]
+    fn weights_must_be_positive_and_finite() {
+        for bad in [0.0, -1.0, f32::INFINITY] {
+            let error = sample().with_weights(vec![1.0, bad, 1.0, 1.0]).unwrap_err();
+            assert_eq!(error, SampleError::Weight { index: 1, value: bad });
+        }
+        assert!(matches!(
+            sample().with_weights(vec![1.0, f32::NAN, 1.0, 1.0]),
+            Err(SampleError::Weight { index: 1, .. })
+        ));
+    }
+
+    #[test]
+    fn columns_of_another_length_are_refused() {
+        let error = sample().with_weights(vec![1.0; 3]).unwrap_err();
+        assert_eq!(error.to_string(), "weights: expected 4 values, one for each label, got 3");
+        assert!(sample().check_scores(&[0.0; 5]).is_err());
+    }
+
+    #[test]
+    fn scores_must_be_finite() {
+        let error = sample().check_scores(&[0.0, 1.0, f32::NEG_INFINITY, 2.0]).unwrap_err();
+        assert_eq!(error.to_string(), "score -inf of example 2 is not a finite number");
+        assert!(sample().check_scores(&[0.0, f32::NAN, 1.0, 2.0]).is_err());
+    }
+
+    #[test]
+    fn groups_list_their_rows_and_totals() {
+        let sample = sample()
+            .with_weights(vec![1.0, 2.0, 4.0, 8.0])
+            .unwrap()
+            .with_groups("sex", vec!["f".into(), "m".into()], vec![1, 0, 0, 1])
+            .unwrap();
+        let groups = sample.groups().unwrap();
+        assert_eq!(groups.rows(0), [1, 2]);
+        assert_eq!(groups.rows(1), [0, 3]);
+        assert_eq!(sample.totals(), ClassTotals { positives: 5.0, negatives: 10.0 });
+        assert_eq!(sample.group_totals(groups, 1), ClassTotals { positives: 1.0, negatives: 8.0 });
+    }
+
+    #[test]
+    fn group_codes_need_names_and_names_need_rows() {
+        let names = || vec!["a".to_owned(), "b".to_owned()];
+        assert_eq!(
+            sample().with_groups("g", names(), vec![0, 1, 2, 0]).unwrap_err(),
+            SampleError::GroupCode { index: 2, code: 2, names: 2 }
+        );
+        assert!(matches!(
+            sample().with_groups("g", names(), vec![0; 4]),
+            Err(SampleError::EmptyGroup { group, .. }) if group == "b"
+        ));
+    }
+}
