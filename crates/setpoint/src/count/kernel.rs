@@ -1,0 +1,472 @@
+//! The two hot loops, on blocks that fit the first-level cache.
+//!
+//! One exponential per score serves every nearby threshold: with a centre c,
+//!
+//! ```text
+//! e^{k (s - t)} = e^{k (s - c)} e^{-k (t - c)}
+//! ```
+//!
+//! The first factor is computed once per block, the second once per threshold.
+//! A threshold further than [`SPREAD`] from the centre moves the centre; the
+//! margin is clamped far enough out that what is cut off is below 1e-17.
+//!
+//! The code is generic over the vector unit, which `pulp` chooses at run time.
+//! Sums are `f32` within a block and `f64` beyond it.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::vector::Vector;
+use super::{Cell, CellPartial};
+use crate::surrogate::Surrogate;
+
+/// Rows per block.
+pub(super) const BLOCK: usize = 512;
+/// Rows are padded to this multiple: the widest vector there is.
+pub(super) const LANES: usize = 16;
+/// Largest scaled distance of a threshold from the centre of its exponentials.
+const SPREAD: f64 = 16.0;
+/// Scaled margins from the centre are clamped to this: e^(64 + 16) still fits an f32.
+const CLAMP: f32 = 64.0;
+
+/// Up to [`BLOCK`] rows, a whole number of vectors: what the kernels read.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub(super) scores: &'a [f32],
+    pub(super) labels: &'a [bool],
+    /// Weights, where they are not all 1.
+    pub(super) weights: Option<&'a [f32]>,
+}
+
+/// Room for rows that must be gathered or padded before the kernels can read them.
+pub(super) struct Gathered {
+    scores: [f32; BLOCK],
+    labels: [bool; BLOCK],
+    weights: [f32; BLOCK],
+}
+
+impl Gathered {
+    pub(super) fn new() -> Self {
+        Self { scores: [0.0; BLOCK], labels: [false; BLOCK], weights: [0.0; BLOCK] }
+    }
+
+    /// Copies these rows, at most [`BLOCK`]; padding has weight 0.
+    pub(super) fn gather(
+        &mut self,
+        rows: impl Iterator<Item = usize>,
+        row: impl Fn(usize) -> (f32, bool, f32),
+    ) -> Rows<'_> {
+        let mut len = 0;
+        for (slot, index) in rows.enumerate() {
+            (self.scores[slot], self.labels[slot], self.weights[slot]) = row(index);
+            len = slot + 1;
+        }
+        let padded = len.next_multiple_of(LANES);
+        self.scores[len..padded].fill(0.0);
+        self.labels[len..padded].fill(false);
+        self.weights[len..padded].fill(0.0);
+        Rows {
+            scores: &self.scores[..padded],
+            labels: &self.labels[..padded],
+            weights: Some(&self.weights[..padded]),
+        }
+    }
+}
+
+/// What the kernels keep per row while they go through the thresholds.
+///
+/// Aligned to cache lines: a wide store across two of them costs twice.
+#[repr(align(64))]
+pub(super) struct Workspace {
+    /// What the surrogate keeps of each score's margin from the centre.
+    prepared: [f32; BLOCK],
+    /// Weight of positives, 0 for negatives; and the other way round.
+    positive: [f32; BLOCK],
+    negative: [f32; BLOCK],
+}
+
+impl Workspace {
+    pub(super) fn new() -> Self {
+        Self { prepared: [0.0; BLOCK], positive: [0.0; BLOCK], negative: [0.0; BLOCK] }
+    }
+
+    /// Splits the weights by label.
+    #[inline(always)]
+    fn load(&mut self, rows: Rows<'_>) {
+        let len = rows.labels.len();
+        let (positive, negative) = (&mut self.positive[..len], &mut self.negative[..len]);
+        for ((positive, negative), label) in positive.iter_mut().zip(negative.iter_mut()).zip(rows.labels) {
+            *positive = f32::from(u8::from(*label));
+            *negative = 1.0 - *positive;
+        }
+        if let Some(weights) = rows.weights {
+            for ((positive, negative), weight) in positive.iter_mut().zip(negative).zip(weights) {
+                *positive *= weight;
+                *negative *= weight;
+            }
+        }
+    }
+}
+
+/// Thresholds of one group, scaled: how to get from a score to k (s - t).
+pub(super) struct Margins<'a> {
+    sharpness: f64,
+    thresholds: &'a [f64],
+}
+
+/// One threshold relative to the centre of the block's exponentials.
+#[derive(Clone, Copy)]
+struct Offset {
+    /// k (t - c), as far as it is used to shift a margin.
+    shift: f32,
+    /// e^{-k (t - c)}.
+    factor: f32,
+}
+
+impl<'a> Margins<'a> {
+    pub(super) fn new(sharpness: f64, thresholds: &'a [f64]) -> Self {
+        Self { sharpness, thresholds }
+    }
+
+    /// Visits each threshold with its offset; before the first at a new centre, with (k, centre).
+    #[inline(always)]
+    fn visit(&self, mut visit: impl FnMut(usize, Offset, Option<(f32, f32)>)) {
+        let mut centre = f32::NAN;
+        for (column, threshold) in self.thresholds.iter().enumerate() {
+            let shift_from = |c: f32| self.sharpness * (threshold - f64::from(c));
+            let near = shift_from(centre).abs() <= SPREAD;
+            if !near {
+                centre = *threshold as f32;
+            }
+            let shift = shift_from(centre);
+            let offset = Offset { shift: shift as f32, factor: (-shift).exp() as f32 };
+            visit(column, offset, (!near).then_some((self.sharpness as f32, centre)));
+        }
+    }
+}
+
+/// Sums of w φ(x), w φ(-x), w φ'(x), w φ'(-x), w φ''(x) over one block, by label, before the powers of k.
+#[derive(Default)]
+pub(super) struct Sums {
+    class: [[f64; 5]; 2],
+}
+
+impl Sums {
+    /// Adds these sums to the cells of the negatives and of the positives.
+    pub(super) fn add_to(&self, cells: &mut [Cell], surrogate: Surrogate, k: f64) {
+        for (cell, [positive, negative, slope, back_slope, curvature]) in cells.iter_mut().zip(self.class) {
+            // φ' is even for the sigmoid, and φ'' odd; for the softplus φ'' is even.
+            let (back_slope, back_curvature) = match surrogate {
+                Surrogate::Sigmoid => (slope, -curvature),
+                Surrogate::Softplus => (back_slope, curvature),
+            };
+            cell.merge(&Cell {
+                positive,
+                negative,
+                positive_slope: k * slope,
+                negative_slope: -k * back_slope,
+                positive_curvature: k * k * curvature,
+                negative_curvature: k * k * back_curvature,
+            });
+        }
+    }
+}
+
+/// Factors on φ'(x), φ'(-x) and φ''(x) for each label, with the powers of k worked in.
+#[derive(Clone, Copy)]
+pub(super) struct Coefficients {
+    slope: [f32; 2],
+    back_slope: [f32; 2],
+    curvature: [f32; 2],
+}
+
+impl Coefficients {
+    pub(super) fn new(
+        negatives: &CellPartial,
+        positives: &CellPartial,
+        surrogate: Surrogate,
+        k: f64,
+    ) -> Self {
+        let pair = |of: &dyn Fn(&CellPartial) -> f64| [of(negatives) as f32, of(positives) as f32];
+        match surrogate {
+            Surrogate::Sigmoid => Self {
+                slope: pair(&|p| k * (p.positive - p.negative)),
+                back_slope: [0.0; 2],
+                curvature: pair(&|p| k * k * (p.positive_slope - p.negative_slope)),
+            },
+            Surrogate::Softplus => Self {
+                slope: pair(&|p| k * p.positive),
+                back_slope: pair(&|p| -k * p.negative),
+                curvature: pair(&|p| k * k * (p.positive_slope + p.negative_slope)),
+            },
+        }
+    }
+}
+
+/// Counts the rows at every threshold and hands each threshold's sums to `take`.
+///
+/// Returns false where a score is NaN or infinite; the sums are then worthless.
+pub(super) fn count(
+    rows: Rows<'_>,
+    work: &mut Workspace,
+    margins: &Margins<'_>,
+    surrogate: Surrogate,
+    curvature: bool,
+    take: impl FnMut(usize, &Sums),
+) -> bool {
+    Arch::new().dispatch(CountOp { rows, work, margins, surrogate, curvature, take })
+}
+
+struct CountOp<'a, F> {
+    rows: Rows<'a>,
+    work: &'a mut Workspace,
+    margins: &'a Margins<'a>,
+    surrogate: Surrogate,
+    curvature: bool,
+    take: F,
+}
+
+impl<F: FnMut(usize, &Sums)> WithSimd for CountOp<'_, F> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> bool {
+        match (self.surrogate, self.curvature) {
+            (Surrogate::Sigmoid, false) => self.run::<S, Sigmoid, false>(simd),
+            (Surrogate::Sigmoid, true) => self.run::<S, Sigmoid, true>(simd),
+            (Surrogate::Softplus, false) => self.run::<S, Softplus, false>(simd),
+            (Surrogate::Softplus, true) => self.run::<S, Softplus, true>(simd),
+        }
+    }
+}
+
+impl<F: FnMut(usize, &Sums)> CountOp<'_, F> {
+    #[inline(always)]
+    fn run<S: Simd, P: Phi, const CURVATURE: bool>(self, simd: S) -> bool {
+        let Self { rows, work, margins, mut take, .. } = self;
+        let vector = Vector(simd);
+        work.load(rows);
+        let mut finite = true;
+        margins.visit(|column, offset, recentred| {
+            if let Some((k, centre)) = recentred {
+                finite &= prepare::<S, P>(vector, rows, work, k, centre);
+            }
+            take(column, &sum_rows::<S, P, CURVATURE>(vector, rows.scores.len(), work, offset));
+        });
+        finite
+    }
+}
+
+/// Fills the workspace's `prepared` for this centre; returns whether all scores are finite.
+#[inline(always)]
+fn prepare<S: Simd, P: Phi>(
+    vector: Vector<S>,
+    rows: Rows<'_>,
+    work: &mut Workspace,
+    k: f32,
+    centre: f32,
+) -> bool {
+    let (scores, _) = S::as_simd_f32s(rows.scores);
+    let (prepared, _) = S::as_mut_simd_f32s(&mut work.prepared[..rows.scores.len()]);
+    let (k, centre, zero) = (vector.splat(k), vector.splat(centre), vector.splat(0.0));
+    // Zero times a finite score is zero; times any other it is NaN, and stays so.
+    let mut zeros = zero;
+    for (prepared, score) in prepared.iter_mut().zip(scores) {
+        *prepared = P::prepare(vector, vector.multiply(k, vector.subtract(*score, centre)));
+        zeros = vector.multiply_add(zero, *score, zeros);
+    }
+    vector.sum(zeros) == 0.0
+}
+
+#[inline(always)]
+fn sum_rows<S: Simd, P: Phi, const CURVATURE: bool>(
+    vector: Vector<S>,
+    len: usize,
+    work: &Workspace,
+    offset: Offset,
+) -> Sums {
+    let (prepared, _) = S::as_simd_f32s(&work.prepared[..len]);
+    let (negative, _) = S::as_simd_f32s(&work.negative[..len]);
+    let (positive, _) = S::as_simd_f32s(&work.positive[..len]);
+    let mut negatives = [vector.splat(0.0); 5];
+    let mut positives = [vector.splat(0.0); 5];
+    for ((prepared, negative), positive) in prepared.iter().zip(negative).zip(positive) {
+        let at = P::at(vector, *prepared, offset);
+        let terms = [at.positive, at.negative, at.slope, at.back_slope, at.curvature];
+        for field in 0..5 {
+            if (field == 3 && !P::TWO_SLOPES) || (field == 4 && !CURVATURE) {
+                continue;
+            }
+            negatives[field] = vector.multiply_add(*negative, terms[field], negatives[field]);
+            positives[field] = vector.multiply_add(*positive, terms[field], positives[field]);
+        }
+    }
+    let mut sums = Sums::default();
+    for field in 0..5 {
+        sums.class[0][field] = f64::from(vector.sum(negatives[field]));
+        sums.class[1][field] = f64::from(vector.sum(positives[field]));
+    }
+    sums
+}
+
+/// Writes the gradient of the rows: coefficients times slopes, summed over the thresholds, times weights.
+pub(super) fn spread(
+    rows: Rows<'_>,
+    work: &mut Workspace,
+    margins: &Margins<'_>,
+    surrogate: Surrogate,
+    second_order: bool,
+    coefficients: &[Coefficients],
+    gradient: &mut [f32],
+) {
+    Arch::new().dispatch(SpreadOp { rows, work, margins, surrogate, second_order, coefficients, gradient });
+}
+
+struct SpreadOp<'a> {
+    rows: Rows<'a>,
+    work: &'a mut Workspace,
+    margins: &'a Margins<'a>,
+    surrogate: Surrogate,
+    second_order: bool,
+    coefficients: &'a [Coefficients],
+    gradient: &'a mut [f32],
+}
+
+impl WithSimd for SpreadOp<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match (self.surrogate, self.second_order) {
+            (Surrogate::Sigmoid, false) => self.run::<S, Sigmoid, false>(simd),
+            (Surrogate::Sigmoid, true) => self.run::<S, Sigmoid, true>(simd),
+            (Surrogate::Softplus, false) => self.run::<S, Softplus, false>(simd),
+            (Surrogate::Softplus, true) => self.run::<S, Softplus, true>(simd),
+        }
+    }
+}
+
+impl SpreadOp<'_> {
+    #[inline(always)]
+    fn run<S: Simd, P: Phi, const CURVATURE: bool>(self, simd: S) {
+        let Self { rows, work, margins, coefficients, gradient, .. } = self;
+        let vector = Vector(simd);
+        work.load(rows);
+        margins.visit(|column, offset, recentred| {
+            if let Some((k, centre)) = recentred {
+                prepare::<S, P>(vector, rows, work, k, centre);
+            }
+            if column == 0 {
+                spread_rows::<S, P, CURVATURE, true>(vector, work, offset, &coefficients[column], gradient);
+            } else {
+                spread_rows::<S, P, CURVATURE, false>(vector, work, offset, &coefficients[column], gradient);
+            }
+        });
+    }
+}
+
+#[inline(always)]
+fn spread_rows<S: Simd, P: Phi, const CURVATURE: bool, const FIRST: bool>(
+    vector: Vector<S>,
+    work: &Workspace,
+    offset: Offset,
+    factors: &Coefficients,
+    gradient: &mut [f32],
+) {
+    let len = gradient.len();
+    let (prepared, _) = S::as_simd_f32s(&work.prepared[..len]);
+    let (negative, _) = S::as_simd_f32s(&work.negative[..len]);
+    let (positive, _) = S::as_simd_f32s(&work.positive[..len]);
+    let (gradient, _) = S::as_mut_simd_f32s(gradient);
+    let [slope, back_slope, curvature] =
+        [factors.slope, factors.back_slope, factors.curvature].map(|pair| pair.map(|x| vector.splat(x)));
+    for (((prepared, negative), positive), gradient) in
+        prepared.iter().zip(negative).zip(positive).zip(gradient)
+    {
+        let at = P::at(vector, *prepared, offset);
+        let by_label =
+            |pair: [S::f32s; 2]| vector.multiply_add(*positive, pair[1], vector.multiply(*negative, pair[0]));
+        let so_far = if FIRST { vector.splat(0.0) } else { *gradient };
+        let mut v = vector.multiply_add(by_label(slope), at.slope, so_far);
+        if P::TWO_SLOPES {
+            v = vector.multiply_add(by_label(back_slope), at.back_slope, v);
+        }
+        if CURVATURE {
+            v = vector.multiply_add(by_label(curvature), at.curvature, v);
+        }
+        *gradient = v;
+    }
+}
+
+/// φ(x), φ(-x), φ'(x), φ'(-x) and φ''(x) at one margin.
+struct PhiAt<V> {
+    positive: V,
+    negative: V,
+    slope: V,
+    back_slope: V,
+    curvature: V,
+}
+
+/// A surrogate in vector form: what it keeps per score, and its values from that.
+trait Phi {
+    /// Whether φ'(x) and φ'(-x) differ.
+    const TWO_SLOPES: bool;
+    /// What to keep of a margin from the centre.
+    fn prepare<S: Simd>(vector: Vector<S>, margin: S::f32s) -> S::f32s;
+    /// The values at the threshold with this offset from the centre.
+    fn at<S: Simd>(vector: Vector<S>, prepared: S::f32s, offset: Offset) -> PhiAt<S::f32s>;
+}
+
+struct Sigmoid;
+
+impl Phi for Sigmoid {
+    const TWO_SLOPES: bool = false;
+
+    #[inline(always)]
+    fn prepare<S: Simd>(vector: Vector<S>, margin: S::f32s) -> S::f32s {
+        vector.exp(vector.clamp(margin, CLAMP))
+    }
+
+    #[inline(always)]
+    fn at<S: Simd>(vector: Vector<S>, exponential: S::f32s, offset: Offset) -> PhiAt<S::f32s> {
+        let one = vector.splat(1.0);
+        let u = vector.multiply(exponential, vector.splat(offset.factor));
+        let negative = vector.divide(one, vector.add(one, u));
+        let positive = vector.multiply(u, negative);
+        let slope = vector.multiply(positive, negative);
+        let curvature = vector.multiply(slope, vector.subtract(negative, positive));
+        PhiAt { positive, negative, slope, back_slope: slope, curvature }
+    }
+}
+
+struct Softplus;
+
+impl Phi for Softplus {
+    const TWO_SLOPES: bool = true;
+
+    /// The margin itself: the softplus grows with it without bound.
+    #[inline(always)]
+    fn prepare<S: Simd>(_: Vector<S>, margin: S::f32s) -> S::f32s {
+        margin
+    }
+
+    #[inline(always)]
+    fn at<S: Simd>(vector: Vector<S>, margin: S::f32s, offset: Offset) -> PhiAt<S::f32s> {
+        let (zero, one) = (vector.splat(0.0), vector.splat(1.0));
+        let x = vector.subtract(margin, vector.splat(offset.shift));
+        let back = vector.subtract(zero, x);
+        // With e = e^-|x|: φ(±x) = max(±x, 0) + ln(1 + e), φ' is 1 / (1 + e) on the near side, e / (1 + e) beyond.
+        let distance = vector.0.max_f32s(x, back);
+        let e = vector.exp(vector.clamp(vector.subtract(zero, distance), CLAMP));
+        let log = vector.ln_1p(e);
+        let near = vector.divide(one, vector.add(one, e));
+        let far = vector.multiply(e, near);
+        let right = vector.0.greater_than_or_equal_f32s(x, zero);
+        PhiAt {
+            positive: vector.add(vector.0.max_f32s(x, zero), log),
+            negative: vector.add(vector.0.max_f32s(back, zero), log),
+            slope: vector.0.select_f32s(right, near, far),
+            back_slope: vector.0.select_f32s(right, far, near),
+            curvature: vector.multiply(near, far),
+        }
+    }
+}
