@@ -1,9 +1,13 @@
 //! Train classifiers for the operating point they will run at.
 
+mod algebra;
 pub mod count;
 pub mod goal;
+pub mod implicit;
+pub mod problem;
 pub mod sample;
 pub mod surrogate;
+pub mod threshold;
 
 pub use goal::Goal;
 pub use sample::Sample;

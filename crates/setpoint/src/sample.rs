@@ -70,7 +70,7 @@ pub enum SampleError {
     },
     /// A group lacks the class that a rate needs.
     #[error(
-        "group {group:?} of column {column:?} has no {missing} (0 of {rows}): {rate} is undefined there; pool small groups or drop the condition"
+        "group {group:?} of column {column:?} has no {missing}: {rate} is undefined there; pool small groups or drop the condition"
     )]
     GroupWithoutClass {
         /// The group column.
@@ -79,8 +79,6 @@ pub enum SampleError {
         group: String,
         /// `positives` or `negatives`.
         missing: &'static str,
-        /// Examples in the group.
-        rows: usize,
         /// The rate that needs them.
         rate: String,
     },

@@ -1,0 +1,368 @@
+//! Thresholds at which the *surrogate* rates meet the goal's conditions.
+//!
+//! The implicit gradient is exact only at such thresholds. Two cases:
+//!
+//! - *Independent*: condition k ties threshold k alone and moves one way with
+//!   it (a rate at a rate, an area, a limit per group). Each threshold is the
+//!   root of a monotone function: Newton steps on the logit of the rate, kept
+//!   inside a bracket that every evaluation narrows. All thresholds share each
+//!   pass over the scores.
+//! - *Coupled*: the best loss within the feasible set. Sequential quadratic
+//!   programming with the exact second derivatives; the quadratic programs find
+//!   the active constraints.
+
+use super::ThresholdError;
+use super::quadratic::{self, Row};
+use crate::algebra::{cholesky, dot};
+use crate::count::{Cell, Count};
+use crate::problem::{Combination, Kind, Monotone, Problem};
+
+/// When to stop.
+#[derive(Clone, Copy, Debug)]
+pub struct SmoothOptions {
+    /// Largest error of a rate, relative to the distance of its target from 0 and 1.
+    pub tolerance: f64,
+    /// Most passes over the scores.
+    pub passes: usize,
+}
+
+impl Default for SmoothOptions {
+    fn default() -> Self {
+        Self { tolerance: 1e-6, passes: 60 }
+    }
+}
+
+/// Thresholds that meet the smooth conditions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmoothThresholds {
+    /// One per threshold of the problem.
+    pub thresholds: Vec<f64>,
+    /// Which conditions hold with equality.
+    pub active: Vec<bool>,
+    /// Passes over the scores.
+    pub passes: usize,
+}
+
+/// A Newton step is at most this many bandwidths (1 / sharpness) long at first.
+const STRIDE: f64 = 4.0;
+
+/// Solves the smooth thresholds, from `start`.
+///
+/// With `slack`, every condition is the equality g_k + slack_k = 0 (the paper's
+/// route to inequalities). On return `cells` holds the counts at the solution.
+///
+/// # Errors
+/// If the conditions cannot be met, or the search does not settle.
+pub fn solve(
+    problem: &Problem,
+    source: &mut impl Count,
+    sharpness: f64,
+    start: &[f64],
+    slack: Option<&[f64]>,
+    options: &SmoothOptions,
+    cells: &mut [Cell],
+) -> Result<SmoothThresholds, ThresholdError> {
+    let conditions = problem.conditions().len();
+    if slack.is_some() && conditions > problem.thresholds() {
+        return Err(ThresholdError::TooManySlacks { conditions, thresholds: problem.thresholds() });
+    }
+    let search = Search {
+        problem,
+        source,
+        sharpness,
+        slack,
+        options,
+        cells,
+        grid: vec![0.0; problem.shape().groups * problem.shape().columns],
+        passes: 0,
+    };
+    let independent = problem.diagonal() && (0..conditions).all(|k| problem.monotone(k).is_some());
+    if independent { search.independent(start) } else { search.coupled(start) }
+}
+
+struct Search<'a, C: Count> {
+    problem: &'a Problem,
+    source: &'a mut C,
+    sharpness: f64,
+    slack: Option<&'a [f64]>,
+    options: &'a SmoothOptions,
+    cells: &'a mut [Cell],
+    grid: Vec<f64>,
+    passes: usize,
+}
+
+impl<C: Count> Search<'_, C> {
+    fn count(&mut self, thresholds: &[f64]) -> Result<(), ThresholdError> {
+        self.problem.fill_grid(thresholds, &mut self.grid);
+        self.passes += 1;
+        Ok(self.source.count(&self.grid, self.cells)?)
+    }
+
+    /// g_k, shifted by its slack.
+    fn constraint(&self, k: usize) -> f64 {
+        let slack = self.slack.map_or(0.0, |slack| slack[k]);
+        self.problem.conditions()[k].expression.value(self.cells) + slack
+    }
+
+    /// dh/dt of a combination.
+    fn slopes(&self, expression: &Combination) -> Vec<f64> {
+        let mut slopes = vec![0.0; self.problem.thresholds()];
+        expression.visit_partials(self.cells, |cell, positive, negative| {
+            let count = &self.cells[cell];
+            slopes[self.problem.threshold_of(cell)] -=
+                positive * count.positive_slope + negative * count.negative_slope;
+        });
+        slopes
+    }
+
+    fn independent(mut self, start: &[f64]) -> Result<SmoothThresholds, ThresholdError> {
+        let count = start.len();
+        let mut thresholds = start.to_vec();
+        let mut brackets = vec![(f64::NEG_INFINITY, f64::INFINITY); count];
+        let mut strides = vec![STRIDE / self.sharpness; count];
+        loop {
+            self.count(&thresholds)?;
+            let mut worst = 0.0f64;
+            for k in 0..count {
+                let step = self.root_step(k);
+                worst = worst.max(step.error);
+                if step.error <= self.options.tolerance {
+                    continue;
+                }
+                let (low, high) = &mut brackets[k];
+                let t = thresholds[k];
+                *(if step.rise { &mut *low } else { &mut *high }) = t;
+                // A plain Newton step can point the wrong way only where the slope is lost to rounding.
+                let stride = if step.newton.is_finite() && (step.newton > 0.0) == step.rise {
+                    step.newton.abs().min(strides[k])
+                } else {
+                    strides[k]
+                };
+                strides[k] *= 2.0;
+                let next = if step.rise { t + stride } else { t - stride };
+                thresholds[k] = if next > *low && next < *high { next } else { 0.5 * (*low + *high) };
+            }
+            if worst <= self.options.tolerance {
+                return Ok(SmoothThresholds { thresholds, active: vec![true; count], passes: self.passes });
+            }
+            if self.passes >= self.options.passes {
+                return self.give_up(worst);
+            }
+        }
+    }
+
+    /// Where condition k stands, and the Newton step towards its root.
+    fn root_step(&self, k: usize) -> RootStep {
+        let expression = &self.problem.conditions()[k].expression;
+        let gap = self.constraint(k);
+        // g = ±(rate - target), up to the sign.
+        let signed_target = -expression.constant - self.slack.map_or(0.0, |slack| slack[k]);
+        let sign = signed_target.signum();
+        let (rate, target) = (sign * (gap + signed_target), sign * signed_target);
+        let rate_slope = sign * self.slopes(expression)[k];
+        // In the tails a rate is close to exponential in the threshold: step on its logit or logarithm.
+        let logit = |x: f64| (x / (1.0 - x)).ln();
+        let newton = if rate > 0.0 && rate < 1.0 && target > 0.0 && target < 1.0 {
+            (logit(target) - logit(rate)) * rate * (1.0 - rate) / rate_slope
+        } else if rate > 0.0 && target > 0.0 {
+            (target / rate).ln() * rate / rate_slope
+        } else {
+            (target - rate) / rate_slope
+        };
+        let room = if target < 1.0 { target.min(1.0 - target) } else { target };
+        RootStep {
+            error: gap.abs() / room.max(f64::MIN_POSITIVE),
+            newton,
+            rise: (gap > 0.0) == (self.problem.monotone(k) == Some(Monotone::Falling)),
+        }
+    }
+
+    fn coupled(mut self, start: &[f64]) -> Result<SmoothThresholds, ThresholdError> {
+        let problem = self.problem;
+        let (count, conditions) = (start.len(), problem.conditions());
+        let mut thresholds = start.to_vec();
+        let mut multipliers = vec![0.0; conditions.len()];
+        let mut penalty = 1.0f64;
+        self.count(&thresholds)?;
+        loop {
+            let gaps: Vec<f64> = (0..conditions.len()).map(|k| self.constraint(k)).collect();
+            let slopes: Vec<Vec<f64>> = conditions.iter().map(|c| self.slopes(&c.expression)).collect();
+            let loss_slope = self.slopes(problem.loss());
+            let rows: Vec<Row> = (0..conditions.len())
+                .map(|k| Row {
+                    normal: slopes[k].iter().map(|s| -s).collect(),
+                    bound: gaps[k],
+                    equality: self.is_equality(k),
+                })
+                .collect();
+            let factor = self.hessian(&multipliers, &slopes);
+            let Some(minimum) = quadratic::minimise(&factor, &loss_slope, &rows) else {
+                // The linear conditions contradict each other here: move towards meeting them.
+                let Some(next) = self.restore(&thresholds, &gaps, &slopes)? else {
+                    return self.give_up(f64::INFINITY);
+                };
+                thresholds = next;
+                continue;
+            };
+            multipliers = minimum.multipliers;
+            let mut direction = minimum.x;
+            let stationarity = (0..count)
+                .map(|j| {
+                    loss_slope[j] + (0..conditions.len()).map(|k| multipliers[k] * slopes[k][j]).sum::<f64>()
+                })
+                .fold(0.0f64, |worst, s| worst.max(s.abs() / self.sharpness));
+            let residual = stationarity.max(self.violation(&gaps).1);
+            if residual <= self.options.tolerance * 1e-2 {
+                let active =
+                    (0..conditions.len()).map(|k| self.is_equality(k) || multipliers[k] > 1e-12).collect();
+                return Ok(SmoothThresholds { thresholds, active, passes: self.passes });
+            }
+            let longest = direction.iter().fold(0.0f64, |m, d| m.max(d.abs()));
+            let limit = STRIDE / self.sharpness;
+            if longest > limit {
+                direction.iter_mut().for_each(|d| *d *= limit / longest);
+            }
+            penalty = penalty.max(2.0 * multipliers.iter().fold(0.0f64, |m, u| m.max(u.abs())));
+            let merit = problem.loss().value(self.cells) + penalty * self.violation(&gaps).2;
+            let promised = dot(&loss_slope, &direction).min(0.0) - penalty * self.violation(&gaps).2;
+            match self.line_search(&thresholds, &direction, merit, promised, penalty)? {
+                Some(next) => thresholds = next,
+                None if residual <= self.options.tolerance * 1e3 => {
+                    // Rounding in the counts hides any further progress.
+                    self.count(&thresholds)?;
+                    let active = (0..conditions.len())
+                        .map(|k| self.is_equality(k) || multipliers[k] > 1e-12)
+                        .collect();
+                    return Ok(SmoothThresholds { thresholds, active, passes: self.passes });
+                }
+                None => return self.give_up(residual),
+            }
+            if self.passes >= self.options.passes {
+                return self.give_up(residual);
+            }
+        }
+    }
+
+    /// Halves the step until the merit falls; leaves the counts there. `None` where it does not.
+    fn line_search(
+        &mut self,
+        from: &[f64],
+        direction: &[f64],
+        merit: f64,
+        promised: f64,
+        penalty: f64,
+    ) -> Result<Option<Vec<f64>>, ThresholdError> {
+        let mut scale = 1.0;
+        while scale > 1e-3 {
+            let next: Vec<f64> = from.iter().zip(direction).map(|(t, d)| t + scale * d).collect();
+            self.count(&next)?;
+            let gaps: Vec<f64> = (0..self.problem.conditions().len()).map(|k| self.constraint(k)).collect();
+            let value = self.problem.loss().value(self.cells) + penalty * self.violation(&gaps).2;
+            if value <= merit + 1e-4 * scale * promised + 1e-14 * merit.abs() {
+                return Ok(Some(next));
+            }
+            scale *= 0.5;
+        }
+        Ok(None)
+    }
+
+    /// A step that lowers the violation, or `None` where none does.
+    fn restore(
+        &mut self,
+        from: &[f64],
+        gaps: &[f64],
+        slopes: &[Vec<f64>],
+    ) -> Result<Option<Vec<f64>>, ThresholdError> {
+        let mut direction = vec![0.0; from.len()];
+        for (k, gap) in gaps.iter().enumerate() {
+            let missed = if self.is_equality(k) { *gap } else { gap.max(0.0) };
+            direction.iter_mut().zip(&slopes[k]).for_each(|(d, s)| *d -= missed * s);
+        }
+        let longest = direction.iter().fold(0.0f64, |m, d| m.max(d.abs()));
+        if longest == 0.0 || self.passes >= self.options.passes {
+            return Ok(None);
+        }
+        let limit = STRIDE / self.sharpness;
+        direction.iter_mut().for_each(|d| *d *= limit / longest);
+        let before = self.violation(gaps).2;
+        let mut scale = 1.0;
+        while scale > 1e-6 {
+            let next: Vec<f64> = from.iter().zip(&direction).map(|(t, d)| t + scale * d).collect();
+            self.count(&next)?;
+            let gaps: Vec<f64> = (0..gaps.len()).map(|k| self.constraint(k)).collect();
+            if self.violation(&gaps).2 < before * (1.0 - 1e-4 * scale) {
+                return Ok(Some(next));
+            }
+            scale *= 0.5;
+        }
+        Ok(None)
+    }
+
+    fn is_equality(&self, k: usize) -> bool {
+        self.slack.is_some() || self.problem.conditions()[k].kind == Kind::Equal
+    }
+
+    /// The condition missed by most, by how much, and the sum over all.
+    fn violation(&self, gaps: &[f64]) -> (usize, f64, f64) {
+        gaps.iter().enumerate().fold((0, 0.0, 0.0), |(worst, most, sum), (k, gap)| {
+            let missed = if self.is_equality(k) { gap.abs() } else { gap.max(0.0) };
+            if missed > most { (k, missed, sum + missed) } else { (worst, most, sum + missed) }
+        })
+    }
+
+    /// Cholesky factor of the Lagrangian's second derivatives, made positive definite.
+    ///
+    /// Along the active constraints' normals it may be stiffened at will without
+    /// moving the solution; only if that does not help is a multiple of the
+    /// identity added, which slows the last steps down but cannot mislead them.
+    fn hessian(&self, multipliers: &[f64], slopes: &[Vec<f64>]) -> Vec<f64> {
+        let count = self.problem.thresholds();
+        let mut hessian = vec![0.0; count * count];
+        self.problem.loss().add_threshold_hessian(self.problem, self.cells, 1.0, &mut hessian);
+        for (condition, multiplier) in self.problem.conditions().iter().zip(multipliers) {
+            condition.expression.add_threshold_hessian(self.problem, self.cells, *multiplier, &mut hessian);
+        }
+        let scale = self.sharpness * self.sharpness;
+        for (k, multiplier) in multipliers.iter().enumerate() {
+            if *multiplier != 0.0 || self.is_equality(k) {
+                let size = dot(&slopes[k], &slopes[k]).max(f64::MIN_POSITIVE);
+                for j in 0..count {
+                    for l in 0..count {
+                        hessian[j * count + l] += scale * slopes[k][j] * slopes[k][l] / size;
+                    }
+                }
+            }
+        }
+        let mut shift = 0.0;
+        loop {
+            if let Some(factor) = cholesky(&hessian, count) {
+                return factor;
+            }
+            let next = if shift == 0.0 { 1e-6 * scale } else { 4.0 * shift };
+            for j in 0..count {
+                hessian[j * count + j] += next - shift;
+            }
+            shift = next;
+        }
+    }
+
+    fn give_up(&self, residual: f64) -> Result<SmoothThresholds, ThresholdError> {
+        let gaps: Vec<f64> = (0..self.problem.conditions().len()).map(|k| self.constraint(k)).collect();
+        let (worst, violation, _) = self.violation(&gaps);
+        if violation > 1e-3 {
+            let condition = self.problem.conditions()[worst].source;
+            return Err(ThresholdError::Infeasible { condition, violation });
+        }
+        Err(ThresholdError::NotSettled { passes: self.passes, residual })
+    }
+}
+
+/// One condition during the search for its root.
+struct RootStep {
+    /// |rate - target|, relative to the room the target has.
+    error: f64,
+    /// The Newton step.
+    newton: f64,
+    /// Whether the threshold must rise.
+    rise: bool,
+}
