@@ -11,8 +11,12 @@
 //! # Ok::<(), setpoint::goal::ParseError>(())
 //! ```
 
+mod column;
 mod constraint;
+mod name;
+mod number;
 mod objective;
+mod print;
 mod rate;
 
 pub use constraint::{Constraint, Relation, Top, safe_side};
