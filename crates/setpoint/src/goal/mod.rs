@@ -11,15 +11,21 @@
 //! # Ok::<(), setpoint::goal::ParseError>(())
 //! ```
 
+mod caret;
+mod check;
 mod column;
 mod constraint;
+mod error;
 mod name;
 mod number;
 mod objective;
+mod presets;
 mod print;
 mod rate;
 
+pub use check::check_conditions;
 pub use constraint::{Constraint, Relation, Top, safe_side};
+pub use error::GoalError;
 pub use objective::{Area, Curve, Objective};
 pub use rate::{Counts, Direction, Fraction, Rate};
 
