@@ -11,6 +11,8 @@
 //! # Ok::<(), setpoint::goal::ParseError>(())
 //! ```
 
+#[cfg(test)]
+mod arbitrary;
 mod caret;
 mod check;
 mod column;
@@ -19,6 +21,7 @@ mod error;
 mod name;
 mod number;
 mod objective;
+mod parse;
 mod presets;
 mod print;
 mod rate;
@@ -27,6 +30,7 @@ pub use check::check_conditions;
 pub use constraint::{Constraint, Relation, Top, safe_side};
 pub use error::GoalError;
 pub use objective::{Area, Curve, Objective};
+pub use parse::{ParseError, ParseErrorKind, parse_conditions};
 pub use rate::{Counts, Direction, Fraction, Rate};
 
 /// An objective and the conditions under which it is improved.

@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn presets_make_sense() {
+    fn presets_make_sense_and_read_back() {
         let presets = [
             Goal::recall_at_fpr(0.01),
             Goal::fnr_at_fpr(0.05),
@@ -252,6 +252,7 @@ mod tests {
         ];
         for goal in presets {
             assert_eq!(goal.check(), Ok(()), "{goal}");
+            assert_eq!(goal.to_string().parse::<Goal>().as_ref(), Ok(&goal));
         }
     }
 }
