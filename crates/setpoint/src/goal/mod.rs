@@ -17,6 +17,7 @@ mod caret;
 mod check;
 mod column;
 mod constraint;
+mod describe;
 mod error;
 mod name;
 mod number;
