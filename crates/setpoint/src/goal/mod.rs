@@ -11,12 +11,27 @@
 //! # Ok::<(), setpoint::goal::ParseError>(())
 //! ```
 
+#[cfg(test)]
+mod arbitrary;
+mod caret;
+mod check;
+mod column;
 mod constraint;
+mod describe;
+mod error;
+mod name;
+mod number;
 mod objective;
+mod parse;
+mod presets;
+mod print;
 mod rate;
 
+pub use check::check_conditions;
 pub use constraint::{Constraint, Relation, Top, safe_side};
+pub use error::GoalError;
 pub use objective::{Area, Curve, Objective};
+pub use parse::{ParseError, ParseErrorKind, parse_conditions};
 pub use rate::{Counts, Direction, Fraction, Rate};
 
 /// An objective and the conditions under which it is improved.
@@ -33,5 +48,50 @@ impl Goal {
     #[must_use]
     pub fn column(&self) -> Option<&str> {
         self.constraints.iter().find_map(Constraint::column)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> String {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/goals.md");
+        std::fs::read_to_string(path).expect("docs/goals.md is part of the repository")
+    }
+
+    /// The fenced blocks of the page that are marked with this word.
+    fn documented(mark: &str) -> Vec<String> {
+        let page = page();
+        let blocks = page.split("```").skip(1).step_by(2);
+        blocks.filter_map(|block| block.strip_prefix(mark)?.strip_prefix('\n').map(str::to_owned)).collect()
+    }
+
+    #[test]
+    fn documented_goals_parse_and_print_as_documented() {
+        let blocks = documented("goal");
+        let goals: Vec<&str> = blocks.iter().flat_map(|block| block.lines()).collect();
+        assert!(goals.len() > 15, "{goals:?}");
+        for line in goals {
+            let goal = line.split("   ").next().unwrap_or_default();
+            assert_eq!(goal.parse::<Goal>().unwrap_or_else(|error| panic!("{error}")).to_string(), goal);
+        }
+    }
+
+    #[test]
+    fn documented_errors_are_the_ones_given() {
+        let blocks = documented("error");
+        assert_eq!(blocks.len(), 2);
+        for block in blocks {
+            let goal = block.split('"').nth(1).unwrap_or_default();
+            assert_eq!(goal.parse::<Goal>().unwrap_err().to_string(), block.trim_end());
+        }
+    }
+
+    #[test]
+    fn every_rate_is_documented() {
+        for rate in Rate::ALL {
+            assert!(page().contains(&format!("| `{rate}`")), "{rate}");
+        }
     }
 }

@@ -48,6 +48,22 @@ pub struct Area {
 }
 
 impl Area {
+    /// The whole area under a curve: over fpr for roc, over recall for pr.
+    #[must_use]
+    pub fn whole(curve: Curve) -> Self {
+        let axis = match curve {
+            Curve::Roc => Rate::FalsePositiveRate,
+            Curve::PrecisionRecall => Rate::Recall,
+        };
+        Self { curve, axis, from: 0.0, to: 1.0 }
+    }
+
+    /// Whether this is the [`whole`](Self::whole) area, whose range goes without saying.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        *self == Self::whole(self.curve)
+    }
+
     /// The rate that is averaged along the axis, or `None` where the curve lacks that axis.
     ///
     /// | curve | axis | height |

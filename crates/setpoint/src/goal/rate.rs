@@ -191,6 +191,24 @@ impl Rate {
         }
     }
 
+    /// The rate that is one minus this one, where it has a name: fnr for recall, error for accuracy.
+    #[must_use]
+    pub fn complement(self) -> Option<Self> {
+        Some(match self {
+            Self::Recall => Self::FalseNegativeRate,
+            Self::FalseNegativeRate => Self::Recall,
+            Self::FalsePositiveRate => Self::TrueNegativeRate,
+            Self::TrueNegativeRate => Self::FalsePositiveRate,
+            Self::Precision => Self::FalseDiscoveryRate,
+            Self::FalseDiscoveryRate => Self::Precision,
+            Self::NegativePredictiveValue => Self::FalseOmissionRate,
+            Self::FalseOmissionRate => Self::NegativePredictiveValue,
+            Self::Accuracy => Self::Error,
+            Self::Error => Self::Accuracy,
+            Self::BalancedAccuracy | Self::FBeta(_) | Self::PositiveRate => return None,
+        })
+    }
+
     /// Whether the rate is undefined without positives or without negatives.
     ///
     /// Returns `(needs positives, needs negatives)`.
@@ -248,6 +266,17 @@ mod tests {
             let b2: f64 = beta * beta;
             let expected = (1.0 + b2) * precision * recall / (b2 * precision + recall);
             assert!((Rate::FBeta(beta).of(&COUNTS).unwrap() - expected).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn a_rate_and_its_complement_add_up_to_one() {
+        for rate in Rate::ALL {
+            let Some(complement) = rate.complement() else { continue };
+            assert_eq!(complement.complement(), Some(rate));
+            assert_ne!(complement.direction(), rate.direction());
+            let sum = rate.of(&COUNTS).unwrap() + complement.of(&COUNTS).unwrap();
+            assert!((sum - 1.0).abs() < 1e-15, "{rate:?}");
         }
     }
 
