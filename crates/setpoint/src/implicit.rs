@@ -280,3 +280,6 @@ fn add_penalty(
     }
     penalty
 }
+
+#[cfg(test)]
+mod tests;

@@ -506,7 +506,7 @@ impl Build {
         } else {
             return Ok(());
         };
-        let rate = format!("{rate:?}");
+        let rate = rate.to_string();
         Err(ProblemError::Sample(if groups.len() < self.totals.len() {
             let group = self.names[groups.start].clone();
             SampleError::GroupWithoutClass { column: self.column.clone(), group, missing, rate }

@@ -14,6 +14,10 @@
 //! are the same bits for any number of threads.
 
 mod kernel;
+#[cfg(test)]
+pub(crate) mod reference;
+#[cfg(test)]
+mod tests;
 mod vector;
 
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Vector arithmetic, e^x and ln(1 + x), for whatever vector width the machine has.
 //!
 //! The functions have no branches, tables or calls. They are within a relative
-//! error of 2e-7 (three units in the last place) of the exact value; the tests
+//! error of 3e-7 of the exact value; the tests
 //! measure it.
 
 use pulp::Simd;
@@ -140,17 +140,17 @@ mod tests {
     }
 
     #[test]
-    fn exp_is_within_three_units_in_the_last_place() {
+    fn exp_is_within_3e_7_of_the_exact_value() {
         let inputs = (-8_700_000..=8_800_000).map(|i| i as f32 / 100_000.0).collect();
         let worst = worst(inputs, false, f64::exp);
-        assert!(worst < 2e-7, "{worst:e}");
+        assert!(worst < 3e-7, "{worst:e}");
     }
 
     #[test]
-    fn ln_1p_is_within_three_units_in_the_last_place() {
+    fn ln_1p_is_within_3e_7_of_the_exact_value() {
         let inputs =
             (1..=1_000_000).map(|i| i as f32 / 1e6).chain((1..80).map(|i| (-i as f32).exp())).collect();
         let worst = worst(inputs, true, f64::ln_1p);
-        assert!(worst < 2e-7, "{worst:e}");
+        assert!(worst < 3e-7, "{worst:e}");
     }
 }
