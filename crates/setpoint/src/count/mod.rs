@@ -432,18 +432,3 @@ enum Place<'a> {
     /// Rows at these offsets, padded.
     Offsets(&'a [u16]),
 }
-
-/// A counter with its scores: what the threshold solvers ask for counts.
-#[derive(Debug)]
-pub struct Scored<'c, 's, 'a> {
-    /// The counter.
-    pub counter: &'c mut Counter<'s>,
-    /// The scores.
-    pub scores: &'a [f32],
-}
-
-impl Count for Scored<'_, '_, '_> {
-    fn count(&mut self, thresholds: &[f64], cells: &mut [Cell]) -> Result<(), SampleError> {
-        self.counter.count(self.scores, thresholds, true, cells)
-    }
-}

@@ -9,7 +9,7 @@ use crate::goal::Rate;
 use crate::problem::ProblemOptions;
 use crate::sample::Sample;
 use crate::surrogate::Surrogate;
-use crate::threshold::smooth::{self, SmoothOptions, SmoothThresholds};
+use crate::threshold::smooth::{self, Request, SmoothOptions, SmoothThresholds};
 use crate::threshold::track;
 
 const FEATURES: usize = 4;
@@ -78,11 +78,11 @@ impl Case {
     ) -> (SmoothThresholds, Derivative) {
         let mut source = self.source(problem, parameters);
         let mut cells = vec![Cell::default(); problem.shape().cells()];
-        let solved =
-            smooth::solve(problem, &mut source, self.sharpness, start, slack, &TIGHT, &mut cells).unwrap();
+        let free = vec![false; problem.thresholds()];
+        let request = Request { sharpness: self.sharpness, start, free: &free, slack };
+        let solved = smooth::solve(problem, &mut source, request, &TIGHT, &mut cells).unwrap();
         let options = ImplicitOptions { regulariser, ..ImplicitOptions::default() };
         let mut out = Derivative::default();
-        let free = vec![false; problem.thresholds()];
         differentiate(problem, &cells, self.sharpness, &solved.active, &free, &options, &mut out).unwrap();
         (solved, out)
     }

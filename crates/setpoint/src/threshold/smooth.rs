@@ -46,37 +46,49 @@ pub struct SmoothThresholds {
 /// A Newton step is at most this many bandwidths (1 / sharpness) long at first.
 const STRIDE: f64 = 4.0;
 
-/// Solves the smooth thresholds, from `start`.
-///
-/// With `slack`, every condition is the equality g_k + slack_k = 0 (the paper's
-/// route to inequalities). On return `cells` holds the counts at the solution.
+/// What to solve, beside the goal itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The sharpness k of the counts, for the length of steps.
+    pub sharpness: f64,
+    /// Where to start.
+    pub start: &'a [f64],
+    /// Which thresholds stay where they start: free parameters of the model.
+    pub free: &'a [bool],
+    /// With slack variables, every condition is the equality g_k + slack_k = 0
+    /// (the paper's route to inequalities).
+    pub slack: Option<&'a [f64]>,
+}
+
+/// Solves the smooth thresholds; on return `cells` holds the counts there.
 ///
 /// # Errors
 /// If the conditions cannot be met, or the search does not settle.
 pub fn solve(
     problem: &Problem,
     source: &mut impl Count,
-    sharpness: f64,
-    start: &[f64],
-    slack: Option<&[f64]>,
+    request: Request<'_>,
     options: &SmoothOptions,
     cells: &mut [Cell],
 ) -> Result<SmoothThresholds, ThresholdError> {
     let conditions = problem.conditions().len();
-    if slack.is_some() && conditions > problem.thresholds() {
-        return Err(ThresholdError::TooManySlacks { conditions, thresholds: problem.thresholds() });
+    let Request { sharpness, start, free, slack } = request;
+    let thresholds = free.iter().filter(|free| !**free).count();
+    if slack.is_some() && conditions > thresholds {
+        return Err(ThresholdError::TooManySlacks { conditions, thresholds });
     }
     let search = Search {
         problem,
         source,
         sharpness,
+        free,
         slack,
         options,
         cells,
         grid: vec![0.0; problem.shape().groups * problem.shape().columns],
         passes: 0,
     };
-    let independent = problem.diagonal() && (0..conditions).all(|k| problem.monotone(k).is_some());
+    let independent = problem.diagonal() && thresholds == start.len() && (0..conditions).all(|k| problem.monotone(k).is_some());
     if independent { search.independent(start) } else { search.coupled(start) }
 }
 
@@ -84,6 +96,7 @@ struct Search<'a, C: Count> {
     problem: &'a Problem,
     source: &'a mut C,
     sharpness: f64,
+    free: &'a [bool],
     slack: Option<&'a [f64]>,
     options: &'a SmoothOptions,
     cells: &'a mut [Cell],
@@ -188,13 +201,18 @@ impl<C: Count> Search<'_, C> {
             let gaps: Vec<f64> = (0..conditions.len()).map(|k| self.constraint(k)).collect();
             let slopes: Vec<Vec<f64>> = conditions.iter().map(|c| self.slopes(&c.expression)).collect();
             let loss_slope = self.slopes(problem.loss());
-            let rows: Vec<Row> = (0..conditions.len())
-                .map(|k| Row {
-                    normal: slopes[k].iter().map(|s| -s).collect(),
-                    bound: gaps[k],
-                    equality: self.is_equality(k),
-                })
-                .collect();
+            let conditions_here = (0..conditions.len()).map(|k| Row {
+                normal: slopes[k].iter().map(|s| -s).collect(),
+                bound: gaps[k],
+                equality: self.is_equality(k),
+            });
+            // A free threshold does not move.
+            let held = (0..count).filter(|j| self.free[*j]).map(|j| Row {
+                normal: (0..count).map(|l| f64::from(u8::from(j == l))).collect(),
+                bound: 0.0,
+                equality: true,
+            });
+            let rows: Vec<Row> = conditions_here.chain(held).collect();
             let factor = self.hessian(&multipliers, &slopes);
             let Some(minimum) = quadratic::minimise(&factor, &loss_slope, &rows) else {
                 // The linear conditions contradict each other here: move towards meeting them.
@@ -204,9 +222,10 @@ impl<C: Count> Search<'_, C> {
                 thresholds = next;
                 continue;
             };
-            multipliers = minimum.multipliers;
+            multipliers.copy_from_slice(&minimum.multipliers[..conditions.len()]);
             let mut direction = minimum.x;
             let stationarity = (0..count)
+                .filter(|j| !self.free[*j])
                 .map(|j| {
                     loss_slope[j] + (0..conditions.len()).map(|k| multipliers[k] * slopes[k][j]).sum::<f64>()
                 })

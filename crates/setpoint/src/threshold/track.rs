@@ -12,60 +12,61 @@ use crate::algebra;
 use crate::count::Cell;
 use crate::problem::Problem;
 
+/// Where a motion starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// The counts there.
+    pub cells: &'a [Cell],
+    /// dg/dt there, row by row ([`Derivative::constraint_slopes`](crate::implicit::Derivative)).
+    pub constraint_slopes: &'a [f64],
+    /// Which conditions hold with equality.
+    pub active: &'a [bool],
+    /// Which thresholds are free parameters, and so do not move by themselves.
+    pub free: &'a [bool],
+}
+
 /// dt for a motion of the scores, along the active constraints.
 ///
-/// `cells` are the counts where the motion starts and `motion` the first-order
-/// changes of these counts ([`Counter::count_motion`](crate::count::Counter::count_motion)).
-/// `constraint_slopes` is dg/dt there, row by row; `floor` as in the implicit
-/// gradient. `other` adds what else moves each constraint: a change of slack,
-/// or of free thresholds. Free thresholds do not move here. With fewer active
-/// constraints than thresholds, the smallest motion that keeps the constraints
-/// is taken.
+/// `change` are the first-order changes of the counts
+/// ([`Counter::count_motion`](crate::count::Counter::count_motion)). `other` adds
+/// what else moves each constraint: a change of its slack, or of free thresholds.
+/// `floor` is the smallest |dg/dt|, as in the implicit gradient. With fewer
+/// active constraints than thresholds, the smallest motion that keeps the
+/// constraints is taken.
 #[must_use]
-pub fn motion(
-    problem: &Problem,
-    cells: &[Cell],
-    motion: &[Cell],
-    constraint_slopes: &[f64],
-    active: &[bool],
-    free: &[bool],
-    other: &[f64],
-    floor: f64,
-) -> Vec<f64> {
+pub fn motion(problem: &Problem, from: Origin<'_>, change: &[Cell], other: &[f64], floor: f64) -> Vec<f64> {
     let thresholds = problem.thresholds();
-    let implicit: Vec<usize> = (0..thresholds).filter(|j| !free[*j]).collect();
-    let constraints: Vec<usize> = (0..active.len()).filter(|k| active[*k]).collect();
-    let change: Vec<f64> = constraints
+    let implicit: Vec<usize> = (0..thresholds).filter(|j| !from.free[*j]).collect();
+    let constraints: Vec<usize> = (0..from.active.len()).filter(|k| from.active[*k]).collect();
+    let (rows, columns) = (constraints.len(), implicit.len());
+    let mut out = vec![0.0; thresholds];
+    if rows > columns {
+        return out;
+    }
+    let mut right: Vec<f64> = constraints
         .iter()
         .map(|k| {
-            let mut change = other[*k];
-            problem.conditions()[*k].expression.visit_partials(cells, |cell, positive, negative| {
-                change += positive * motion[cell].positive + negative * motion[cell].negative;
+            let mut sum = -other[*k];
+            problem.conditions()[*k].expression.visit_partials(from.cells, |cell, positive, negative| {
+                sum -= positive * change[cell].positive + negative * change[cell].negative;
             });
-            change
+            sum
         })
         .collect();
-    // Minimum norm: dt = Aᵀ y with A Aᵀ y = -change; for a square A, the solution itself.
-    let slope = |k: usize, j: usize| constraint_slopes[k * thresholds + j];
-    let mut out = vec![0.0; thresholds];
-    if constraints.len() == implicit.len() {
-        let mut a: Vec<f64> =
-            constraints.iter().flat_map(|k| implicit.iter().map(|j| slope(*k, *j))).collect();
-        let mut b: Vec<f64> = change.iter().map(|c| -c).collect();
-        algebra::least_squares(&mut a, &mut b, implicit.len(), floor);
-        implicit.iter().zip(b).for_each(|(j, dt)| out[*j] = dt);
-    } else if constraints.len() < implicit.len() {
-        let count = constraints.len();
-        let mut gram = vec![0.0; count * count];
-        for (a, k) in constraints.iter().enumerate() {
-            for (b, l) in constraints.iter().enumerate() {
-                gram[a * count + b] = implicit.iter().map(|j| slope(*k, *j) * slope(*l, *j)).sum();
-            }
-        }
-        let mut y: Vec<f64> = change.iter().map(|c| -c).collect();
-        algebra::least_squares(&mut gram, &mut y, count, floor * floor);
-        for j in &implicit {
-            out[*j] = constraints.iter().zip(&y).map(|(k, y)| slope(*k, *j) * y).sum();
+    let slope = |k: usize, j: usize| from.constraint_slopes[k * thresholds + j];
+    if rows == columns {
+        let mut matrix: Vec<f64> = constraints.iter().flat_map(|k| implicit.iter().map(|j| slope(*k, *j))).collect();
+        algebra::least_squares(&mut matrix, &mut right, columns, floor);
+        implicit.iter().zip(right).for_each(|(j, dt)| out[*j] = dt);
+    } else {
+        // The smallest motion lies along the constraints' slopes: dt = Aᵀ y with A Aᵀ y = right.
+        let mut gram: Vec<f64> = constraints
+            .iter()
+            .flat_map(|k| constraints.iter().map(|l| implicit.iter().map(|j| slope(*k, *j) * slope(*l, *j)).sum()))
+            .collect();
+        algebra::least_squares(&mut gram, &mut right, rows, floor * floor);
+        for j in implicit {
+            out[j] = constraints.iter().zip(&right).map(|(k, y)| slope(*k, j) * y).sum();
         }
     }
     out

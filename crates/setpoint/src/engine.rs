@@ -1,0 +1,376 @@
+//! The engine: scores in, thresholds and score gradient out.
+//!
+//! ```text
+//!            scores s                                score gradient v
+//!  Model ───────────────▶  counts ─▶ rates ─▶ solve ───────────────────▶ Model::backward ─▶ Optimizer
+//! ```
+//!
+//! An [`Engine`] ties a goal to a sample and keeps what a training loop would
+//! otherwise carry around: the thresholds, which conditions are active, slack
+//! variables and workspaces. A [`step`](Engine::step) is a few passes over the
+//! scores and allocates nothing that grows with their number.
+
+use thiserror::Error;
+
+use crate::count::{Cell, Count, Counter};
+use crate::goal::Goal;
+use crate::implicit::{Derivative, ImplicitError, ImplicitOptions, differentiate};
+use crate::problem::{Problem, ProblemError, ProblemOptions};
+use crate::sample::{Sample, SampleError};
+use crate::surrogate::Surrogate;
+use crate::threshold::ThresholdError;
+use crate::threshold::exact;
+use crate::threshold::smooth::{self, Request, SmoothOptions};
+use crate::threshold::track::{self, Origin};
+
+/// Where a step takes its thresholds from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Solve {
+    /// The smooth conditions, solved at every step: the gradient is exact.
+    #[default]
+    Smooth,
+    /// The unrelaxed conditions, solved at every step.
+    Exact,
+    /// Whatever they are: set, tracked or corrected by the caller (the paper's algorithm 1).
+    Hold,
+}
+
+/// How limits (`<=`, `>=`) are met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inequality {
+    /// The thresholds are the best within the limits; only active limits pull.
+    #[default]
+    ActiveSet,
+    /// The paper's slack variables: g + slack = 0, slack >= 0 trained with the model.
+    Slack,
+}
+
+/// Settings of an engine.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// The smooth stand-in for decisions.
+    pub surrogate: Surrogate,
+    /// k: how sharply the surrogate switches, per unit of score.
+    pub sharpness: f64,
+    /// Where thresholds come from.
+    pub solve: Solve,
+    /// How limits are met.
+    pub inequality: Inequality,
+    /// Thresholds that are parameters of their own (indices), trained by
+    /// [`Step::free_gradient`]; the others follow from the conditions.
+    pub free: Vec<usize>,
+    /// How to differentiate.
+    pub implicit: ImplicitOptions,
+    /// When a smooth solve stops.
+    pub smooth: SmoothOptions,
+    /// How the goal is tied to the sample.
+    pub problem: ProblemOptions,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            surrogate: Surrogate::Sigmoid,
+            sharpness: 1.0,
+            solve: Solve::Smooth,
+            inequality: Inequality::ActiveSet,
+            free: Vec::new(),
+            implicit: ImplicitOptions::default(),
+            smooth: SmoothOptions::default(),
+            problem: ProblemOptions::default(),
+        }
+    }
+}
+
+/// Why a step failed.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The goal does not fit the sample.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    /// No thresholds.
+    #[error(transparent)]
+    Threshold(#[from] ThresholdError),
+    /// No gradient.
+    #[error(transparent)]
+    Implicit(#[from] ImplicitError),
+    /// Bad scores.
+    #[error(transparent)]
+    Sample(#[from] SampleError),
+    /// A setting that makes no sense.
+    #[error("{what}: {found}; expected {expected}")]
+    Setting {
+        /// Which setting.
+        what: &'static str,
+        /// What was found.
+        found: String,
+        /// What is allowed.
+        expected: String,
+    },
+}
+
+/// What one step found; borrowed from the engine.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'e> {
+    /// The smooth objective as something to minimise (minus the rate where more is better).
+    pub loss: f64,
+    /// The smooth objective itself.
+    pub objective: f64,
+    /// The regulariser's penalty; the gradient is that of loss + penalty.
+    pub penalty: f64,
+    /// The thresholds of this step.
+    pub thresholds: &'e [f64],
+    /// g_k of every condition: 0 where it holds with equality, below 0 inside a limit.
+    pub constraints: &'e [f64],
+    /// How the loss changes per unit of g_k's target; 0 for limits that are not active.
+    pub prices: &'e [f64],
+    /// The loss's derivative by each free threshold, else 0.
+    pub free_gradient: &'e [f64],
+    /// How many slopes dg/dt had to be raised to the floor.
+    pub clamped: usize,
+    /// Passes over the scores spent on thresholds.
+    pub passes: usize,
+}
+
+/// A goal tied to a sample, with its thresholds.
+#[derive(Debug)]
+pub struct Engine<'s> {
+    goal: Goal,
+    sample: &'s Sample,
+    problem: Problem,
+    counter: Counter<'s>,
+    options: EngineOptions,
+    thresholds: Option<Vec<f64>>,
+    active: Vec<bool>,
+    free: Vec<bool>,
+    slack: Option<Vec<f64>>,
+    cells: Vec<Cell>,
+    motion: Vec<Cell>,
+    grid: Vec<f64>,
+    derivative: Derivative,
+}
+
+impl<'s> Engine<'s> {
+    /// Ties a goal to a sample.
+    ///
+    /// # Errors
+    /// If the goal does not fit the sample, or a setting makes no sense.
+    pub fn new(goal: &Goal, sample: &'s Sample, options: EngineOptions) -> Result<Self, EngineError> {
+        if !(options.sharpness.is_finite() && options.sharpness > 0.0) {
+            let found = options.sharpness.to_string();
+            return Err(EngineError::Setting { what: "sharpness", found, expected: "a positive number".into() });
+        }
+        let problem = Problem::new(goal, sample, &options.problem)?;
+        let mut free = vec![false; problem.thresholds()];
+        for index in &options.free {
+            *free.get_mut(*index).ok_or_else(|| EngineError::Setting {
+                what: "free threshold",
+                found: index.to_string(),
+                expected: format!("an index below {}", problem.thresholds()),
+            })? = true;
+        }
+        let conditions = problem.conditions().len();
+        let slack = (options.inequality == Inequality::Slack).then(|| vec![0.0; conditions]);
+        if slack.is_some() && conditions > options_implicit(&free) {
+            return Err(ThresholdError::TooManySlacks { conditions, thresholds: options_implicit(&free) }.into());
+        }
+        let shape = problem.shape();
+        Ok(Self {
+            goal: goal.clone(),
+            sample,
+            counter: Counter::new(sample, problem.per_group(), options.surrogate, options.sharpness),
+            thresholds: None,
+            active: vec![true; conditions],
+            free,
+            slack,
+            cells: vec![Cell::default(); shape.cells()],
+            motion: vec![Cell::default(); shape.cells()],
+            grid: vec![0.0; shape.cells() / 2],
+            derivative: Derivative::default(),
+            options,
+            problem,
+        })
+    }
+
+    /// The goal as functions of counts.
+    #[must_use]
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// The current thresholds, once there are any.
+    #[must_use]
+    pub fn thresholds(&self) -> Option<&[f64]> {
+        self.thresholds.as_deref()
+    }
+
+    /// Sets the thresholds: a warm start, or the values to hold.
+    ///
+    /// # Errors
+    /// If their number is wrong or one is not finite.
+    pub fn set_thresholds(&mut self, thresholds: &[f64]) -> Result<(), EngineError> {
+        if thresholds.len() != self.problem.thresholds() || thresholds.iter().any(|t| !t.is_finite()) {
+            return Err(EngineError::Setting {
+                what: "thresholds",
+                found: format!("{thresholds:?}"),
+                expected: format!("{} finite numbers", self.problem.thresholds()),
+            });
+        }
+        self.thresholds = Some(thresholds.to_vec());
+        Ok(())
+    }
+
+    /// Changes the sharpness k, to follow the scale of the scores.
+    pub fn set_sharpness(&mut self, sharpness: f64) {
+        self.options.sharpness = sharpness;
+        self.counter.set_sharpness(sharpness);
+    }
+
+    /// The slack of every condition, where limits are met by slack variables.
+    #[must_use]
+    pub fn slack(&self) -> Option<&[f64]> {
+        self.slack.as_deref()
+    }
+
+    /// One gradient step on the slack variables, after a [`step`](Self::step), projected onto slack >= 0.
+    ///
+    /// The loss's derivative by slack k is -price k; equalities keep a slack of 0.
+    pub fn descend_slack(&mut self, rate: f64) {
+        if let Some(slack) = &mut self.slack {
+            for ((slack, price), condition) in
+                slack.iter_mut().zip(&self.derivative.prices).zip(self.problem.conditions())
+            {
+                if condition.kind == crate::problem::Kind::AtMost {
+                    *slack = (*slack + rate * price).max(0.0);
+                }
+            }
+        }
+    }
+
+    /// Moves the thresholds to where the unrelaxed conditions hold (algorithm 1, line 8).
+    ///
+    /// # Errors
+    /// If no thresholds meet the conditions.
+    pub fn correct(&mut self, scores: &[f32]) -> Result<(), EngineError> {
+        let found = exact::solve(&self.goal, self.sample, scores, &self.options.problem)?;
+        let mut thresholds: Vec<f64> = found.thresholds.iter().map(|t| f64::from(*t)).collect();
+        // Free thresholds belong to the optimizer once they have a value.
+        if let Some(old) = &self.thresholds {
+            for (j, free) in self.free.iter().enumerate() {
+                if *free {
+                    thresholds[j] = old[j];
+                }
+            }
+        }
+        self.thresholds = Some(thresholds);
+        Ok(())
+    }
+
+    /// Moves the thresholds to first order with the scores (algorithm 1, line 10).
+    ///
+    /// `scores` are those of the last [`step`](Self::step), `motion` what has been added to them
+    /// since.
+    ///
+    /// # Errors
+    /// If there has been no step, or the lengths differ.
+    pub fn track(&mut self, scores: &[f32], motion: &[f32]) -> Result<(), EngineError> {
+        let Some(thresholds) = &mut self.thresholds else {
+            return Err(EngineError::Setting {
+                what: "track",
+                found: "no thresholds yet".into(),
+                expected: "a step before it".into(),
+            });
+        };
+        self.problem.fill_grid(thresholds, &mut self.grid);
+        self.counter.count_motion(scores, motion, &self.grid, &mut self.motion)?;
+        let from = Origin {
+            cells: &self.cells,
+            constraint_slopes: &self.derivative.constraint_slopes,
+            active: &self.active,
+            free: &self.free,
+        };
+        let other = vec![0.0; self.active.len()];
+        let floor = self.options.implicit.floor * self.options.sharpness;
+        let moved = track::motion(&self.problem, from, &self.motion, &other, floor);
+        thresholds.iter_mut().zip(moved).for_each(|(t, dt)| *t += dt);
+        Ok(())
+    }
+
+    /// Solves the thresholds as set, and writes the score gradient v of the loss through them.
+    ///
+    /// # Errors
+    /// If the scores are bad, the goal cannot be met, or a constraint is flat and may not be
+    /// clamped. The thresholds are then those of the last good step.
+    pub fn step(&mut self, scores: &[f32], gradient: &mut [f32]) -> Result<Step<'_>, EngineError> {
+        let passes = self.solve(scores)?;
+        let curvature = self.options.implicit.regulariser > 0.0;
+        differentiate(
+            &self.problem,
+            &self.cells,
+            self.options.sharpness,
+            &self.active,
+            &self.free,
+            &self.options.implicit,
+            &mut self.derivative,
+        )?;
+        self.counter.gradient(scores, &self.grid, &self.derivative.partials, curvature, gradient)?;
+        Ok(Step {
+            loss: self.derivative.loss,
+            objective: self.problem.objective(self.derivative.loss),
+            penalty: self.derivative.penalty,
+            thresholds: self.thresholds.as_deref().unwrap_or_default(),
+            constraints: &self.derivative.constraints,
+            prices: &self.derivative.prices,
+            free_gradient: &self.derivative.free,
+            clamped: self.derivative.clamped,
+            passes,
+        })
+    }
+
+    /// Finds the thresholds and counts there; returns the passes over the scores.
+    fn solve(&mut self, scores: &[f32]) -> Result<usize, EngineError> {
+        if self.thresholds.is_none() || self.options.solve == Solve::Exact {
+            self.correct(scores)?;
+        }
+        let start = self.thresholds.clone().unwrap_or_default();
+        let mut source = Scored { counter: &mut self.counter, scores, curvature: true };
+        let passes = if self.options.solve == Solve::Smooth {
+            let request = Request {
+                sharpness: self.options.sharpness,
+                start: &start,
+                free: &self.free,
+                slack: self.slack.as_deref(),
+            };
+            source.curvature = self.options.implicit.regulariser > 0.0 || !self.problem.diagonal();
+            let solved = smooth::solve(&self.problem, &mut source, request, &self.options.smooth, &mut self.cells)?;
+            self.thresholds = Some(solved.thresholds);
+            self.active = solved.active;
+            solved.passes
+        } else {
+            self.problem.fill_grid(&start, &mut self.grid);
+            source.curvature = self.options.implicit.regulariser > 0.0;
+            source.count(&self.grid, &mut self.cells)?;
+            1
+        };
+        self.problem.fill_grid(self.thresholds.as_deref().unwrap_or_default(), &mut self.grid);
+        Ok(passes)
+    }
+}
+
+fn options_implicit(free: &[bool]) -> usize {
+    free.iter().filter(|free| !**free).count()
+}
+
+/// A counter with its scores: what the smooth solver asks for counts.
+struct Scored<'c, 's, 'a> {
+    counter: &'c mut Counter<'s>,
+    scores: &'a [f32],
+    curvature: bool,
+}
+
+impl Count for Scored<'_, '_, '_> {
+    fn count(&mut self, thresholds: &[f64], cells: &mut [Cell]) -> Result<(), SampleError> {
+        self.counter.count(self.scores, thresholds, self.curvature, cells)
+    }
+}
