@@ -27,6 +27,7 @@ mod error;
 mod sort;
 
 pub mod confusion;
+pub mod interval;
 pub mod operating_point;
 pub mod pr;
 pub mod proper;
