@@ -36,6 +36,10 @@ pub mod roc;
 
 #[cfg(test)]
 mod data;
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod invariance;
 
 pub use cuts::{Cuts, ThresholdRange};
 pub use error::MetricError;
