@@ -1,10 +1,8 @@
 //! Why a metric has no value. Undefined is an error, never a silent NaN.
 
-use std::fmt;
-
 use thiserror::Error;
 
-use super::operating_point::Condition;
+use super::Condition;
 use crate::goal::{Curve, Rate, Relation};
 use crate::sample::SampleError;
 
@@ -180,17 +178,6 @@ fn curve_name(curve: Curve) -> &'static str {
     match curve {
         Curve::Roc => "roc-auc",
         Curve::PrecisionRecall => "pr-auc",
-    }
-}
-
-impl fmt::Display for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let relation = match self.relation {
-            Relation::Equal => "=",
-            Relation::AtMost => "<=",
-            Relation::AtLeast => ">=",
-        };
-        write!(f, "{}{relation}{}", name(self.rate), self.target)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The numbers of scikit-learn, scipy and mpmath; `tests/golden/metric.py` made them.
 
 use super::interval::{at_most, clopper_pearson, upper_tail};
-use super::operating_point::{Condition, best};
-use super::{Cuts, confusion, pr, proper, roc};
+use super::operating_point::best;
+use super::{Condition, Cuts, confusion, pr, proper, roc};
 use crate::goal::{Rate, Relation};
 use crate::sample::Sample;
 

@@ -5,8 +5,8 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::data::random_case;
-use super::operating_point::{Condition, best};
-use super::{Cuts, MetricError, confusion, interval, pr, proper, ranking, roc};
+use super::operating_point::best;
+use super::{Condition, Cuts, MetricError, confusion, interval, pr, proper, ranking, roc};
 use crate::goal::{Rate, Relation};
 use crate::sample::{Sample, SampleError};
 

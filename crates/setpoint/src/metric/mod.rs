@@ -22,6 +22,7 @@
 //! # Ok::<(), metric::MetricError>(())
 //! ```
 
+mod condition;
 mod cuts;
 mod error;
 mod sort;
@@ -41,6 +42,7 @@ mod golden;
 #[cfg(test)]
 mod invariance;
 
+pub use condition::Condition;
 pub use cuts::{Cuts, ThresholdRange};
 pub use error::MetricError;
 pub use operating_point::OperatingPoint;
@@ -49,7 +51,6 @@ pub use sort::Sorted;
 
 use crate::goal::{Area, Constraint, Curve, Goal, Objective, Rate};
 use crate::sample::Sample;
-use operating_point::Condition;
 
 /// The exact value of a goal on a sample, and where it is attained.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 //!
 //! *Value at a condition*: among all cuts of the sample that satisfy every condition exactly, the
 //! best value of the objective. `=` is read on the safe side of its target
-//! ([`safe_side`]). A rate that is undefined at a cut satisfies no condition there. There is no
+//! ([`safe_side`](crate::goal::safe_side)). A rate that is undefined at a cut satisfies no condition there. There is no
 //! tolerance: 3 of 100 and a target of 0.03 round to the same float, and 4 of 100 is above it.
 //!
 //! Recall, fnr, fpr, tnr and positive-rate are monotone along the cuts, so their conditions leave
@@ -14,19 +14,8 @@ use std::ops::Range;
 
 use super::cuts::ThresholdRange;
 use super::error::{list, name};
-use super::{Cuts, MetricError};
-use crate::goal::{Constraint, Counts, Direction, Fraction, Rate, Relation, safe_side};
-
-/// A rate held against a target.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Condition {
-    /// The rate held.
-    pub rate: Rate,
-    /// Which side of the target it must be on.
-    pub relation: Relation,
-    /// The value asked for.
-    pub target: f64,
-}
+use super::{Condition, Cuts, MetricError};
+use crate::goal::{Counts, Direction, Fraction, Rate, Relation};
 
 /// Decisions on a sample, the thresholds that make them, and what they are worth.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,46 +37,6 @@ impl OperatingPoint {
     #[must_use]
     pub fn rate(&self, rate: Rate) -> Option<f64> {
         rate.of(&self.counts)
-    }
-}
-
-impl Condition {
-    /// The condition of a goal, where it is about one threshold.
-    ///
-    /// # Errors
-    /// If it is about groups. `k=` and `top=` are no conditions on a rate: `Ok(None)`.
-    pub fn of(constraint: &Constraint) -> Result<Option<Self>, MetricError> {
-        match constraint {
-            Constraint::Rate { rate, relation, target } => {
-                Ok(Some(Self { rate: *rate, relation: *relation, target: *target }))
-            }
-            Constraint::Top(_) => Ok(None),
-            Constraint::PerGroup { column, .. }
-            | Constraint::Gap { column, .. }
-            | Constraint::Ratio { column, .. } => Err(MetricError::GroupCondition { column: column.clone() }),
-        }
-    }
-
-    /// `AtMost` or `AtLeast`: an equality is read on the safe side.
-    #[must_use]
-    pub fn side(&self) -> Relation {
-        match self.relation {
-            Relation::Equal => safe_side(self.rate),
-            side => side,
-        }
-    }
-
-    /// Whether the condition holds for these counts; not where its rate is undefined.
-    #[must_use]
-    pub fn holds(&self, counts: &Counts) -> bool {
-        self.rate.of(counts).is_some_and(|value| self.allows(value))
-    }
-
-    fn allows(&self, value: f64) -> bool {
-        match self.side() {
-            Relation::AtMost => value <= self.target,
-            _ => value >= self.target,
-        }
     }
 }
 

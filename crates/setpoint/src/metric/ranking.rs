@@ -10,8 +10,7 @@
 //! has it, and may end inside a row.
 
 use super::error::name;
-use super::operating_point::Condition;
-use super::{Cuts, MetricError};
+use super::{Condition, Cuts, MetricError};
 use crate::goal::{Counts, Rate, Top};
 
 /// The decisions that predict exactly the highest scores positive.

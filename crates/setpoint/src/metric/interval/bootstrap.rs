@@ -187,8 +187,8 @@ mod tests {
     use super::*;
     use crate::goal::{Rate, Relation};
     use crate::metric::data::random_case;
-    use crate::metric::operating_point::{Condition, best};
-    use crate::metric::{pr, roc};
+    use crate::metric::operating_point::best;
+    use crate::metric::{Condition, pr, roc};
 
     fn few(seed: u64) -> Bootstrap {
         Bootstrap { replicates: 200, confidence: 0.9, seed }
