@@ -2,8 +2,10 @@
 
 mod algebra;
 pub mod count;
+pub mod engine;
 pub mod goal;
 pub mod implicit;
+pub mod metric;
 pub mod problem;
 pub mod sample;
 pub mod surrogate;

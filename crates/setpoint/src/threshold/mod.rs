@@ -1,17 +1,21 @@
 //! Thresholds as functions of the scores, three ways:
 //!
-//! - `exact`: unrelaxed rates, from a sorted sweep; what a deployed model uses.
+//! - [`exact`]: unrelaxed rates, from a sorted sweep; what a deployed model uses.
 //! - [`smooth`]: the root or constrained optimum of the surrogate rates; what
 //!   the gradient differentiates.
 //! - [`track`]: first order along a motion of the scores; the cheap update
 //!   between corrections of the paper's algorithm 1.
 
+mod coupled;
+pub mod exact;
 mod quadratic;
 pub mod smooth;
 pub mod track;
 
 use thiserror::Error;
 
+use crate::metric::MetricError;
+use crate::problem::ProblemError;
 use crate::sample::SampleError;
 
 /// Why no threshold was found.
@@ -21,13 +25,27 @@ pub enum ThresholdError {
     /// The scores do not fit the sample.
     #[error(transparent)]
     Sample(#[from] SampleError),
+    /// The goal does not fit the sample.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    /// No decisions on the sample meet the goal.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// More gap and ratio conditions than are searched together.
+    #[error("{found} gap and ratio conditions at once; at most {most} are supported")]
+    TooManyCouplings {
+        /// Conditions found.
+        found: usize,
+        /// Conditions supported.
+        most: usize,
+    },
     /// No thresholds meet the conditions.
-    #[error("no threshold meets condition {} of the goal: the closest misses its target by {violation:.4}; relax it, or train a better model first", condition + 1)]
+    #[error("no thresholds meet condition {} of the goal{}; relax it, or train a better model first", condition + 1, by(*violation))]
     Infeasible {
         /// Index of the goal's condition that is missed by most.
         condition: usize,
-        /// By how much.
-        violation: f64,
+        /// By how much the closest thresholds miss it, where that is known.
+        violation: Option<f64>,
     },
     /// The solver stopped short of a solution.
     #[error(
@@ -49,4 +67,8 @@ pub enum ThresholdError {
         /// Number of thresholds.
         thresholds: usize,
     },
+}
+
+fn by(violation: Option<f64>) -> String {
+    violation.map_or_else(String::new, |v| format!(": the closest miss its target by {v:.4}"))
 }

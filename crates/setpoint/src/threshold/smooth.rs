@@ -370,7 +370,7 @@ impl<C: Count> Search<'_, C> {
         let (worst, violation, _) = self.violation(&gaps);
         if violation > 1e-3 {
             let condition = self.problem.conditions()[worst].source;
-            return Err(ThresholdError::Infeasible { condition, violation });
+            return Err(ThresholdError::Infeasible { condition, violation: Some(violation) });
         }
         Err(ThresholdError::NotSettled { passes: self.passes, residual })
     }

@@ -1,0 +1,287 @@
+//! The stratified bootstrap: an interval for any metric, by drawing the sample again.
+//!
+//! Each replicate draws as many positives and as many negatives as there are, with replacement.
+//! The scores are sorted once; a replicate only recounts the cuts with each row taken as often as
+//! it was drawn, which is linear in the number of rows. A metric is a function of
+//! [`Cuts`], and does not notice.
+//!
+//! Replicate `i` draws from stream `i` of one seeded generator: the result is the same, bit for
+//! bit, for any number of threads.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::{Interval, check_confidence};
+use crate::metric::{Cuts, MetricError, Sorted};
+use crate::sample::Sample;
+
+/// How to draw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bootstrap {
+    /// Number of replicates.
+    pub replicates: usize,
+    /// Confidence of the percentile interval.
+    pub confidence: f64,
+    /// The same seed gives the same interval.
+    pub seed: u64,
+}
+
+impl Default for Bootstrap {
+    /// 1000 replicates, 95%, seed 0.
+    fn default() -> Self {
+        Self { replicates: 1000, confidence: 0.95, seed: 0 }
+    }
+}
+
+/// A metric with its uncertainty.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The metric on the sample itself.
+    pub value: f64,
+    /// Standard deviation over the replicates.
+    pub standard_error: f64,
+    /// Percentiles of the replicates. Replicates without a value count against both ends.
+    pub interval: Interval,
+    /// Replicates on which the metric had no value.
+    pub failed: usize,
+}
+
+impl Bootstrap {
+    /// A metric with its percentile interval.
+    ///
+    /// ```
+    /// use setpoint::metric::{interval::Bootstrap, roc};
+    /// # let sample = setpoint::Sample::new(vec![true, false, true, false, true, false])?;
+    /// # let scores = [0.9, 0.8, 0.7, 0.3, 0.4, 0.1];
+    /// let auc = Bootstrap::default().estimate(&sample, &scores, roc::auc)?;
+    /// assert!(auc.interval.lower <= auc.value && auc.value <= auc.interval.upper);
+    /// # Ok::<(), setpoint::metric::MetricError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the scores do not fit, the metric has no value on the sample or on too many replicates,
+    /// or there are too few replicates for the confidence.
+    pub fn estimate<M>(&self, sample: &Sample, scores: &[f32], metric: M) -> Result<Estimate, MetricError>
+    where
+        M: Fn(&Cuts) -> Result<f64, MetricError> + Sync,
+    {
+        let sorted = Sorted::new(sample, scores)?;
+        let cuts = sorted.cuts();
+        let value = metric(&cuts)?;
+        self.resample(sample, value, cuts, |times, cuts| {
+            sorted.recount(times, cuts);
+            metric(cuts)
+        })
+    }
+
+    /// The difference of a metric between two score vectors of the same examples, `first` minus
+    /// `second`. Both see the same draws, so what they share cancels.
+    ///
+    /// # Errors
+    /// As [`estimate`](Self::estimate).
+    pub fn difference<M>(
+        &self,
+        sample: &Sample,
+        first: &[f32],
+        second: &[f32],
+        metric: M,
+    ) -> Result<Estimate, MetricError>
+    where
+        M: Fn(&Cuts) -> Result<f64, MetricError> + Sync,
+    {
+        let sorted = (Sorted::new(sample, first)?, Sorted::new(sample, second)?);
+        let cuts = (sorted.0.cuts(), sorted.1.cuts());
+        let value = metric(&cuts.0)? - metric(&cuts.1)?;
+        self.resample(sample, value, cuts, |times, cuts| {
+            sorted.0.recount(times, &mut cuts.0);
+            sorted.1.recount(times, &mut cuts.1);
+            Ok(metric(&cuts.0)? - metric(&cuts.1)?)
+        })
+    }
+
+    fn resample<C>(
+        &self,
+        sample: &Sample,
+        value: f64,
+        cuts: C,
+        replicate: impl Fn(&[u32], &mut C) -> Result<f64, MetricError> + Sync,
+    ) -> Result<Estimate, MetricError>
+    where
+        C: Clone + Send + Sync,
+    {
+        check_confidence(self.confidence)?;
+        let needed = (2.0 / (1.0 - self.confidence) - 1e-9).ceil() as usize;
+        if self.replicates < needed {
+            let (replicates, confidence) = (self.replicates, self.confidence);
+            return Err(MetricError::Replicates { replicates, needed, confidence });
+        }
+        let strata: [Vec<u32>; 2] = [true, false].map(|class| {
+            let of_class = sample.labels().iter().enumerate().filter(|(_, label)| **label == class);
+            of_class.map(|(row, _)| row as u32).collect()
+        });
+        let generator = ChaCha8Rng::seed_from_u64(self.seed);
+        let values: Vec<Result<f64, MetricError>> = (0..self.replicates)
+            .into_par_iter()
+            .map_init(
+                || (vec![0; sample.len()], cuts.clone()),
+                |(times, cuts), index| {
+                    let mut generator = generator.clone();
+                    generator.set_stream(index as u64);
+                    draw(&strata, &mut generator, times);
+                    replicate(times, cuts)
+                },
+            )
+            .collect();
+        self.summarise(value, values)
+    }
+
+    fn summarise(&self, value: f64, values: Vec<Result<f64, MetricError>>) -> Result<Estimate, MetricError> {
+        let replicates = values.len();
+        let first = values.iter().find_map(|value| value.clone().err());
+        let mut known: Vec<f64> = values.into_iter().filter_map(Result::ok).collect();
+        let failed = replicates - known.len();
+        // A replicate without a value could lie anywhere: below all others for the lower end,
+        // above all others for the upper.
+        let place = (replicates - 1) as f64 * (1.0 - self.confidence) / 2.0;
+        // 1 - 0.8 is an ulp below 0.2; a place meant to be whole stays whole.
+        let place = if (place - place.round()).abs() < 1e-9 { place.round() } else { place };
+        if let Some(first) = first.filter(|_| place < failed as f64) {
+            return Err(MetricError::Bootstrap { failed, replicates, first: Box::new(first) });
+        }
+        let count = known.len() as f64;
+        let mean = known.iter().sum::<f64>() / count;
+        let standard_error = (known.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt();
+        known.sort_by(f64::total_cmp);
+        let lower = between(&known, place - failed as f64);
+        let upper = between(&known, (known.len() - 1) as f64 - (place - failed as f64));
+        Ok(Estimate {
+            value,
+            standard_error,
+            interval: Interval { lower, upper, confidence: self.confidence },
+            failed,
+        })
+    }
+}
+
+/// Draws each class as often as it has rows, and counts how often each row came up.
+fn draw(strata: &[Vec<u32>; 2], generator: &mut ChaCha8Rng, times: &mut [u32]) {
+    times.fill(0);
+    for rows in strata {
+        for _ in 0..rows.len() {
+            let row = rows[generator.random_range(0..rows.len() as u32) as usize];
+            times[row as usize] += 1;
+        }
+    }
+}
+
+/// The value at a place between two entries, on the line between them.
+fn between(ascending: &[f64], place: f64) -> f64 {
+    let below = (place.floor().max(0.0) as usize).min(ascending.len() - 1);
+    let above = (below + 1).min(ascending.len() - 1);
+    ascending[below] + (place - below as f64) * (ascending[above] - ascending[below])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::goal::{Rate, Relation};
+    use crate::metric::data::random_case;
+    use crate::metric::operating_point::best;
+    use crate::metric::{Condition, pr, roc};
+
+    fn few(seed: u64) -> Bootstrap {
+        Bootstrap { replicates: 200, confidence: 0.9, seed }
+    }
+
+    #[test]
+    fn a_replicate_is_the_metric_of_the_rows_drawn() {
+        for seed in 0..20 {
+            let (sample, scores) = random_case(seed, 40);
+            let sorted = Sorted::new(&sample, &scores).unwrap();
+            let mut cuts = sorted.cuts();
+            let mut times = vec![0; sample.len()];
+            let rows =
+                |class| (0..sample.len() as u32).filter(|r| sample.labels()[*r as usize] == class).collect();
+            draw(&[rows(true), rows(false)], &mut ChaCha8Rng::seed_from_u64(seed), &mut times);
+            sorted.recount(&times, &mut cuts);
+
+            let drawn: Vec<usize> =
+                times.iter().enumerate().flat_map(|(r, n)| vec![r; *n as usize]).collect();
+            let copy = Sample::new(drawn.iter().map(|r| sample.labels()[*r]).collect())
+                .unwrap()
+                .with_weights(drawn.iter().map(|r| sample.weight(*r) as f32).collect())
+                .unwrap();
+            let copied: Vec<f32> = drawn.iter().map(|r| scores[*r]).collect();
+            let expected = Cuts::new(&copy, &copied).unwrap();
+            assert_eq!(drawn.len(), sample.len());
+            assert!((roc::auc(&cuts).unwrap() - roc::auc(&expected).unwrap()).abs() < 1e-14);
+            let (got, expected) = (pr::average_precision(&cuts), pr::average_precision(&expected));
+            assert!((got.unwrap() - expected.unwrap()).abs() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn results_do_not_depend_on_the_number_of_threads() {
+        let (sample, scores) = random_case(3, 400);
+        let with = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| few(11).estimate(&sample, &scores, roc::auc).unwrap())
+        };
+        assert_eq!(with(1), with(3));
+        assert_ne!(with(1), few(12).estimate(&sample, &scores, roc::auc).unwrap());
+    }
+
+    #[test]
+    fn the_standard_error_agrees_with_delong() {
+        let (sample, scores) = random_case(3, 400);
+        let estimate = Bootstrap { replicates: 2000, ..few(1) }.estimate(&sample, &scores, roc::auc).unwrap();
+        let exact = super::super::delong(&sample, &scores, 0.9).unwrap();
+        // The standard error of a standard deviation from 2000 draws is 1 / sqrt(4000) = 1.6%; the
+        // bootstrap's variance is (m - 1) / m of DeLong's.
+        let ratio = estimate.standard_error / exact.standard_error;
+        assert!((ratio - 1.0).abs() < 4.0 * 0.016 + 0.01, "{ratio}");
+        assert_eq!(estimate.value, exact.auc);
+    }
+
+    #[test]
+    fn a_difference_between_equal_rankings_is_exactly_zero() {
+        let (sample, scores) = random_case(5, 100);
+        let doubled: Vec<f32> = scores.iter().map(|score| score * 2.0).collect();
+        let estimate = few(0).difference(&sample, &scores, &doubled, roc::auc).unwrap();
+        assert_eq!((estimate.value, estimate.standard_error), (0.0, 0.0));
+        assert_eq!((estimate.interval.lower, estimate.interval.upper), (0.0, 0.0));
+        let reversed: Vec<f32> = scores.iter().map(|score| -score).collect();
+        let estimate = few(0).difference(&sample, &scores, &reversed, roc::auc).unwrap();
+        let auc = roc::auc(&Cuts::new(&sample, &scores).unwrap()).unwrap();
+        assert!((estimate.value - (2.0 * auc - 1.0)).abs() < 1e-14);
+    }
+
+    #[test]
+    fn replicates_without_a_value_widen_the_interval_and_too_many_refuse_it() {
+        let few = Bootstrap { replicates: 41, confidence: 0.8, seed: 0 };
+        let values = |failed: usize| {
+            let error = || Err(MetricError::Threshold);
+            (0..41).map(|i| if i < failed { error() } else { Ok(i as f64) }).collect()
+        };
+        let whole = few.summarise(20.0, values(0)).unwrap();
+        assert_eq!((whole.interval.lower, whole.interval.upper), (4.0, 36.0));
+        let gaps = few.summarise(20.0, values(3)).unwrap();
+        assert_eq!((gaps.interval.lower, gaps.interval.upper, gaps.failed), (4.0, 39.0, 3));
+        let refused = few.summarise(20.0, values(5)).unwrap_err();
+        assert!(matches!(refused, MetricError::Bootstrap { failed: 5, replicates: 41, .. }));
+    }
+
+    #[test]
+    fn a_metric_without_a_value_and_too_few_replicates_are_refused() {
+        let (sample, scores) = random_case(3, 50);
+        let out_of_reach = Condition { rate: Rate::Recall, relation: Relation::AtLeast, target: 1.5 };
+        let refused = few(0).estimate(&sample, &scores, |cuts| {
+            best(cuts, Rate::Precision, &[out_of_reach]).map(|point| point.value)
+        });
+        assert!(matches!(refused, Err(MetricError::Infeasible { .. })));
+        let refused =
+            Bootstrap { replicates: 39, ..Bootstrap::default() }.estimate(&sample, &scores, roc::auc);
+        assert!(matches!(refused, Err(MetricError::Replicates { needed: 40, .. })));
+    }
+}

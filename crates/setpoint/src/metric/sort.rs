@@ -1,0 +1,197 @@
+//! One sort of the scores, from which every exact metric follows.
+//!
+//! Each score becomes a `u32` whose order is the order of the floats, packed
+//! with its row number into a `u64`. All keys differ, so the order does not
+//! depend on the number of threads, and sorting integers needs no comparison
+//! function. Equal scores (`-0.0` equals `0.0`) form one *block*: no threshold
+//! separates them.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::{Cuts, MetricError};
+use crate::sample::{Sample, SampleError};
+
+/// The rows of a sample by descending score, ready to be counted, and counted again with other
+/// multiplicities as the bootstrap does.
+#[derive(Clone, Debug)]
+pub struct Sorted {
+    /// Row numbers by descending score; ties by ascending row.
+    rows: Vec<u32>,
+    labels: Vec<bool>,
+    weights: Option<Vec<f32>>,
+    /// Distinct scores, descending.
+    scores: Arc<[f32]>,
+    /// Where each block of equal scores ends in `rows`.
+    ends: Vec<u32>,
+}
+
+impl Sorted {
+    /// Sorts the rows of a sample by these scores.
+    ///
+    /// # Errors
+    /// If there is not one finite score for each example.
+    pub fn new(sample: &Sample, scores: &[f32]) -> Result<Self, MetricError> {
+        sample.check_scores(scores)?;
+        let keys = scores.par_iter().enumerate().map(|(row, score)| pack(*score, row as u32)).collect();
+        Ok(Self::from_keys(sample, keys))
+    }
+
+    /// Sorts some rows of a sample, such as those of one group
+    /// ([`Groups::rows`](crate::sample::Groups::rows)).
+    ///
+    /// # Errors
+    /// If there is not one finite score for each example of the sample, or no row is named.
+    ///
+    /// # Panics
+    /// If a row number is not below the length of the sample.
+    pub fn of_rows(sample: &Sample, scores: &[f32], rows: &[u32]) -> Result<Self, MetricError> {
+        sample.check_scores(scores)?;
+        if rows.is_empty() {
+            return Err(SampleError::Empty.into());
+        }
+        let keys = rows.par_iter().map(|row| pack(scores[*row as usize], *row)).collect();
+        Ok(Self::from_keys(sample, keys))
+    }
+
+    fn from_keys(sample: &Sample, mut keys: Vec<u64>) -> Self {
+        keys.par_sort_unstable();
+        let rows: Vec<u32> = keys.iter().map(|key| *key as u32).collect();
+        let labels = rows.iter().map(|row| sample.labels()[*row as usize]).collect();
+        let weights =
+            sample.weights().map(|weights| rows.iter().map(|row| weights[*row as usize]).collect::<Vec<_>>());
+        let mut scores = Vec::with_capacity(keys.len());
+        let mut ends = Vec::with_capacity(keys.len());
+        for (position, key) in keys.iter().enumerate() {
+            let last_of_block = keys.get(position + 1).is_none_or(|next| next >> 32 != key >> 32);
+            if last_of_block {
+                scores.push(unpack(*key));
+                ends.push(position as u32 + 1);
+            }
+        }
+        Self { rows, labels, weights, scores: scores.into(), ends }
+    }
+
+    /// Number of rows.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "a sample is never empty")]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The cumulative counts at every cut.
+    #[must_use]
+    pub fn cuts(&self) -> Cuts {
+        let mut cuts = Cuts::start(Arc::clone(&self.scores), self.len());
+        match &self.weights {
+            None => self.accumulate(&mut cuts, |_| 1_u64, |count| count as f64),
+            Some(weights) => self.accumulate(&mut cuts, |i| f64::from(weights[i]), |sum| sum),
+        }
+        cuts
+    }
+
+    /// The cumulative counts when row `r` of the sample is there `times[r]` times, written over
+    /// `cuts`, which came from [`cuts`](Self::cuts).
+    pub(super) fn recount(&self, times: &[u32], cuts: &mut Cuts) {
+        let times = |i: usize| times[self.rows[i] as usize];
+        match &self.weights {
+            None => self.accumulate(cuts, |i| u64::from(times(i)), |count| count as f64),
+            Some(weights) => {
+                self.accumulate(cuts, |i| f64::from(times(i)) * f64::from(weights[i]), |sum| sum);
+            }
+        }
+    }
+
+    /// Sums weights block by block: as integers where they are integers, which is faster.
+    fn accumulate<T>(&self, cuts: &mut Cuts, weight: impl Fn(usize) -> T, number: impl Fn(T) -> f64)
+    where
+        T: Copy + Default + std::ops::AddAssign,
+    {
+        let (mut positives, mut negatives) = (T::default(), T::default());
+        cuts.restart();
+        let mut start = 0;
+        for end in &self.ends {
+            let end = *end as usize;
+            for i in start..end {
+                // Both sums take a value, one of them zero: no branch for the processor to guess.
+                let weight = weight(i);
+                let zero = T::default();
+                positives += if self.labels[i] { weight } else { zero };
+                negatives += if self.labels[i] { zero } else { weight };
+            }
+            cuts.push(number(positives), number(negatives));
+            start = end;
+        }
+    }
+}
+
+/// A key that sorts by descending score, then by ascending row.
+fn pack(score: f32, row: u32) -> u64 {
+    // Adding zero turns -0.0 into 0.0 and changes nothing else.
+    let bits = (score + 0.0).to_bits();
+    let ascending = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
+    u64::from(!ascending) << 32 | u64::from(row)
+}
+
+fn unpack(key: u64) -> f32 {
+    let ascending = !((key >> 32) as u32);
+    f32::from_bits(if ascending >> 31 == 1 { ascending & !(1 << 31) } else { !ascending })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_sort_as_the_floats_do_and_come_back() {
+        let descending = [
+            f32::MAX,
+            3.0e8,
+            1.0 + f32::EPSILON,
+            1.0,
+            f32::MIN_POSITIVE,
+            1.0e-45,
+            0.0,
+            -1.0e-45,
+            -1.0,
+            f32::MIN,
+        ];
+        for pair in descending.windows(2) {
+            assert!(pack(pair[0], 7) < pack(pair[1], 3), "{pair:?}");
+        }
+        for score in descending {
+            assert_eq!(unpack(pack(score, 9)).to_bits(), score.to_bits());
+        }
+    }
+
+    #[test]
+    fn negative_zero_ties_with_zero() {
+        let sample = Sample::new(vec![true, false, true]).unwrap();
+        let sorted = Sorted::new(&sample, &[0.0, -0.0, -1.0]).unwrap();
+        assert_eq!(&*sorted.scores, [0.0, -1.0]);
+        assert_eq!(sorted.rows, [0, 1, 2]);
+        assert_eq!(sorted.ends, [2, 3]);
+    }
+
+    #[test]
+    fn the_order_does_not_depend_on_the_number_of_threads() {
+        let scores: Vec<f32> =
+            (0..20_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 20) as f32).collect();
+        let sample = Sample::new(scores.iter().map(|s| *s > 2000.0).collect()).unwrap();
+        let rows_with = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| Sorted::new(&sample, &scores).unwrap().rows)
+        };
+        assert_eq!(rows_with(1), rows_with(3));
+    }
+
+    #[test]
+    fn the_rows_of_a_group_are_sorted_alone() {
+        let sample = Sample::new(vec![true, false, true, false]).unwrap();
+        let sorted = Sorted::of_rows(&sample, &[1.0, 2.0, 3.0, 4.0], &[0, 3]).unwrap();
+        assert_eq!(sorted.rows, [3, 0]);
+        assert_eq!(sorted.cuts().counts_at(1).false_positives, 1.0);
+        assert!(Sorted::of_rows(&sample, &[1.0; 4], &[]).is_err());
+    }
+}
