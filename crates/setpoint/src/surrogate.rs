@@ -80,15 +80,15 @@ mod tests {
 
     #[test]
     fn slope_and_curvature_are_the_derivatives() {
-        // Central differences with h = 1e-5 err by about h²/6 + 1e-16/h, below 1e-10.
+        // Central differences with h = 1e-5 err by h²/6 and by the rounding of values up to 15, 3e-15 / h.
         let h = 1e-5;
         for surrogate in BOTH {
             for step in -60..=60 {
                 let x = f64::from(step) / 4.0;
                 let slope = (surrogate.value(x + h) - surrogate.value(x - h)) / (2.0 * h);
                 let curvature = (surrogate.slope(x + h) - surrogate.slope(x - h)) / (2.0 * h);
-                assert!((surrogate.slope(x) - slope).abs() < 1e-10, "{surrogate:?} at {x}");
-                assert!((surrogate.curvature(x) - curvature).abs() < 1e-10, "{surrogate:?} at {x}");
+                assert!((surrogate.slope(x) - slope).abs() < 1e-9, "{surrogate:?} at {x}");
+                assert!((surrogate.curvature(x) - curvature).abs() < 1e-9, "{surrogate:?} at {x}");
             }
         }
     }
