@@ -12,6 +12,9 @@ mod quadratic;
 pub mod smooth;
 pub mod track;
 
+#[cfg(test)]
+mod tests;
+
 use thiserror::Error;
 
 use crate::metric::MetricError;

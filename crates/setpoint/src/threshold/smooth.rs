@@ -12,7 +12,7 @@
 //!   the active constraints.
 
 use super::ThresholdError;
-use super::quadratic::{self, Row};
+use super::quadratic::{self, Minimum, Row};
 use crate::algebra::{cholesky, dot};
 use crate::count::{Cell, Count};
 use crate::problem::{Combination, Kind, Monotone, Problem};
@@ -88,8 +88,48 @@ pub fn solve(
         grid: vec![0.0; problem.shape().groups * problem.shape().columns],
         passes: 0,
     };
-    let independent = problem.diagonal() && thresholds == start.len() && (0..conditions).all(|k| problem.monotone(k).is_some());
+    let independent = problem.diagonal()
+        && thresholds == start.len()
+        && (0..conditions).all(|k| problem.monotone(k).is_some());
     if independent { search.independent(start) } else { search.coupled(start) }
+}
+
+/// Which conditions pull at thresholds that were not solved on the surrogate (exact, held or tracked).
+///
+/// Those that the best step from here would meet with equality. `cells` are the counts at the
+/// thresholds, with curvatures.
+#[must_use]
+pub fn active_conditions(problem: &Problem, cells: &mut [Cell], request: Request<'_>) -> Vec<bool> {
+    let conditions = problem.conditions().len();
+    if problem.diagonal() {
+        return vec![true; conditions];
+    }
+    let Request { sharpness, free, slack, .. } = request;
+    let search = Search {
+        problem,
+        source: &mut NoCounts,
+        sharpness,
+        free,
+        slack,
+        options: &SmoothOptions::default(),
+        cells,
+        grid: Vec::new(),
+        passes: 0,
+    };
+    match search.minimise(&search.model(), &vec![0.0; conditions]) {
+        Some(minimum) => search.active(&minimum.multipliers[..conditions]),
+        // Conditions that contradict each other to first order: only the equalities can be trusted.
+        None => (0..conditions).map(|k| search.is_equality(k)).collect(),
+    }
+}
+
+/// A source for a search that only looks at counts it already has.
+struct NoCounts;
+
+impl Count for NoCounts {
+    fn count(&mut self, _: &[f64], _: &mut [Cell]) -> Result<(), crate::sample::SampleError> {
+        Ok(())
+    }
 }
 
 struct Search<'a, C: Count> {
@@ -198,25 +238,11 @@ impl<C: Count> Search<'_, C> {
         let mut penalty = 1.0f64;
         self.count(&thresholds)?;
         loop {
-            let gaps: Vec<f64> = (0..conditions.len()).map(|k| self.constraint(k)).collect();
-            let slopes: Vec<Vec<f64>> = conditions.iter().map(|c| self.slopes(&c.expression)).collect();
-            let loss_slope = self.slopes(problem.loss());
-            let conditions_here = (0..conditions.len()).map(|k| Row {
-                normal: slopes[k].iter().map(|s| -s).collect(),
-                bound: gaps[k],
-                equality: self.is_equality(k),
-            });
-            // A free threshold does not move.
-            let held = (0..count).filter(|j| self.free[*j]).map(|j| Row {
-                normal: (0..count).map(|l| f64::from(u8::from(j == l))).collect(),
-                bound: 0.0,
-                equality: true,
-            });
-            let rows: Vec<Row> = conditions_here.chain(held).collect();
-            let factor = self.hessian(&multipliers, &slopes);
-            let Some(minimum) = quadratic::minimise(&factor, &loss_slope, &rows) else {
+            let model = self.model();
+            let Model { gaps, slopes, loss_slope } = &model;
+            let Some(minimum) = self.minimise(&model, &multipliers) else {
                 // The linear conditions contradict each other here: move towards meeting them.
-                let Some(next) = self.restore(&thresholds, &gaps, &slopes)? else {
+                let Some(next) = self.restore(&thresholds, gaps, slopes)? else {
                     return self.give_up(f64::INFINITY);
                 };
                 thresholds = next;
@@ -224,16 +250,16 @@ impl<C: Count> Search<'_, C> {
             };
             multipliers.copy_from_slice(&minimum.multipliers[..conditions.len()]);
             let mut direction = minimum.x;
+            direction.iter_mut().zip(self.free).filter(|(_, free)| **free).for_each(|(d, _)| *d = 0.0);
             let stationarity = (0..count)
                 .filter(|j| !self.free[*j])
                 .map(|j| {
                     loss_slope[j] + (0..conditions.len()).map(|k| multipliers[k] * slopes[k][j]).sum::<f64>()
                 })
                 .fold(0.0f64, |worst, s| worst.max(s.abs() / self.sharpness));
-            let residual = stationarity.max(self.violation(&gaps).1);
+            let residual = stationarity.max(self.violation(gaps).1);
             if residual <= self.options.tolerance * 1e-2 {
-                let active =
-                    (0..conditions.len()).map(|k| self.is_equality(k) || multipliers[k] > 1e-12).collect();
+                let active = self.active(&multipliers);
                 return Ok(SmoothThresholds { thresholds, active, passes: self.passes });
             }
             let longest = direction.iter().fold(0.0f64, |m, d| m.max(d.abs()));
@@ -242,8 +268,9 @@ impl<C: Count> Search<'_, C> {
                 direction.iter_mut().for_each(|d| *d *= limit / longest);
             }
             penalty = penalty.max(2.0 * multipliers.iter().fold(0.0f64, |m, u| m.max(u.abs())));
-            let merit = problem.loss().value(self.cells) + penalty * self.violation(&gaps).2;
-            let promised = dot(&loss_slope, &direction).min(0.0) - penalty * self.violation(&gaps).2;
+            let missed = penalty * self.violation(gaps).2;
+            let merit = problem.loss().value(self.cells) + missed;
+            let promised = dot(loss_slope, &direction).min(0.0) - missed;
             match self.line_search(&thresholds, &direction, merit, promised, penalty)? {
                 Some(next) => thresholds = next,
                 None if residual <= self.options.tolerance * 1e3 => {
@@ -260,6 +287,39 @@ impl<C: Count> Search<'_, C> {
                 return self.give_up(residual);
             }
         }
+    }
+
+    /// g, dg/dt and df/dt at the current counts.
+    fn model(&self) -> Model {
+        let conditions = self.problem.conditions();
+        Model {
+            gaps: (0..conditions.len()).map(|k| self.constraint(k)).collect(),
+            slopes: conditions.iter().map(|condition| self.slopes(&condition.expression)).collect(),
+            loss_slope: self.slopes(self.problem.loss()),
+        }
+    }
+
+    /// The best step under the linearised conditions; `None` where they contradict each other.
+    fn minimise(&self, model: &Model, multipliers: &[f64]) -> Option<Minimum> {
+        let count = self.problem.thresholds();
+        let conditions = (0..model.gaps.len()).map(|k| Row {
+            normal: model.slopes[k].iter().map(|s| -s).collect(),
+            bound: model.gaps[k],
+            equality: self.is_equality(k),
+        });
+        // A free threshold does not move.
+        let held = (0..count).filter(|j| self.free[*j]).map(|j| Row {
+            normal: (0..count).map(|l| f64::from(u8::from(j == l))).collect(),
+            bound: 0.0,
+            equality: true,
+        });
+        let rows: Vec<Row> = conditions.chain(held).collect();
+        quadratic::minimise(&self.hessian(multipliers, &model.slopes), &model.loss_slope, &rows)
+    }
+
+    /// Which conditions hold with equality, by their multipliers.
+    fn active(&self, multipliers: &[f64]) -> Vec<bool> {
+        multipliers.iter().enumerate().map(|(k, u)| self.is_equality(k) || *u > 1e-12).collect()
     }
 
     /// Halves the step until the merit falls; leaves the counts there. `None` where it does not.
@@ -374,6 +434,13 @@ impl<C: Count> Search<'_, C> {
         }
         Err(ThresholdError::NotSettled { passes: self.passes, residual })
     }
+}
+
+/// First-order picture of loss and conditions.
+struct Model {
+    gaps: Vec<f64>,
+    slopes: Vec<Vec<f64>>,
+    loss_slope: Vec<f64>,
 }
 
 /// One condition during the search for its root.
