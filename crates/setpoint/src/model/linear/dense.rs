@@ -1,0 +1,316 @@
+//! Dense features in tiles of 64 rows, columns first within a tile.
+//!
+//! ```text
+//! row-major, rows 0..64:  x00 x01 .. x0d  x10 x11 ..        tile:  x00 x10 .. x63,0  x01 x11 ..
+//! ```
+//!
+//! A tile's column is 64 neighbouring values, so both passes read the matrix straight through,
+//! with whole vectors and no sums across a vector: forward adds w_j times the column to 64
+//! scores held in registers; backward multiplies the column with 64 values of v held in
+//! registers and adds the products to 16 lanes kept for that column. A tile takes the same room
+//! as its rows did, which lets the matrix be converted in place; only the last rows, fewer than
+//! 64, move to a padded tile of their own.
+
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::{add_in_order, check_shape};
+use crate::model::ModelError;
+
+/// Rows of a tile.
+const TILE: usize = 64;
+/// Running sums kept for each column in the backward pass.
+const LANES: usize = 16;
+/// Columns whose running sums are kept at a time, on the stack.
+const COLUMNS: usize = 64;
+/// A chunk is about this large: far more work than handing it to a thread.
+const CHUNK_BYTES: usize = 64 << 10;
+/// A running sum adds at most this many tiles before it goes on in f64.
+const CHUNK_TILES: usize = 16;
+
+type Column = [f32; TILE];
+type Sums = [f32; LANES];
+
+/// A dense feature matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dense {
+    rows: usize,
+    columns: usize,
+    /// Whole tiles.
+    body: Vec<f32>,
+    /// The remaining rows as one tile padded with zeros, or empty.
+    tail: Vec<f32>,
+}
+
+impl Dense {
+    /// Takes over a row-major matrix and rearranges it in place.
+    ///
+    /// # Errors
+    /// If there are no values, they do not fill whole rows, or one is NaN or infinite.
+    pub fn from_row_major(mut values: Vec<f32>, columns: usize) -> Result<Self, ModelError> {
+        if columns != 0 && values.len() % columns != 0 {
+            return Err(ModelError::Ragged { values: values.len(), columns });
+        }
+        let rows = values.len() / columns.max(1);
+        check_shape(rows, columns)?;
+        check_finite(&values, columns)?;
+
+        let tail = tile_of(&values[rows / TILE * TILE * columns..], columns);
+        values.truncate(rows / TILE * TILE * columns);
+        values.par_chunks_exact_mut(TILE * columns).for_each_init(Vec::new, |scratch, tile| {
+            scratch.clear();
+            scratch.extend_from_slice(tile);
+            transpose(scratch, columns, tile);
+        });
+        Ok(Self { rows, columns, body: values, tail })
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// One row's values, in column order.
+    ///
+    /// # Panics
+    /// If `row` is not below [`Dense::rows`].
+    pub fn row(&self, row: usize) -> impl Iterator<Item = f32> + '_ {
+        assert!(row < self.rows, "row {row} of a matrix of {} rows", self.rows);
+        let start = row / TILE * TILE * self.columns;
+        let tile = if start < self.body.len() { &self.body[start..] } else { &self.tail };
+        tile.iter().skip(row % TILE).step_by(TILE).take(self.columns).copied()
+    }
+
+    pub(super) fn no_rows(&self) -> Self {
+        Self { rows: 0, columns: self.columns, body: Vec::new(), tail: Vec::new() }
+    }
+
+    pub(super) fn gather(&self, rows: &[u32], into: &mut Self) {
+        let whole = rows.len() / TILE * TILE;
+        into.rows = rows.len();
+        into.body.resize(whole * self.columns, 0.0);
+        into.tail.clear();
+        if whole < rows.len() {
+            into.tail.resize(TILE * self.columns, 0.0);
+        }
+        let tiles = into.body.chunks_exact_mut(TILE * self.columns).chain([&mut into.tail[..]]);
+        for (tile, rows) in tiles.zip(rows.chunks(TILE)) {
+            for (lane, row) in rows.iter().enumerate() {
+                let slots = tile.iter_mut().skip(lane).step_by(TILE);
+                slots.zip(self.row(*row as usize)).for_each(|(slot, value)| *slot = value);
+            }
+        }
+    }
+
+    /// Tiles of a chunk: a function of the shape alone, so that sums do not depend on threads.
+    fn chunk_tiles(&self) -> usize {
+        (CHUNK_BYTES / (TILE * self.columns * size_of::<f32>())).clamp(1, CHUNK_TILES)
+    }
+
+    pub(super) fn scores(&self, weights: &[f32], bias: f32, scores: &mut [f32]) {
+        let (body, _) = self.body.as_chunks::<TILE>();
+        let (scores, rest) = scores.as_chunks_mut::<TILE>();
+        let arch = Arch::new();
+        let chunk = self.chunk_tiles();
+        body.par_chunks(chunk * self.columns)
+            .zip(scores.par_chunks_mut(chunk))
+            .for_each(|(tiles, scores)| arch.dispatch(Forward { tiles, weights, bias, scores }));
+        if !rest.is_empty() {
+            let mut scores = [[0.0; TILE]];
+            let (tiles, _) = self.tail.as_chunks::<TILE>();
+            arch.dispatch(Forward { tiles, weights, bias, scores: &mut scores });
+            rest.copy_from_slice(&scores[0][..rest.len()]);
+        }
+    }
+
+    /// `gradient` = X^T v, then the sum of v.
+    pub(super) fn backward(&self, v: &[f32], partials: &mut Vec<f64>, gradient: &mut [f32]) {
+        let (body, _) = self.body.as_chunks::<TILE>();
+        let (v, rest) = v.as_chunks::<TILE>();
+        let arch = Arch::new();
+        let chunk = self.chunk_tiles();
+        let width = self.columns + 1;
+        let chunks = v.len().div_ceil(chunk);
+        partials.resize((chunks + 1) * width, 0.0);
+        let (partials_body, partial_tail) = partials.split_at_mut(chunks * width);
+
+        // Last chunk first: the forward pass has just read it, so part of it may still be cached.
+        partials_body
+            .par_chunks_mut(width)
+            .zip(body.par_chunks(chunk * self.columns))
+            .zip(v.par_chunks(chunk))
+            .rev()
+            .for_each(|((sums, tiles), v)| arch.dispatch(Backward { tiles, v, sums }));
+        if rest.is_empty() {
+            partial_tail.fill(0.0);
+        } else {
+            let mut padded = [[0.0; TILE]];
+            padded[0][..rest.len()].copy_from_slice(rest);
+            let (tiles, _) = self.tail.as_chunks::<TILE>();
+            arch.dispatch(Backward { tiles, v: &padded, sums: partial_tail });
+        }
+        add_in_order(partials, gradient);
+    }
+}
+
+fn check_finite(values: &[f32], columns: usize) -> Result<(), ModelError> {
+    const BLOCK: usize = 1 << 14;
+    // Subtracting from itself turns anything but a finite number into NaN, and NaN stays.
+    let bad = |block: &[f32]| block.iter().map(|value| value - value).sum::<f32>() != 0.0;
+    let Some(block) = values.par_chunks(BLOCK).position_first(bad) else { return Ok(()) };
+    let at = values[block * BLOCK..].iter().position(|value| !value.is_finite());
+    let at = block * BLOCK + at.unwrap_or_default();
+    Err(ModelError::Feature { row: at / columns, column: at % columns, value: values[at] })
+}
+
+/// Up to 64 rows as one tile, padded with zeros; no rows give no tile.
+fn tile_of(rows: &[f32], columns: usize) -> Vec<f32> {
+    let mut tile = vec![0.0; if rows.is_empty() { 0 } else { TILE * columns }];
+    transpose(rows, columns, &mut tile);
+    tile
+}
+
+fn transpose(rows: &[f32], columns: usize, tile: &mut [f32]) {
+    for (lane, row) in rows.chunks_exact(columns).enumerate() {
+        for (column, value) in row.iter().enumerate() {
+            tile[column * TILE + lane] = *value;
+        }
+    }
+}
+
+/// Scores of a run of tiles.
+///
+/// The kernels are structs and not closures because a closure that could be called twice reaches
+/// the dispatched function through a call that is not inlined, and is then compiled without AVX2.
+struct Forward<'a> {
+    tiles: &'a [Column],
+    weights: &'a [f32],
+    bias: f32,
+    scores: &'a mut [Column],
+}
+
+impl WithSimd for Forward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        // A tile's column fills 4 of the widest vectors; narrower ones go 8 at a time.
+        if S::F32_LANES * 8 > TILE { self.run::<S, 4>(simd) } else { self.run::<S, 8>(simd) }
+    }
+}
+
+impl Forward<'_> {
+    #[inline(always)]
+    fn run<S: Simd, const VECTORS: usize>(self, simd: S) {
+        let bias = simd.splat_f32s(self.bias);
+        for (tile, scores) in self.tiles.chunks_exact(self.weights.len()).zip(self.scores) {
+            let (scores, _) = S::as_mut_simd_f32s(scores);
+            for (block, scores) in scores.chunks_exact_mut(VECTORS).enumerate() {
+                let mut sums = [bias; VECTORS];
+                for (column, weight) in tile.iter().zip(self.weights) {
+                    let (column, _) = S::as_simd_f32s(column);
+                    let weight = simd.splat_f32s(*weight);
+                    for (sum, x) in sums.iter_mut().zip(&column[block * VECTORS..][..VECTORS]) {
+                        *sum = simd.add_f32s(*sum, simd.mul_f32s(*x, weight));
+                    }
+                }
+                scores.copy_from_slice(&sums);
+            }
+        }
+    }
+}
+
+/// Sums over a run of tiles: each column times v, then v itself.
+struct Backward<'a> {
+    tiles: &'a [Column],
+    v: &'a [Column],
+    sums: &'a mut [f64],
+}
+
+impl WithSimd for Backward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Some((bias, sums)) = self.sums.split_last_mut() else { return };
+        let columns = sums.len();
+        let mut lanes = [[0.0; LANES]; COLUMNS];
+        for (block, sums) in sums.chunks_mut(COLUMNS).enumerate() {
+            let lanes = &mut lanes[..sums.len()];
+            lanes.fill([0.0; LANES]);
+            for (tile, v) in self.tiles.chunks_exact(columns).zip(self.v) {
+                let tile = &tile[block * COLUMNS..][..sums.len()];
+                add_products(simd, tile, v, lanes);
+            }
+            for (sum, lanes) in sums.iter_mut().zip(lanes) {
+                *sum = add_lanes(lanes);
+            }
+        }
+        let mut lanes = [0.0; LANES];
+        for v in self.v.iter().flat_map(|v| v.as_chunks::<LANES>().0) {
+            for (lane, v) in lanes.iter_mut().zip(v) {
+                *lane += v;
+            }
+        }
+        *bias = add_lanes(&lanes);
+    }
+}
+
+/// Adds each column of a tile times v to the column's lanes. Row i of the tile goes to lane i mod 16,
+/// whatever the width of the vectors.
+#[inline(always)]
+fn add_products<S: Simd>(simd: S, tile: &[Column], v: &Column, lanes: &mut [Sums]) {
+    let (v, _) = S::as_simd_f32s(v);
+    for (column, sums) in tile.iter().zip(lanes) {
+        let (column, _) = S::as_simd_f32s(column);
+        let (sums, _) = S::as_mut_simd_f32s(sums);
+        let parts = LANES / S::F32_LANES;
+        for part in 0..parts {
+            let mut sum = sums[part];
+            for k in 0..TILE / LANES {
+                let at = k * parts + part;
+                sum = simd.add_f32s(sum, simd.mul_f32s(column[at], v[at]));
+            }
+            sums[part] = sum;
+        }
+    }
+}
+
+#[inline(always)]
+fn add_lanes(lanes: &Sums) -> f64 {
+    lanes.iter().map(|lane| f64::from(*lane)).sum()
+}
+
+#[cfg(test)]
+impl Dense {
+    /// Scores and gradient by the kernels as compiled for a processor without vectors.
+    pub(super) fn without_vectors(&self, parameters: &[f32], v: &[f32]) -> (Vec<f32>, Vec<f32>) {
+        let (weights, bias) = parameters.split_at(self.columns);
+        let (body, _) = self.body.as_chunks::<TILE>();
+        let mut scores = vec![[0.0; TILE]; v.len() / TILE];
+        let forward = Forward { tiles: body, weights, bias: bias[0], scores: &mut scores };
+        forward.with_simd(pulp::Scalar::new());
+
+        let chunk = self.chunk_tiles();
+        let mut partials = vec![];
+        for (tiles, v) in body.chunks(chunk * self.columns).zip(v.as_chunks::<TILE>().0.chunks(chunk)) {
+            let mut sums = vec![0.0; self.columns + 1];
+            Backward { tiles, v, sums: &mut sums }.with_simd(pulp::Scalar::new());
+            partials.extend(sums);
+        }
+        let mut gradient = vec![0.0; self.columns + 1];
+        add_in_order(&mut partials, &mut gradient);
+        (scores.concat(), gradient)
+    }
+
+    pub(super) fn is_at(&self, place: *const f32) -> bool {
+        self.body.as_ptr() == place
+    }
+}
