@@ -70,7 +70,8 @@ fn dense(rows: usize, columns: usize, threads: usize) {
 
 fn sparse(rows: usize, columns: usize, stored: usize, threads: usize) {
     let values: Vec<f32> = random().take(rows * stored).collect();
-    let indices = random().skip(7).map(|x| (((x + 1.0) * 0.5 * columns as f32) as u32).min(columns as u32 - 1));
+    let indices =
+        random().skip(7).map(|x| (((x + 1.0) * 0.5 * columns as f32) as u32).min(columns as u32 - 1));
     let starts = (0..=rows).map(|row| row * stored).collect();
     let features = Sparse::from_csr(starts, indices.take(values.len()).collect(), values, columns);
     let same = vec![1.0; 2 * rows * stored];

@@ -141,12 +141,10 @@ impl Dense {
         partials.resize((chunks + 1) * width, 0.0);
         let (partials_body, partial_tail) = partials.split_at_mut(chunks * width);
 
-        // Last chunk first: the forward pass has just read it, so part of it may still be cached.
         partials_body
             .par_chunks_mut(width)
             .zip(body.par_chunks(chunk * self.columns))
             .zip(v.par_chunks(chunk))
-            .rev()
             .for_each(|((sums, tiles), v)| arch.dispatch(Backward { tiles, v, sums }));
         if rest.is_empty() {
             partial_tail.fill(0.0);
@@ -253,13 +251,11 @@ impl WithSimd for Backward<'_> {
                 *sum = add_lanes(lanes);
             }
         }
-        let mut lanes = [0.0; LANES];
-        for v in self.v.iter().flat_map(|v| v.as_chunks::<LANES>().0) {
-            for (lane, v) in lanes.iter_mut().zip(v) {
-                *lane += v;
-            }
+        let mut lanes = [[0.0; LANES]];
+        for v in self.v {
+            add_products(simd, &[[1.0; TILE]], v, &mut lanes);
         }
-        *bias = add_lanes(&lanes);
+        *bias = add_lanes(&lanes[0]);
     }
 }
 
@@ -283,9 +279,12 @@ fn add_products<S: Simd>(simd: S, tile: &[Column], v: &Column, lanes: &mut [Sums
     }
 }
 
+/// Folds the lanes twice, then adds in f64. A sequential sum would wait for each of its additions.
 #[inline(always)]
 fn add_lanes(lanes: &Sums) -> f64 {
-    lanes.iter().map(|lane| f64::from(*lane)).sum()
+    let eight: [f32; 8] = std::array::from_fn(|i| lanes[i] + lanes[i + 8]);
+    let four: [f64; 4] = std::array::from_fn(|i| f64::from(eight[i] + eight[i + 4]));
+    (four[0] + four[2]) + (four[1] + four[3])
 }
 
 #[cfg(test)]
