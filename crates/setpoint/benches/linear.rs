@@ -35,6 +35,7 @@ fn main() {
             in_pool(threads, || dense(rows, columns, threads));
         }
     }
+    in_pool(2, batches);
     println!(
         "\n{:>18} {:>7} {:>9} {:>9} {:>9} {:>13}",
         "sparse", "threads", "read ms", "scores", "backward", "step / 2 reads"
@@ -86,6 +87,23 @@ fn sparse(rows: usize, columns: usize, stored: usize, threads: usize) {
     );
 }
 
+/// Mini-batches of 512 rows drawn from 1,000,000 x 30.
+fn batches() {
+    let values: Vec<f32> = random().take(30_000_000).collect();
+    let mut model = Linear::new(Dense::from_row_major(values, 30).expect("finite features"));
+    let parameters: Vec<f32> = random().take(31).collect();
+    let rows: Vec<u32> = random().take(512 * 400).map(|x| ((x + 1.0) * 499_999.0) as u32).collect();
+    let (mut scores, mut gradient) = ([0.0; 512], [0.0; 31]);
+    let mut seconds: Vec<f64> = vec![];
+    for rows in rows.chunks_exact(512) {
+        let start = Instant::now();
+        model.scores(&parameters, Rows::At(rows), &mut scores).expect("lengths fit");
+        model.backward(&parameters, &scores, &mut gradient).expect("lengths fit");
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    println!("\n512 random rows of 1000000x30: {:.3} ms a step", median(seconds) * 1e3);
+}
+
 /// Median seconds of: a read of `same`, the scores, the backward pass, and both.
 fn measure(same: &[f32], mut model: Linear) -> [f64; 4] {
     let parameters: Vec<f32> = random().take(model.parameter_count()).collect();
@@ -109,10 +127,12 @@ fn measure(same: &[f32], mut model: Linear) -> [f64; 4] {
         seconds[3].push(start.elapsed().as_secs_f64());
         black_box(&mut gradient);
     }
-    seconds.map(|mut seconds| {
-        seconds.sort_by(f64::total_cmp);
-        seconds[seconds.len() / 2]
-    })
+    seconds.map(median)
+}
+
+fn median(mut seconds: Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds[seconds.len() / 2]
 }
 
 /// The sum of all values: as fast as this machine reads memory with the threads of the pool.

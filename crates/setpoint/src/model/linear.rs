@@ -11,6 +11,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::{Model, ModelError, Rows, check_length};
 
 mod dense;
@@ -213,15 +215,24 @@ impl From<Sparse> for Arc<Features> {
 }
 
 /// Adds rows of partial sums, in order, and writes the totals.
-fn add_in_order(partials: &mut [f64], gradient: &mut [f32]) {
-    let (total, rest) = partials.split_at_mut(gradient.len());
-    for partial in rest.chunks_exact(total.len()) {
-        for (total, partial) in total.iter_mut().zip(partial) {
-            *total += partial;
+fn add_in_order(partials: &[f64], gradient: &mut [f32]) {
+    const BLOCK: usize = 256;
+    let width = gradient.len();
+    let add = |(block, gradient): (usize, &mut [f32])| {
+        let mut totals = [0.0; BLOCK];
+        for partial in partials.chunks_exact(width) {
+            for (total, partial) in totals.iter_mut().zip(&partial[block * BLOCK..][..gradient.len()]) {
+                *total += partial;
+            }
         }
-    }
-    for (gradient, total) in gradient.iter_mut().zip(total) {
-        *gradient = *total as f32;
+        for (gradient, total) in gradient.iter_mut().zip(totals) {
+            *gradient = total as f32;
+        }
+    };
+    if width <= BLOCK {
+        add((0, gradient));
+    } else {
+        gradient.par_chunks_mut(BLOCK).enumerate().for_each(add);
     }
 }
 

@@ -48,7 +48,7 @@ impl Dense {
     /// # Errors
     /// If there are no values, they do not fill whole rows, or one is NaN or infinite.
     pub fn from_row_major(mut values: Vec<f32>, columns: usize) -> Result<Self, ModelError> {
-        if columns != 0 && values.len() % columns != 0 {
+        if columns != 0 && !values.len().is_multiple_of(columns) {
             return Err(ModelError::Ragged { values: values.len(), columns });
         }
         let rows = values.len() / columns.max(1);
@@ -160,8 +160,8 @@ impl Dense {
 
 fn check_finite(values: &[f32], columns: usize) -> Result<(), ModelError> {
     const BLOCK: usize = 1 << 14;
-    // Subtracting from itself turns anything but a finite number into NaN, and NaN stays.
-    let bad = |block: &[f32]| block.iter().map(|value| value - value).sum::<f32>() != 0.0;
+    // Without an early exit, so that it compiles to vectors.
+    let bad = |block: &[f32]| !block.iter().fold(true, |finite, value| finite & value.is_finite());
     let Some(block) = values.par_chunks(BLOCK).position_first(bad) else { return Ok(()) };
     let at = values[block * BLOCK..].iter().position(|value| !value.is_finite());
     let at = block * BLOCK + at.unwrap_or_default();
@@ -268,13 +268,11 @@ fn add_products<S: Simd>(simd: S, tile: &[Column], v: &Column, lanes: &mut [Sums
         let (column, _) = S::as_simd_f32s(column);
         let (sums, _) = S::as_mut_simd_f32s(sums);
         let parts = LANES / S::F32_LANES;
-        for part in 0..parts {
-            let mut sum = sums[part];
+        for (part, sum) in sums.iter_mut().enumerate() {
             for k in 0..TILE / LANES {
                 let at = k * parts + part;
-                sum = simd.add_f32s(sum, simd.mul_f32s(column[at], v[at]));
+                *sum = simd.add_f32s(*sum, simd.mul_f32s(column[at], v[at]));
             }
-            sums[part] = sum;
         }
     }
 }
@@ -305,7 +303,7 @@ impl Dense {
             partials.extend(sums);
         }
         let mut gradient = vec![0.0; self.columns + 1];
-        add_in_order(&mut partials, &mut gradient);
+        add_in_order(&partials, &mut gradient);
         (scores.concat(), gradient)
     }
 

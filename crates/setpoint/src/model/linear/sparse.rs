@@ -3,7 +3,8 @@
 //! Forward: each row's dot product. Backward: each chunk of rows scatters into sums of its own,
 //! and the sums are added in the order of the chunks. Sums are as wide as the matrix, so a chunk
 //! holds several times as many values as there are columns, which keeps zeroing and adding them
-//! a small part of the pass.
+//! a small part of the pass. A second copy by columns (CSC) would do without sums, for twice the
+//! memory; measured on one thread, it gained 25% at most, and nothing at 200,000 x 10,000.
 
 use rayon::prelude::*;
 
@@ -113,11 +114,7 @@ impl Sparse {
         scores.par_chunks_mut(ROWS).enumerate().for_each(|(chunk, scores)| {
             for (row, score) in (chunk * ROWS..).zip(scores) {
                 let (indices, values) = self.entries(row);
-                let mut sum = f64::from(bias);
-                for (index, value) in indices.iter().zip(values) {
-                    sum += f64::from(weights[*index as usize]) * f64::from(*value);
-                }
-                *score = sum as f32;
+                *score = (f64::from(bias) + dot(indices, values, weights)) as f32;
             }
         });
     }
@@ -141,8 +138,9 @@ impl Sparse {
         partials.resize(chunks * width, 0.0);
         partials.par_chunks_mut(width).enumerate().for_each(|(chunk, sums)| {
             sums.fill(0.0);
-            for row in cut(chunk)..cut(chunk + 1) {
-                let slope = f64::from(v[row]);
+            let rows = cut(chunk)..cut(chunk + 1);
+            for (row, slope) in rows.clone().zip(&v[rows]) {
+                let slope = f64::from(*slope);
                 let (indices, values) = self.entries(row);
                 for (index, value) in indices.iter().zip(values) {
                     sums[*index as usize] += slope * f64::from(*value);
@@ -152,4 +150,19 @@ impl Sparse {
         });
         add_in_order(partials, gradient);
     }
+}
+
+/// The stored values times their columns' weights, in four sums that need not wait for each other.
+fn dot(indices: &[u32], values: &[f32], weights: &[f32]) -> f64 {
+    let product = |index: u32, value: f32| f64::from(weights[index as usize]) * f64::from(value);
+    let (index_fours, index_rest) = indices.as_chunks::<4>();
+    let (value_fours, value_rest) = values.as_chunks::<4>();
+    let mut sums = [0.0; 4];
+    for (indices, values) in index_fours.iter().zip(value_fours) {
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            *sum += product(indices[lane], values[lane]);
+        }
+    }
+    let rest: f64 = index_rest.iter().zip(value_rest).map(|(index, value)| product(*index, *value)).sum();
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }

@@ -49,8 +49,11 @@ fn to_csr(values: &[f32], columns: usize) -> Sparse {
     Sparse::from_csr(starts, indices, kept, columns).unwrap()
 }
 
-/// Scores and gradient by plain loops in f64, with the sums of absolute terms beside each.
-fn oracle(values: &[f32], parameters: &[f32], v: &[f32]) -> (Vec<(f64, f64)>, Vec<(f64, f64)>) {
+/// A sum, and the sum of its absolute terms.
+type Sums = (f64, f64);
+
+/// Scores and gradient by plain loops in f64.
+fn oracle(values: &[f32], parameters: &[f32], v: &[f32]) -> (Vec<Sums>, Vec<Sums>) {
     let columns = parameters.len() - 1;
     let bias = f64::from(parameters[columns]);
     let mut scores = vec![(bias, bias.abs()); v.len()];
@@ -70,7 +73,7 @@ fn oracle(values: &[f32], parameters: &[f32], v: &[f32]) -> (Vec<(f64, f64)>, Ve
 }
 
 /// Within 1e-5 of the sum of absolute terms: what is left after cancellation has no more digits.
-fn assert_close(got: &[f32], expected: &[(f64, f64)], what: &str) {
+fn assert_close(got: &[f32], expected: &[Sums], what: &str) {
     assert_eq!(got.len(), expected.len());
     for (i, (got, (value, scale))) in got.iter().zip(expected).enumerate() {
         let error = (f64::from(*got) - value).abs();
