@@ -100,12 +100,17 @@ impl Dense {
         if whole < rows.len() {
             into.tail.resize(TILE * self.columns, 0.0);
         }
-        let tiles = into.body.chunks_exact_mut(TILE * self.columns).chain([&mut into.tail[..]]);
-        for (tile, rows) in tiles.zip(rows.chunks(TILE)) {
-            for (lane, row) in rows.iter().enumerate() {
-                let slots = tile.iter_mut().skip(lane).step_by(TILE);
-                slots.zip(self.row(*row as usize)).for_each(|(slot, value)| *slot = value);
-            }
+        let (body, rest) = rows.split_at(whole);
+        // A row's values lie in as many cache lines: threads help to wait for them.
+        let tiles = into.body.par_chunks_exact_mut(TILE * self.columns).zip(body.par_chunks_exact(TILE));
+        tiles.for_each(|(tile, rows)| self.gather_tile(rows, tile));
+        self.gather_tile(rest, &mut into.tail);
+    }
+
+    fn gather_tile(&self, rows: &[u32], tile: &mut [f32]) {
+        for (lane, row) in rows.iter().enumerate() {
+            let slots = tile.iter_mut().skip(lane).step_by(TILE);
+            slots.zip(self.row(*row as usize)).for_each(|(slot, value)| *slot = value);
         }
     }
 

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 const SHAPES: [(usize, usize); 14] = [
@@ -186,6 +188,24 @@ fn gradient_matches_finite_differences() {
         // 90 of them over a step of 1 stay below 1e-5.
         let slope = (value(0.5) - value(-0.5)) / 1.0;
         assert!((slope - f64::from(gradient[j])).abs() < 1e-5, "{j}: {slope} {}", gradient[j]);
+    }
+}
+
+proptest! {
+    #[test]
+    fn backward_is_the_adjoint_of_scores(rows in 1_usize..400, columns in 1_usize..140, seed in 1_u64..1000) {
+        let mut values = numbers(rows * columns, seed);
+        thin_out(&mut values);
+        let (parameters, v) = (numbers(columns + 1, seed + 1), numbers(rows, seed + 2));
+        let sparse = Linear::new(to_csr(&values, columns));
+        let dense = Linear::new(Dense::from_row_major(values, columns).unwrap());
+        for mut model in [dense, sparse] {
+            let (scores, gradient) = run(&mut model, &parameters, Rows::All, &v);
+            let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+            // Terms are below 1 and there are rows x (columns + 1) of them, each rounded to 1e-7.
+            let slack = 1e-6 * (rows * (columns + 1)) as f64;
+            prop_assert!((dot(&scores, &v) - dot(&gradient, &parameters)).abs() < slack);
+        }
     }
 }
 
