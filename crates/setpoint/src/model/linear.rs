@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use super::{Model, ModelError, Rows, check_length};
 
 mod dense;
+mod kernel;
 mod sparse;
 
 pub use dense::Dense;

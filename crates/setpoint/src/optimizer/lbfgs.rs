@@ -14,8 +14,13 @@
 
 use std::ops::ControlFlow;
 
-use super::line_search::{LineSearch, Trial, Verdict};
 use super::{OptimizerError, State, Values, check_not_negative, check_positive, check_setting};
+
+mod curvature;
+mod line_search;
+
+use curvature::{Curvature, dot, norm};
+use line_search::{LineSearch, Trial, Verdict};
 
 /// Settings of [`Lbfgs`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,8 +120,7 @@ pub struct Iterate<'a> {
 pub struct Lbfgs {
     config: LbfgsConfig,
     here: Point,
-    /// The last steps, oldest first.
-    pairs: Vec<Pair>,
+    curvature: Curvature,
     iteration: u64,
     evaluations: u64,
     restarts: u64,
@@ -132,14 +136,6 @@ struct Point {
     parameters: Vec<f32>,
     value: f64,
     gradient: Vec<f64>,
-}
-
-/// A step, the change of the gradient over it, and 1 / (s . y).
-#[derive(Clone, Debug)]
-struct Pair {
-    step: Vec<f64>,
-    change: Vec<f64>,
-    inverse: f64,
 }
 
 enum Found {
@@ -168,7 +164,7 @@ impl Lbfgs {
             trial: here.clone(),
             best: here.clone(),
             here,
-            pairs: Vec::new(),
+            curvature: Curvature::new(config.memory),
             iteration: 0,
             evaluations: 0,
             restarts: 0,
@@ -218,8 +214,8 @@ impl Lbfgs {
             return Ok(Outcome::Done(Stop::Evaluations));
         }
         loop {
-            let steepest = self.pairs.is_empty();
-            self.turn();
+            let steepest = self.curvature.is_empty();
+            self.curvature.descend(&self.here.gradient, &mut self.direction);
             let slope = dot(&self.direction, &self.here.gradient);
             let found = if slope < 0.0 { self.search(slope, evaluate)? } else { Found::Nothing };
             match found {
@@ -227,7 +223,7 @@ impl Lbfgs {
                 Found::OutOfEvaluations => return Ok(Outcome::Done(Stop::Evaluations)),
                 Found::Nothing if steepest => return Ok(Outcome::Done(Stop::NoDescent)),
                 Found::Nothing => {
-                    self.pairs.clear();
+                    self.curvature.clear();
                     self.restarts += 1;
                 }
             }
@@ -284,26 +280,6 @@ impl Lbfgs {
         Ok(if done { Outcome::Done(Stop::SmallGradient) } else { Outcome::Continue })
     }
 
-    /// Sets the direction to -H g.
-    fn turn(&mut self) {
-        let direction = &mut self.direction;
-        direction.copy_from_slice(&self.here.gradient);
-        let mut parts = vec![0.0; self.pairs.len()];
-        for (pair, part) in self.pairs.iter().zip(&mut parts).rev() {
-            *part = pair.inverse * dot(&pair.step, direction);
-            add(direction, -*part, &pair.change);
-        }
-        if let Some(last) = self.pairs.last() {
-            let scale = 1.0 / (last.inverse * dot(&last.change, &last.change));
-            direction.iter_mut().for_each(|d| *d *= scale);
-        }
-        for (pair, part) in self.pairs.iter().zip(parts) {
-            let correction = part - pair.inverse * dot(&pair.change, direction);
-            add(direction, correction, &pair.step);
-        }
-        direction.iter_mut().for_each(|d| *d = -*d);
-    }
-
     /// Looks for a step along the direction; leaves it in `best`.
     fn search<E>(
         &mut self,
@@ -312,7 +288,7 @@ impl Lbfgs {
     ) -> Result<Found, E> {
         let mut search = LineSearch::new(self.here.value, slope, self.config.value_noise);
         let mut step = 1.0;
-        if self.pairs.is_empty() {
+        if self.curvature.is_empty() {
             let size = self.here.parameters.iter().map(|p| f64::from(*p).powi(2)).sum::<f64>().sqrt();
             step = self.config.first_step * size.max(1.0) / norm(&self.direction);
         }
@@ -360,14 +336,7 @@ impl Lbfgs {
         let changes = self.best.gradient.iter().zip(&self.here.gradient);
         let step: Vec<f64> = moves.map(|(new, old)| f64::from(*new) - f64::from(*old)).collect();
         let change: Vec<f64> = changes.map(|(new, old)| new - old).collect();
-        let curvature = dot(&step, &change);
-        // Otherwise H would not stay positive definite, or be mostly rounding.
-        if curvature > 1e-10 * norm(&step) * norm(&change) {
-            if self.pairs.len() == self.config.memory {
-                self.pairs.remove(0);
-            }
-            self.pairs.push(Pair { step, change, inverse: 1.0 / curvature });
-        }
+        self.curvature.learn(step, change);
         std::mem::swap(&mut self.here, &mut self.best);
         self.iteration += 1;
     }
@@ -376,13 +345,12 @@ impl Lbfgs {
     #[must_use]
     pub fn state(&self) -> State {
         let counts = [self.iteration, self.evaluations, self.restarts, u64::from(self.started)];
-        let flat = |of: fn(&Pair) -> &[f64]| Values::F64(self.pairs.iter().flat_map(of).copied().collect());
         State::default()
             .with("parameters", Values::F32(self.here.parameters.clone()))
             .with("value", Values::F64(vec![self.here.value]))
             .with("gradient", Values::F64(self.here.gradient.clone()))
-            .with("steps", flat(|pair| &pair.step))
-            .with("changes", flat(|pair| &pair.change))
+            .with("steps", Values::F64(self.curvature.steps()))
+            .with("changes", Values::F64(self.curvature.changes()))
             .with("counts", Values::U64(counts.to_vec()))
     }
 
@@ -404,29 +372,8 @@ impl Lbfgs {
         }
         lbfgs.here.gradient.copy_from_slice(gradient);
         let (steps, changes) = (state.f64("steps")?, state.f64("changes")?);
-        let whole = steps.len().is_multiple_of(width.max(1)) && steps.len() <= width * config.memory;
-        if steps.len() != changes.len() || !whole {
-            return Err(OptimizerError::State { name: "steps" });
-        }
-        for (step, change) in steps.chunks(width.max(1)).zip(changes.chunks(width.max(1))) {
-            let inverse = 1.0 / dot(step, change);
-            lbfgs.pairs.push(Pair { step: step.to_vec(), change: change.to_vec(), inverse });
-        }
+        let restored = Curvature::restore(config.memory, width, steps, changes);
+        lbfgs.curvature = restored.ok_or(OptimizerError::State { name: "steps" })?;
         Ok(lbfgs)
-    }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-fn norm(a: &[f64]) -> f64 {
-    dot(a, a).sqrt()
-}
-
-/// a += scale b
-fn add(a: &mut [f64], scale: f64, b: &[f64]) {
-    for (a, b) in a.iter_mut().zip(b) {
-        *a += scale * b;
     }
 }

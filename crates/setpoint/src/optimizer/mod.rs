@@ -13,7 +13,6 @@ use thiserror::Error;
 mod adagrad;
 mod adam;
 mod lbfgs;
-mod line_search;
 mod sgd;
 
 pub use adagrad::{Adagrad, AdagradConfig};
