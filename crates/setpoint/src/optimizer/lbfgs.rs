@@ -202,7 +202,7 @@ impl Lbfgs {
     /// no value at these parameters, and the line search tries a shorter step.
     ///
     /// # Errors
-    /// Whatever `evaluate` returns; the search then stands where it stood before the call.
+    /// Whatever `evaluate` returns; parameters, value and gradient are then as before the call.
     pub fn next_iter<E>(
         &mut self,
         evaluate: &mut impl FnMut(&[f32], &mut [f64]) -> Result<f64, E>,

@@ -143,6 +143,22 @@ fn lbfgs_backs_away_from_where_there_is_no_value() {
 }
 
 #[test]
+fn lbfgs_restarts_when_the_curvature_it_remembers_is_of_no_use() {
+    let config = LbfgsConfig { decrease_tolerance: 0.0, gradient_tolerance: 1e-4, ..Default::default() };
+    let mut lbfgs = Lbfgs::new(config, vec![-1.2, 1.0]).unwrap();
+    for _ in 0..5 {
+        lbfgs.next_iter(&mut rosenbrock).unwrap();
+    }
+    // Turn the remembered curvature upside down: the direction now points uphill.
+    let mut state = lbfgs.state();
+    let Some(Values::F64(changes)) = state.entries.get_mut("changes") else { unreachable!() };
+    changes.iter_mut().for_each(|change| *change = -*change);
+    let mut lbfgs = Lbfgs::restore(config, &state).unwrap();
+    let stop = lbfgs.minimize(&mut rosenbrock, |_| ControlFlow::Continue(()));
+    assert_eq!((stop, lbfgs.restarts()), (Ok(Stop::SmallGradient), 1));
+}
+
+#[test]
 fn lbfgs_gives_up_on_a_gradient_that_points_uphill() {
     let mut wrong = |p: &[f32], gradient: &mut [f64]| {
         gradient[0] = -2.0 * f64::from(p[0]);
