@@ -6,6 +6,8 @@ pub mod engine;
 pub mod goal;
 pub mod implicit;
 pub mod metric;
+pub mod model;
+pub mod optimizer;
 pub mod problem;
 pub mod sample;
 pub mod surrogate;

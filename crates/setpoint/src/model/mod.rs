@@ -1,0 +1,141 @@
+//! Models, seen from score space: parameters in, scores out; score gradient in, parameter gradient out.
+//!
+//! ```text
+//! parameters ──▶ Model::scores ──▶ s        v ──▶ Model::backward ──▶ gradient_p = sum_i v_i ds_i/dp
+//! ```
+//!
+//! A model here is a function of its parameters on the examples it holds. Three choices follow:
+//!
+//! - *Parameters are one flat slice, owned by the caller.* Optimizers, averages of several runs
+//!   and checkpoints then need to know nothing about layers, and a validation split is another
+//!   model over other examples that is handed the same slice.
+//! - *A model holds its examples* (shared, where several runs train on the same ones), because
+//!   what a row is differs from model to model: a row of a matrix, an image, an index into a
+//!   Python data set. The caller only speaks of row numbers.
+//! - *The backward pass belongs to the last forward pass.* `scores` keeps what `backward` needs
+//!   (which rows; a network: its activations), so the two can never be about different batches.
+//!   Hence `&mut self`. The parameters are passed again rather than copied.
+
+use thiserror::Error;
+
+pub mod linear;
+
+pub use linear::Linear;
+
+/// Which of a model's examples to score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows<'a> {
+    /// All of them, in order: the full batch.
+    All,
+    /// These row numbers, in this order, repeats allowed: a mini-batch.
+    At(&'a [u32]),
+}
+
+/// A differentiable function from parameters to the scores of the examples it holds.
+pub trait Model {
+    /// Number of examples it holds.
+    fn rows(&self) -> usize;
+
+    /// Number of parameters it takes.
+    fn parameter_count(&self) -> usize;
+
+    /// Writes the scores of `rows` to `scores`, one for each row asked for.
+    ///
+    /// # Errors
+    /// If a length does not fit or a row number is not below [`Model::rows`].
+    fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError>;
+
+    /// Overwrites `gradient` with sum_i v_i ds_i/dp over the rows of the last [`Model::scores`],
+    /// which must have been given the same parameters.
+    ///
+    /// # Errors
+    /// If a length does not fit, or there was no forward pass.
+    fn backward(&mut self, parameters: &[f32], v: &[f32], gradient: &mut [f32]) -> Result<(), ModelError>;
+}
+
+/// Why features or a call to a model were refused.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// No rows or no columns.
+    #[error("the features have {rows} rows and {columns} columns: at least one of each is needed")]
+    Empty {
+        /// Number of rows.
+        rows: usize,
+        /// Number of columns.
+        columns: usize,
+    },
+    /// More rows or columns than `u32` can number.
+    #[error("{got} {what} are too many: at most {limit} fit one model")]
+    TooLarge {
+        /// `rows` or `columns`.
+        what: &'static str,
+        /// How many.
+        got: usize,
+        /// Largest number supported.
+        limit: usize,
+    },
+    /// The values do not fill whole rows.
+    #[error("{values} values do not fill rows of {columns} columns")]
+    Ragged {
+        /// Number of values given.
+        values: usize,
+        /// Number of columns.
+        columns: usize,
+    },
+    /// A feature is NaN or infinite.
+    #[error("feature {value} in row {row}, column {column} (from 0) is not a finite number")]
+    Feature {
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
+        /// What was found.
+        value: f32,
+    },
+    /// Compressed sparse rows whose row starts are not ascending from 0 to the number of values.
+    #[error("row starts must ascend from 0 to {values}, the number of values: entry {entry} is {got}")]
+    RowStart {
+        /// Position in the row starts, from 0.
+        entry: usize,
+        /// What was found there.
+        got: usize,
+        /// Number of values.
+        values: usize,
+    },
+    /// A column number of a sparse row is too large.
+    #[error("column {column} of row {row} (from 0) is not below the number of columns, {columns}")]
+    Column {
+        /// Row, from 0.
+        row: usize,
+        /// What was found.
+        column: u32,
+        /// Number of columns.
+        columns: usize,
+    },
+    /// A slice has the wrong length.
+    #[error("{what}: expected {expected} values, got {got}")]
+    Length {
+        /// Which slice.
+        what: &'static str,
+        /// Length needed.
+        expected: usize,
+        /// Length given.
+        got: usize,
+    },
+    /// A batch names a row that does not exist.
+    #[error("row {row} of the batch is not below the number of rows, {rows}")]
+    Row {
+        /// What was asked for.
+        row: u32,
+        /// Number of rows held.
+        rows: usize,
+    },
+    /// A backward pass without a forward pass.
+    #[error("there are no scores to differentiate: call scores before backward")]
+    NoForward,
+}
+
+pub(crate) fn check_length(what: &'static str, expected: usize, got: usize) -> Result<(), ModelError> {
+    if expected == got { Ok(()) } else { Err(ModelError::Length { what, expected, got }) }
+}

@@ -1,0 +1,165 @@
+//! From a gradient to the next parameters.
+//!
+//! [`Sgd`], [`Adagrad`] and [`Adam`] take one gradient at a time, full batch or mini-batch, and
+//! share the trait [`Optimizer`]. [`Lbfgs`] asks for values and gradients itself, because its line
+//! search has to. All of them minimise. Parameters are `f32`, whatever the model; the state of an
+//! optimizer can be taken out as plain named vectors and put back, after which it continues as if
+//! nothing had happened, to the last bit.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+mod adagrad;
+mod adam;
+mod lbfgs;
+mod sgd;
+
+pub use adagrad::{Adagrad, AdagradConfig};
+pub use adam::{Adam, AdamConfig};
+pub use lbfgs::{Iterate, Lbfgs, LbfgsConfig, Outcome, Stop};
+pub use sgd::{Sgd, SgdConfig};
+
+/// A rule that moves parameters against one gradient after another.
+pub trait Optimizer {
+    /// Takes one step. On an error the parameters and the state are as before.
+    ///
+    /// # Errors
+    /// If a length differs from that of the first step, or the gradient is not finite.
+    fn step(&mut self, parameters: &mut [f32], gradient: &[f32]) -> Result<(), OptimizerError>;
+
+    /// Everything but the configuration that the next step depends on.
+    fn state(&self) -> State;
+
+    /// Goes on from a state taken from an optimizer of the same kind.
+    ///
+    /// # Errors
+    /// If an entry is missing or of another type.
+    fn restore(&mut self, state: &State) -> Result<(), OptimizerError>;
+}
+
+/// An optimizer's state as named vectors, ready for a checkpoint.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// The vectors, by name.
+    pub entries: BTreeMap<String, Values>,
+}
+
+/// One vector of a [`State`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// 32-bit numbers.
+    F32(Vec<f32>),
+    /// 64-bit numbers.
+    F64(Vec<f64>),
+    /// Counters.
+    U64(Vec<u64>),
+}
+
+/// Why an optimizer refused a configuration, a step or a state.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum OptimizerError {
+    /// A setting is out of its range.
+    #[error("{name} {value} is outside {range}")]
+    Setting {
+        /// Which setting.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+        /// What is allowed.
+        range: &'static str,
+    },
+    /// A vector has the wrong length.
+    #[error("{what}: expected {expected} values, got {got}")]
+    Length {
+        /// Which vector.
+        what: &'static str,
+        /// Length needed.
+        expected: usize,
+        /// Length given.
+        got: usize,
+    },
+    /// A gradient is NaN or infinite.
+    #[error("gradient {value} of parameter {index} is not a finite number; a smaller learning rate may help")]
+    Gradient {
+        /// Position, from 0.
+        index: usize,
+        /// What was found.
+        value: f32,
+    },
+    /// A saved state does not fit.
+    #[error("saved optimizer state: {name} is missing or of another type or length")]
+    State {
+        /// Which entry.
+        name: &'static str,
+    },
+}
+
+impl State {
+    fn with(mut self, name: &str, values: Values) -> Self {
+        self.entries.insert(name.to_owned(), values);
+        self
+    }
+
+    fn f32(&self, name: &'static str) -> Result<&[f32], OptimizerError> {
+        match self.entries.get(name) {
+            Some(Values::F32(values)) => Ok(values),
+            _ => Err(OptimizerError::State { name }),
+        }
+    }
+
+    fn f64(&self, name: &'static str) -> Result<&[f64], OptimizerError> {
+        match self.entries.get(name) {
+            Some(Values::F64(values)) => Ok(values),
+            _ => Err(OptimizerError::State { name }),
+        }
+    }
+
+    fn counts<const N: usize>(&self, name: &'static str) -> Result<[u64; N], OptimizerError> {
+        match self.entries.get(name) {
+            Some(Values::U64(values)) => {
+                values.as_slice().try_into().map_err(|_| OptimizerError::State { name })
+            }
+            _ => Err(OptimizerError::State { name }),
+        }
+    }
+}
+
+/// Checks one step's vectors; `held` is the length of the state, 0 before the first step.
+fn check_step(parameters: &[f32], gradient: &[f32], held: usize) -> Result<(), OptimizerError> {
+    let expected = if held == 0 { parameters.len() } else { held };
+    for (what, got) in [("parameters", parameters.len()), ("gradient", gradient.len())] {
+        if got != expected {
+            return Err(OptimizerError::Length { what, expected, got });
+        }
+    }
+    match gradient.iter().position(|slope| !slope.is_finite()) {
+        Some(index) => Err(OptimizerError::Gradient { index, value: gradient[index] }),
+        None => Ok(()),
+    }
+}
+
+fn check_setting(
+    name: &'static str,
+    value: f64,
+    allowed: bool,
+    range: &'static str,
+) -> Result<(), OptimizerError> {
+    if allowed { Ok(()) } else { Err(OptimizerError::Setting { name, value, range }) }
+}
+
+fn check_positive(name: &'static str, value: f64) -> Result<(), OptimizerError> {
+    check_setting(name, value, value > 0.0 && value.is_finite(), "(0, infinity)")
+}
+
+fn check_not_negative(name: &'static str, value: f64) -> Result<(), OptimizerError> {
+    check_setting(name, value, value >= 0.0 && value.is_finite(), "[0, infinity)")
+}
+
+fn check_fraction(name: &'static str, value: f64) -> Result<(), OptimizerError> {
+    check_setting(name, value, (0.0..1.0).contains(&value), "[0, 1)")
+}
+
+#[cfg(test)]
+mod tests;
