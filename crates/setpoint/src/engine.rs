@@ -338,29 +338,29 @@ impl<'s> Engine<'s> {
         if self.thresholds.is_none() || self.options.solve == Solve::Exact {
             self.correct(scores)?;
         }
-        let start = self.thresholds.clone().unwrap_or_default();
+        let start = self.thresholds.as_deref().unwrap_or_default();
         let request = Request {
             sharpness: self.options.sharpness,
-            start: &start,
+            start,
             free: &self.free,
             slack: self.slack.as_deref(),
         };
         let curvature = self.options.implicit.regulariser > 0.0 || !self.problem.diagonal();
         let mut source = Scored { counter: &mut self.counter, scores, curvature };
-        let passes = if self.options.solve == Solve::Smooth {
-            let solved =
-                smooth::solve(&self.problem, &mut source, request, &self.options.smooth, &mut self.cells)?;
-            self.thresholds = Some(solved.thresholds);
-            self.active = solved.active;
-            solved.passes
-        } else {
-            self.problem.fill_grid(&start, &mut self.grid);
+        if self.options.solve != Solve::Smooth {
+            self.problem.fill_grid(start, &mut self.grid);
             source.count(&self.grid, &mut self.cells)?;
-            self.active = smooth::active_conditions(&self.problem, &mut self.cells, request);
-            1
-        };
-        self.problem.fill_grid(self.thresholds.as_deref().unwrap_or_default(), &mut self.grid);
-        Ok(passes)
+            if !self.problem.diagonal() {
+                self.active = smooth::active_conditions(&self.problem, &mut self.cells, request);
+            }
+            return Ok(1);
+        }
+        let solved =
+            smooth::solve(&self.problem, &mut source, request, &self.options.smooth, &mut self.cells)?;
+        self.problem.fill_grid(&solved.thresholds, &mut self.grid);
+        self.thresholds = Some(solved.thresholds);
+        self.active = solved.active;
+        Ok(solved.passes)
     }
 }
 

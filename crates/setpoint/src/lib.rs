@@ -1,5 +1,7 @@
 //! Train classifiers for the operating point they will run at.
 
+#![forbid(unsafe_code)]
+
 mod algebra;
 pub mod count;
 pub mod engine;

@@ -79,29 +79,27 @@ impl Gathered {
 pub(super) struct Workspace {
     /// What the surrogate keeps of each score's margin from the centre.
     prepared: [f32; BLOCK],
-    /// Weight of positives, 0 for negatives; and the other way round.
+    /// Weight of positives, 0 for negatives.
     positive: [f32; BLOCK],
-    negative: [f32; BLOCK],
+    /// Weight of every row.
+    weight: [f32; BLOCK],
 }
 
 impl Workspace {
     pub(super) fn new() -> Self {
-        Self { prepared: [0.0; BLOCK], positive: [0.0; BLOCK], negative: [0.0; BLOCK] }
+        Self { prepared: [0.0; BLOCK], positive: [0.0; BLOCK], weight: [1.0; BLOCK] }
     }
 
-    /// Splits the weights by label.
+    /// Fills in the weights by label.
     #[inline(always)]
     fn load(&mut self, rows: Rows<'_>) {
-        let len = rows.labels.len();
-        let (positive, negative) = (&mut self.positive[..len], &mut self.negative[..len]);
-        for ((positive, negative), label) in positive.iter_mut().zip(negative.iter_mut()).zip(rows.labels) {
+        for (positive, label) in self.positive.iter_mut().zip(rows.labels) {
             *positive = f32::from(u8::from(*label));
-            *negative = 1.0 - *positive;
         }
         if let Some(weights) = rows.weights {
-            for ((positive, negative), weight) in positive.iter_mut().zip(negative).zip(weights) {
+            self.weight[..weights.len()].copy_from_slice(weights);
+            for (positive, weight) in self.positive.iter_mut().zip(weights) {
                 *positive *= weight;
-                *negative *= weight;
             }
         }
     }
@@ -172,7 +170,7 @@ impl Sums {
 }
 
 /// Factors on φ'(x), φ'(-x) and φ''(x) for each label, with the powers of k worked in.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Coefficients {
     slope: [f32; 2],
     back_slope: [f32; 2],
@@ -285,18 +283,19 @@ fn sum_rows<S: Simd, P: Phi, const CURVATURE: bool>(
     offset: Offset,
 ) -> Sums {
     let (prepared, _) = S::as_simd_f32s(&work.prepared[..len]);
-    let (negative, _) = S::as_simd_f32s(&work.negative[..len]);
+    let (weight, _) = S::as_simd_f32s(&work.weight[..len]);
     let (positive, _) = S::as_simd_f32s(&work.positive[..len]);
     let mut negatives = [vector.splat(0.0); 5];
     let mut positives = [vector.splat(0.0); 5];
-    for ((prepared, negative), positive) in prepared.iter().zip(negative).zip(positive) {
+    for ((prepared, weight), positive) in prepared.iter().zip(weight).zip(positive) {
+        let negative = vector.subtract(*weight, *positive);
         let at = P::at(vector, *prepared, offset);
         let terms = [at.positive, at.negative, at.slope, at.back_slope, at.curvature];
         for field in 0..5 {
             if (field == 3 && !P::TWO_SLOPES) || (field == 4 && !CURVATURE) {
                 continue;
             }
-            negatives[field] = vector.multiply_add(*negative, terms[field], negatives[field]);
+            negatives[field] = vector.multiply_add(negative, terms[field], negatives[field]);
             positives[field] = vector.multiply_add(*positive, terms[field], positives[field]);
         }
     }
@@ -374,17 +373,17 @@ fn spread_rows<S: Simd, P: Phi, const CURVATURE: bool, const FIRST: bool>(
 ) {
     let len = gradient.len();
     let (prepared, _) = S::as_simd_f32s(&work.prepared[..len]);
-    let (negative, _) = S::as_simd_f32s(&work.negative[..len]);
+    let (weight, _) = S::as_simd_f32s(&work.weight[..len]);
     let (positive, _) = S::as_simd_f32s(&work.positive[..len]);
     let (gradient, _) = S::as_mut_simd_f32s(gradient);
     let [slope, back_slope, curvature] =
         [factors.slope, factors.back_slope, factors.curvature].map(|pair| pair.map(|x| vector.splat(x)));
-    for (((prepared, negative), positive), gradient) in
-        prepared.iter().zip(negative).zip(positive).zip(gradient)
+    for (((prepared, weight), positive), gradient) in prepared.iter().zip(weight).zip(positive).zip(gradient)
     {
+        let negative = vector.subtract(*weight, *positive);
         let at = P::at(vector, *prepared, offset);
         let by_label =
-            |pair: [S::f32s; 2]| vector.multiply_add(*positive, pair[1], vector.multiply(*negative, pair[0]));
+            |pair: [S::f32s; 2]| vector.multiply_add(*positive, pair[1], vector.multiply(negative, pair[0]));
         let so_far = if FIRST { vector.splat(0.0) } else { *gradient };
         let mut v = vector.multiply_add(by_label(slope), at.slope, so_far);
         if P::TWO_SLOPES {

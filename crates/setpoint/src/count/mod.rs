@@ -132,6 +132,7 @@ pub struct Counter<'s> {
     /// One set of cells per chunk, kept between calls.
     partials: Vec<Cell>,
     finite: Vec<bool>,
+    coefficients: Vec<Coefficients>,
 }
 
 impl<'s> Counter<'s> {
@@ -147,6 +148,7 @@ impl<'s> Counter<'s> {
             groups: 1,
             partials: Vec::new(),
             finite: Vec::new(),
+            coefficients: Vec::new(),
         };
         if let Some(groups) = sample.groups().filter(|groups| by_group && groups.names().len() > 1) {
             counter.groups = groups.names().len();
@@ -308,7 +310,7 @@ impl<'s> Counter<'s> {
     /// # Errors
     /// If the lengths differ from the sample's.
     pub fn gradient(
-        &self,
+        &mut self,
         scores: &[f32],
         thresholds: &[f64],
         partials: &[CellPartial],
@@ -316,12 +318,14 @@ impl<'s> Counter<'s> {
         gradient: &mut [f32],
     ) -> Result<(), SampleError> {
         self.check(scores, Some(gradient))?;
-        let coefficients: Vec<Coefficients> = partials
-            .chunks_exact(2)
-            .map(|pair| Coefficients::new(&pair[0], &pair[1], self.surrogate, self.sharpness))
-            .collect();
+        let (surrogate, sharpness) = (self.surrogate, self.sharpness);
+        let pairs = partials.chunks_exact(2);
+        self.coefficients.clear();
+        self.coefficients
+            .extend(pairs.map(|pair| Coefficients::new(&pair[0], &pair[1], surrogate, sharpness)));
+        let this = &*self;
         let work = |(chunk, gradient): (usize, &mut [f32])| {
-            self.gradient_chunk(chunk, scores, thresholds, &coefficients, second_order, gradient);
+            this.gradient_chunk(chunk, scores, thresholds, second_order, gradient);
         };
         if gradient.len() <= CHUNK {
             work((0, gradient));
@@ -336,7 +340,6 @@ impl<'s> Counter<'s> {
         chunk: usize,
         scores: &[f32],
         thresholds: &[f64],
-        coefficients: &[Coefficients],
         second_order: bool,
         gradient: &mut [f32],
     ) {
@@ -344,7 +347,7 @@ impl<'s> Counter<'s> {
         let mut work = Workspace::new();
         for group in 0..self.groups {
             let margins = Margins::new(self.sharpness, &thresholds[group * columns..][..columns]);
-            let coefficients = &coefficients[group * columns..][..columns];
+            let coefficients = &self.coefficients[group * columns..][..columns];
             self.for_each_block(chunk, group, scores, None, |rows, place| {
                 let mut spread = |gradient: &mut [f32]| {
                     kernel::spread(

@@ -101,9 +101,6 @@ pub fn solve(
 #[must_use]
 pub fn active_conditions(problem: &Problem, cells: &mut [Cell], request: Request<'_>) -> Vec<bool> {
     let conditions = problem.conditions().len();
-    if problem.diagonal() {
-        return vec![true; conditions];
-    }
     let Request { sharpness, free, slack, .. } = request;
     let search = Search {
         problem,
