@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::MetricError;
-use super::error::name;
 use crate::goal::{Constraint, Counts, Rate, Relation, safe_side};
 
 /// A rate held against a target.
@@ -59,11 +58,7 @@ impl Condition {
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let relation = match self.relation {
-            Relation::Equal => "=",
-            Relation::AtMost => "<=",
-            Relation::AtLeast => ">=",
-        };
-        write!(f, "{}{relation}{}", name(self.rate), self.target)
+        let Self { rate, relation, target } = *self;
+        Constraint::Rate { rate, relation, target }.fmt(f)
     }
 }

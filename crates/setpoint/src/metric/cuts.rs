@@ -193,7 +193,7 @@ impl Cuts {
 
     pub(super) fn require_for(&self, rate: Rate) -> Result<(), MetricError> {
         let (positives, negatives) = rate.needs();
-        self.require(|| super::error::name(rate), positives, negatives)
+        self.require(|| rate.to_string(), positives, negatives)
     }
 }
 

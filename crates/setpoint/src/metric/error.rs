@@ -35,7 +35,7 @@ pub enum MetricError {
         reason: String,
     },
     /// The rate gets better neither upwards nor downwards.
-    #[error("{} is neither better high nor low: use it as a condition, not as the objective", name(*rate))]
+    #[error("{rate} is neither better high nor low: use it as a condition, not as the objective")]
     NoDirection {
         /// The rate.
         rate: Rate,
@@ -56,7 +56,7 @@ pub enum MetricError {
     #[error("k= and top= fix the decisions: give only one of them")]
     TwoTops,
     /// The curve has no such axis.
-    #[error("{} has no range over {}", curve_name(*curve), name(*axis))]
+    #[error("{curve} has no range over {axis}")]
     Axis {
         /// The curve.
         curve: Curve,
@@ -119,7 +119,7 @@ pub enum MetricError {
         trials: u64,
     },
     /// The rate is not a share of examples, so no binomial interval applies.
-    #[error("{} is not a share of examples: use the bootstrap for its interval", name(*rate))]
+    #[error("{rate} is not a share of examples: use the bootstrap for its interval")]
     NotAProportion {
         /// The rate.
         rate: Rate,
@@ -154,33 +154,6 @@ pub enum MetricError {
     },
 }
 
-/// The name of a rate in the goal language.
-pub(super) fn name(rate: Rate) -> String {
-    match rate {
-        Rate::Recall => "recall",
-        Rate::FalseNegativeRate => "fnr",
-        Rate::FalsePositiveRate => "fpr",
-        Rate::TrueNegativeRate => "tnr",
-        Rate::Precision => "precision",
-        Rate::FalseDiscoveryRate => "fdr",
-        Rate::NegativePredictiveValue => "npv",
-        Rate::FalseOmissionRate => "for",
-        Rate::Accuracy => "accuracy",
-        Rate::Error => "error",
-        Rate::BalancedAccuracy => "balanced-accuracy",
-        Rate::PositiveRate => "positive-rate",
-        Rate::FBeta(beta) => return format!("f{beta}"),
-    }
-    .to_owned()
-}
-
-fn curve_name(curve: Curve) -> &'static str {
-    match curve {
-        Curve::Roc => "roc-auc",
-        Curve::PrecisionRecall => "pr-auc",
-    }
-}
-
 pub(super) fn list(conditions: &[Condition]) -> String {
     conditions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
@@ -191,7 +164,7 @@ fn infeasible(condition: &Condition, best: Option<f64>, recall: Option<f64>, giv
         text += &format!(" with {}", list(given));
     }
     let Some(best) = best else {
-        return text + &format!(": {} is undefined at every threshold left", name(condition.rate));
+        return text + &format!(": {} is undefined at every threshold left", condition.rate);
     };
     let extreme = if condition.side() == Relation::AtMost { "lowest" } else { "highest" };
     text += &format!(": the {extreme} attainable is {}", apart(best, condition.target));
@@ -241,7 +214,7 @@ mod tests {
         let fpr = Condition { rate: Rate::FalsePositiveRate, relation: Relation::AtMost, target: 0.02 };
         assert_eq!(
             error(None, &[fpr]),
-            "precision>=0.9 is out of reach with fpr<=0.02: precision is undefined at every threshold left"
+            "precision>=0.9 is out of reach with fpr<=2%: precision is undefined at every threshold left"
         );
     }
 

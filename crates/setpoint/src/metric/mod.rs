@@ -5,21 +5,13 @@
 //! operating point. Weights count everywhere as copies would: weight two equals a duplicated row.
 //!
 //! ```
-//! use setpoint::goal::{Constraint, Goal, Objective, Rate, Relation};
-//! use setpoint::{Sample, metric};
+//! use setpoint::{Goal, Sample, metric};
 //!
 //! let sample = Sample::new(vec![true, false, true, false, false])?;
 //! let scores = [0.9, 0.8, 0.7, 0.3, 0.1];
-//! let goal = Goal {
-//!     objective: Objective::Rate(Rate::Recall),
-//!     constraints: vec![Constraint::Rate {
-//!         rate: Rate::Precision,
-//!         relation: Relation::AtLeast,
-//!         target: 0.6,
-//!     }],
-//! };
+//! let goal: Goal = "recall @ precision>=0.6".parse()?;
 //! assert_eq!(metric::value_at(&goal, &sample, &scores)?.value, 1.0);
-//! # Ok::<(), metric::MetricError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod condition;

@@ -13,7 +13,7 @@
 use std::ops::Range;
 
 use super::cuts::ThresholdRange;
-use super::error::{list, name};
+use super::error::list;
 use super::{Condition, Cuts, MetricError};
 use crate::goal::{Counts, Direction, Fraction, Rate, Relation};
 
@@ -71,7 +71,7 @@ pub fn best(cuts: &Cuts, objective: Rate, conditions: &[Condition]) -> Result<Op
 
 fn at(cuts: &Cuts, cut: usize, objective: Rate, value: Option<f64>) -> Result<OperatingPoint, MetricError> {
     let value = value.ok_or_else(|| MetricError::Undefined {
-        metric: name(objective),
+        metric: objective.to_string(),
         reason: "its denominator is zero".to_owned(),
     })?;
     Ok(OperatingPoint {
@@ -218,7 +218,7 @@ fn explain(cuts: &Cuts, objective: Rate, conditions: &[Condition]) -> MetricErro
     let Some(held) = held else {
         let place = if conditions.is_empty() { String::new() } else { format!(" with {}", list(conditions)) };
         return MetricError::Undefined {
-            metric: name(objective),
+            metric: objective.to_string(),
             reason: format!("its denominator is zero at every threshold{place}"),
         };
     };
@@ -325,7 +325,7 @@ mod tests {
         let error = best(&small(), Rate::Precision, &[fpr, recall]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "recall>=0.9 is out of reach with fpr<=0.25: the highest attainable is 0.50"
+            "recall>=0.9 is out of reach with fpr<=25%: the highest attainable is 0.50"
         );
     }
 

@@ -9,7 +9,6 @@
 //! unit weights a place is a row. A fraction is a fraction of the total weight, as positive-rate
 //! has it, and may end inside a row.
 
-use super::error::name;
 use super::{Condition, Cuts, MetricError};
 use crate::goal::{Counts, Rate, Top};
 
@@ -107,7 +106,7 @@ pub fn value(cuts: &Cuts, top: &TopCut, rate: Rate, conditions: &[Condition]) ->
     }
     cuts.require_for(rate)?;
     rate.of(&top.counts).ok_or_else(|| MetricError::Undefined {
-        metric: name(rate),
+        metric: rate.to_string(),
         reason: format!("its denominator is zero in the top {}", top.places),
     })
 }
