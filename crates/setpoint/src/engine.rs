@@ -232,6 +232,19 @@ impl<'s> Engine<'s> {
         self.counter.set_sharpness(sharpness);
     }
 
+    /// The sharpness k.
+    #[must_use]
+    pub fn sharpness(&self) -> f64 {
+        self.options.sharpness
+    }
+
+    /// Sets the slack of every condition, where limits are met by slack variables.
+    pub fn set_slack(&mut self, values: &[f64]) {
+        if let Some(slack) = &mut self.slack {
+            slack.iter_mut().zip(values).for_each(|(slack, value)| *slack = value.max(0.0));
+        }
+    }
+
     /// The slack of every condition, where limits are met by slack variables.
     #[must_use]
     pub fn slack(&self) -> Option<&[f64]> {
@@ -471,7 +484,7 @@ mod tests {
             let mut gradient = vec![0.0; x.len()];
             if engine.slack().is_some() {
                 // Start inside the limit; a useful slack variable must find its way to zero.
-                engine.slack.as_mut().unwrap()[0] = 0.2;
+                engine.set_slack(&[0.2]);
             }
             for _ in 0..400 {
                 let scores: Vec<f32> = x.iter().map(|x| weight * x).collect();

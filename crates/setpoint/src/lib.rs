@@ -58,7 +58,7 @@
 //! - [`implicit`]: the gradient through the thresholds.
 //! - [`engine`]: all of that as one step of a training loop.
 //! - [`metric`]: exact metrics and their confidence intervals.
-//! - [`model`], [`optimizer`]: what is trained, and how.
+//! - [`model`], [`optimizer`], [`train`]: what is trained, and how.
 
 #![forbid(unsafe_code)]
 
@@ -74,6 +74,7 @@ pub mod problem;
 pub mod sample;
 pub mod surrogate;
 pub mod threshold;
+pub mod train;
 
 pub use goal::Goal;
 pub use sample::Sample;

@@ -499,7 +499,9 @@ impl Build {
     fn check(&self, rate: Rate, groups: &std::ops::Range<usize>) -> Result<(), ProblemError> {
         let (positives, negatives) = rate.needs();
         let sum = |of: fn(&ClassTotals) -> f64| self.totals[groups.clone()].iter().map(of).sum::<f64>();
-        let missing = if positives && sum(|t| t.positives) == 0.0 {
+        let missing = if sum(|t| t.positives + t.negatives) == 0.0 {
+            "examples"
+        } else if positives && sum(|t| t.positives) == 0.0 {
             "positives"
         } else if negatives && sum(|t| t.negatives) == 0.0 {
             "negatives"

@@ -161,24 +161,33 @@ impl Sample {
         if let Some(index) = of.iter().position(|code| *code as usize >= names.len()) {
             return Err(SampleError::GroupCode { index, code: of[index], names: names.len() });
         }
-        let mut starts = vec![0; names.len() + 1];
-        for code in &of {
-            starts[*code as usize + 1] += 1;
+        let groups = Groups::new(column.to_owned(), names, of);
+        if let Some(empty) = (0..groups.names.len()).find(|group| groups.rows(*group).is_empty()) {
+            return Err(SampleError::EmptyGroup {
+                column: groups.column,
+                group: groups.names[empty].clone(),
+            });
         }
-        if let Some(empty) = (0..names.len()).find(|g| starts[g + 1] == 0) {
-            return Err(SampleError::EmptyGroup { column: column.to_owned(), group: names[empty].clone() });
-        }
-        for group in 0..names.len() {
-            starts[group + 1] += starts[group];
-        }
-        let mut next = starts.clone();
-        let mut order = vec![0; of.len()];
-        for (row, code) in of.iter().enumerate() {
-            order[next[*code as usize]] = row as u32;
-            next[*code as usize] += 1;
-        }
-        self.groups = Some(Groups { column: column.to_owned(), names, of, order, starts });
+        self.groups = Some(groups);
         Ok(self)
+    }
+
+    /// These rows as a sample of their own, in this order, repeats allowed. Groups keep their codes,
+    /// also those that no longer occur.
+    ///
+    /// # Panics
+    /// If a row number is not below [`len`](Self::len).
+    #[must_use]
+    pub fn select(&self, rows: &[u32]) -> Self {
+        let pick = |row: &u32| *row as usize;
+        Self {
+            labels: rows.iter().map(|row| self.labels[pick(row)]).collect(),
+            weights: self.weights.as_ref().map(|weights| rows.iter().map(|row| weights[pick(row)]).collect()),
+            groups: self.groups.as_ref().map(|groups| {
+                let of = rows.iter().map(|row| groups.of[pick(row)]).collect();
+                Groups::new(groups.column.clone(), groups.names.clone(), of)
+            }),
+        }
     }
 
     fn check_length(&self, what: &'static str, got: usize) -> Result<(), SampleError> {
@@ -252,6 +261,24 @@ impl Sample {
 }
 
 impl Groups {
+    /// Sorts the rows by group; every code must have a name.
+    fn new(column: String, names: Vec<String>, of: Vec<u32>) -> Self {
+        let mut starts = vec![0; names.len() + 1];
+        for code in &of {
+            starts[*code as usize + 1] += 1;
+        }
+        for group in 0..names.len() {
+            starts[group + 1] += starts[group];
+        }
+        let mut next = starts.clone();
+        let mut order = vec![0; of.len()];
+        for (row, code) in of.iter().enumerate() {
+            order[next[*code as usize]] = row as u32;
+            next[*code as usize] += 1;
+        }
+        Self { column, names, of, order, starts }
+    }
+
     /// The column the groups come from.
     #[must_use]
     pub fn column(&self) -> &str {

@@ -97,6 +97,10 @@ impl Model for Linear {
         self.features.columns() + 1
     }
 
+    fn linear(&self) -> bool {
+        true
+    }
+
     fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError> {
         let (weights, bias) = self.split(parameters)?;
         match rows {

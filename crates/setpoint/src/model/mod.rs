@@ -39,6 +39,12 @@ pub trait Model {
     /// Number of parameters it takes.
     fn parameter_count(&self) -> usize;
 
+    /// Whether scores are linear in the parameters, the last of which is a bias: then the average of
+    /// several fits is a fit.
+    fn linear(&self) -> bool {
+        false
+    }
+
     /// Writes the scores of `rows` to `scores`, one for each row asked for.
     ///
     /// # Errors

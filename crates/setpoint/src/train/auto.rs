@@ -1,0 +1,334 @@
+//! The stages of a run, and what is made of their results.
+
+use super::full_batch::{ScaleFreeRidge, Stage};
+use super::method::{CrossEntropy, Ico, Loss};
+use super::mini_batch::{self, BatchLoss};
+use super::selection::{Best, Selection, as_fraction};
+use super::stage::{Reporter, Store};
+use super::{
+    Bandwidth, MethodChoice, Observer, OptimizerChoice, Part, PositiveWeight, Settings, Standard, Thresholds,
+    TrainError,
+};
+use crate::engine::{EngineOptions, Solve};
+use crate::goal::Goal;
+use crate::implicit::ImplicitOptions;
+use crate::metric::interval::Bootstrap;
+use crate::model::Rows;
+use crate::problem::ProblemOptions;
+
+/// Weights of the positives that `auto` tries.
+const POSITIVE_WEIGHTS: [f64; 5] = [1.0, 3.0, 10.0, 30.0, 100.0];
+/// Bandwidths and ridges that `auto` tries, see `docs/decisions.md`.
+const BANDWIDTHS: [Bandwidth; 3] =
+    [Bandwidth::Deviations(0.05), Bandwidth::Deviations(0.1), Bandwidth::Tail(0.5)];
+const RIDGES: [f64; 2] = [0.0, 1e-3];
+/// How many of the best candidates are averaged.
+const AVERAGED: usize = 3;
+
+/// What one stage came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// What was fitted.
+    pub name: String,
+    /// The best parameters by validation.
+    pub parameters: Vec<f32>,
+    /// The goal's value on validation; `None` where its conditions cannot be met.
+    pub validation: Option<f64>,
+    /// The step that made the parameters.
+    pub step: u64,
+    /// Gradient evaluations of the stage.
+    pub evaluations: u64,
+}
+
+/// How much better than cross-entropy the result is on validation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gain {
+    /// Improvement of the goal's value; positive is better.
+    pub difference: f64,
+    /// Its standard error, from a paired bootstrap; `None` for goals with group conditions.
+    pub standard_error: Option<f64>,
+}
+
+/// A trained model's parameters and how they came about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// The parameters.
+    pub parameters: Vec<f32>,
+    /// What they are: the name of a candidate, or of the candidates averaged.
+    pub winner: String,
+    /// The goal's value on validation with these parameters.
+    pub validation: Option<f64>,
+    /// The best cross-entropy fit: the baseline.
+    pub baseline: Candidate,
+    /// Every stage, in order.
+    pub candidates: Vec<Candidate>,
+    /// The gain over the baseline.
+    pub gain: Option<Gain>,
+    /// Gradient evaluations over all stages.
+    pub evaluations: u64,
+}
+
+/// One stage of a run.
+enum Task {
+    CrossEntropy { positive_weight: f64 },
+    Ico { bandwidth: Bandwidth, ridge: f64 },
+}
+
+impl Task {
+    fn name(&self) -> String {
+        match self {
+            Self::CrossEntropy { positive_weight: 1.0 } => "cross-entropy".to_owned(),
+            Self::CrossEntropy { positive_weight } => {
+                format!("cross-entropy, positive weight {positive_weight}")
+            }
+            Self::Ico { bandwidth, ridge } => {
+                let bandwidth = match bandwidth {
+                    Bandwidth::Deviations(b) => format!("bandwidth {b} sd"),
+                    Bandwidth::Tail(b) => format!("bandwidth {b} tail"),
+                    Bandwidth::Score(b) => format!("bandwidth {b}"),
+                };
+                if *ridge > 0.0 {
+                    format!("ico, {bandwidth}, ridge {ridge}")
+                } else {
+                    format!("ico, {bandwidth}")
+                }
+            }
+        }
+    }
+}
+
+fn tasks(settings: &Settings) -> Vec<Task> {
+    let weights = match settings.positive_weight {
+        PositiveWeight::Fixed(weight) => vec![weight],
+        PositiveWeight::Auto => POSITIVE_WEIGHTS.to_vec(),
+    };
+    let mut tasks: Vec<Task> =
+        weights.into_iter().map(|positive_weight| Task::CrossEntropy { positive_weight }).collect();
+    match settings.method {
+        MethodChoice::CrossEntropy => {}
+        MethodChoice::Ico => tasks.push(Task::Ico { bandwidth: settings.bandwidth, ridge: settings.ridge }),
+        MethodChoice::Auto => {
+            for bandwidth in BANDWIDTHS {
+                tasks.extend(RIDGES.map(|ridge| Task::Ico { bandwidth, ridge }));
+            }
+        }
+    }
+    tasks
+}
+
+/// Trains a model for a goal.
+///
+/// The model starts from zero parameters. Deterministic: the same arguments give
+/// the same bytes, for any number of threads, and after a resume from `store`.
+///
+/// # Errors
+/// If the goal does not fit the splits or cannot be met, a setting makes no
+/// sense, the observer stops the run, or a checkpoint cannot be written.
+pub fn fit<'r>(
+    goal: &Goal,
+    mut train: Part<'_>,
+    validation: Part<'_>,
+    settings: &Settings,
+    observer: &'r mut (dyn Observer + 'r),
+    store: Option<&'r mut (dyn Store + 'r)>,
+) -> Result<Fit, TrainError> {
+    check(settings)?;
+    let rows = settings.rows_scored.unwrap_or(validation.sample.len() as u64);
+    let goal = as_fraction(goal, rows);
+    let tasks = tasks(settings);
+    let mut selection = Selection::new(&goal, validation);
+    let mut reporter = Reporter::new(observer, store, tasks.len());
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let zeros = vec![0.0; train.model.parameter_count()];
+    for (index, task) in tasks.iter().enumerate() {
+        let name = task.name();
+        if let Some(done) = reporter.begin(index, &name) {
+            candidates.push(done);
+            continue;
+        }
+        let before = reporter.evaluations;
+        let start = match task {
+            Task::CrossEntropy { .. } => candidates.last().map_or(&zeros, |last| &last.parameters).clone(),
+            Task::Ico { .. } => {
+                best_of(&candidates, &selection).map_or(&zeros, |best| &best.parameters).clone()
+            }
+        };
+        let best = run_task(task, &goal, &mut train, &mut selection, &mut reporter, settings, &start)?;
+        let candidate = Candidate {
+            name,
+            parameters: best.parameters,
+            validation: best.value,
+            step: best.step,
+            evaluations: reporter.evaluations - before,
+        };
+        reporter.end(&candidate)?;
+        candidates.push(candidate);
+    }
+    let evaluations = reporter.evaluations;
+    conclude(&goal, train, selection, candidates, settings, evaluations)
+}
+
+fn check(settings: &Settings) -> Result<(), TrainError> {
+    let positive = |what, value: f64| {
+        if value.is_finite() && value > 0.0 {
+            Ok(())
+        } else {
+            Err(TrainError::Setting { what, found: value.to_string(), expected: "a positive number" })
+        }
+    };
+    positive("learning rate", settings.learning_rate)?;
+    let (Bandwidth::Deviations(b) | Bandwidth::Tail(b) | Bandwidth::Score(b)) = settings.bandwidth;
+    positive("bandwidth", b)?;
+    if let PositiveWeight::Fixed(weight) = settings.positive_weight {
+        positive("positive weight", weight)?;
+    }
+    if settings.batch_size == Some(0) {
+        return Err(TrainError::Setting { what: "batch size", found: "0".into(), expected: "at least 1" });
+    }
+    if settings.batch_size.is_some() && settings.optimizer == OptimizerChoice::Lbfgs {
+        return Err(TrainError::Setting {
+            what: "optimizer",
+            found: "lbfgs with mini-batches".into(),
+            expected: "adam, adagrad or sgd with --batch-size, or lbfgs on the full batch",
+        });
+    }
+    if !(0.0..=1.0).contains(&settings.mix) {
+        return Err(TrainError::Setting {
+            what: "mix",
+            found: settings.mix.to_string(),
+            expected: "a share in [0, 1]",
+        });
+    }
+    Ok(())
+}
+
+fn run_task(
+    task: &Task,
+    goal: &Goal,
+    train: &mut Part<'_>,
+    selection: &mut Selection<'_>,
+    reporter: &mut Reporter<'_>,
+    settings: &Settings,
+    start: &[f32],
+) -> Result<Best, TrainError> {
+    let engine = EngineOptions {
+        surrogate: settings.surrogate,
+        inequality: settings.inequality,
+        implicit: ImplicitOptions { regulariser: settings.regulariser, ..ImplicitOptions::default() },
+        problem: ProblemOptions { bins: settings.bins, ..ProblemOptions::default() },
+        solve: match settings.thresholds {
+            Thresholds::Smooth => Solve::Smooth,
+            Thresholds::Exact => Solve::Exact,
+            Thresholds::Track => Solve::Hold,
+        },
+        ..EngineOptions::default()
+    };
+    let sample = train.sample;
+    if let Some(size) = settings.batch_size {
+        let loss = match task {
+            Task::CrossEntropy { positive_weight } => {
+                BatchLoss::CrossEntropy { positive_weight: *positive_weight }
+            }
+            Task::Ico { bandwidth, .. } => BatchLoss::Ico { goal, engine, bandwidth: *bandwidth },
+        };
+        let steps = settings.steps.unwrap_or(20 * (sample.len() as u64).div_ceil(size as u64));
+        return mini_batch::run(&loss, train, selection, reporter, settings, size, start, steps);
+    }
+    let (ridge, quasi_newton_steps) = match task {
+        Task::CrossEntropy { .. } => (0.0, 100),
+        Task::Ico { ridge, .. } => (*ridge, 30),
+    };
+    let steps = settings.steps.unwrap_or(match settings.optimizer {
+        OptimizerChoice::Lbfgs => quasi_newton_steps,
+        _ => 500,
+    });
+    let mut loss: Box<dyn Loss> = match task {
+        Task::CrossEntropy { positive_weight } => Box::new(CrossEntropy::new(sample, *positive_weight)),
+        Task::Ico { bandwidth, .. } => Box::new(Ico::new(goal, sample, engine, *bandwidth)?),
+    };
+    Stage { train, selection, reporter, ridge: ScaleFreeRidge(ridge), settings }.run(&mut *loss, start, steps)
+}
+
+fn best_of<'c>(candidates: &'c [Candidate], selection: &Selection<'_>) -> Option<&'c Candidate> {
+    let merit = |candidate: &Candidate| selection.merit(candidate.validation);
+    candidates.iter().reduce(|best, next| if merit(next) > merit(best) { next } else { best })
+}
+
+/// Chooses or averages the candidates, and compares with cross-entropy.
+fn conclude(
+    goal: &Goal,
+    train: Part<'_>,
+    mut selection: Selection<'_>,
+    candidates: Vec<Candidate>,
+    settings: &Settings,
+    evaluations: u64,
+) -> Result<Fit, TrainError> {
+    let fitted_by =
+        |name: &str| candidates.iter().filter(|c| c.name.starts_with(name)).cloned().collect::<Vec<_>>();
+    let Some(baseline) = best_of(&fitted_by("cross-entropy"), &selection).cloned() else {
+        return Err(TrainError::Infeasible { split: "validation", reason: "no stage was run".into() });
+    };
+    let (parameters, winner) = match settings.method {
+        MethodChoice::Auto if train.model.linear() => average(&candidates, train, &selection)?,
+        MethodChoice::Ico => {
+            let ico = fitted_by("ico").pop().unwrap_or_else(|| baseline.clone());
+            (ico.parameters, ico.name)
+        }
+        _ => {
+            let best = best_of(&candidates, &selection).unwrap_or(&baseline);
+            (best.parameters.clone(), best.name.clone())
+        }
+    };
+    let base = selection.value(&baseline.parameters)?;
+    let base_scores = selection.scores().to_vec();
+    let validation = selection.value(&parameters)?;
+    let gain = match (validation, base) {
+        (Some(value), Some(base)) => Some(Gain {
+            difference: selection.merit(Some(value)) - selection.merit(Some(base)),
+            standard_error: standard_error(goal, &selection, &base_scores, settings.seed),
+        }),
+        _ => None,
+    };
+    Ok(Fit { parameters, winner, validation, baseline, candidates, gain, evaluations })
+}
+
+/// The mean of the best candidates, each scaled so that its training scores have unit spread.
+fn average(
+    candidates: &[Candidate],
+    train: Part<'_>,
+    selection: &Selection<'_>,
+) -> Result<(Vec<f32>, String), TrainError> {
+    let mut order: Vec<&Candidate> = candidates.iter().filter(|c| c.validation.is_some()).collect();
+    if order.is_empty() {
+        let first = &candidates[0];
+        return Ok((first.parameters.clone(), first.name.clone()));
+    }
+    order.sort_by(|a, b| selection.merit(b.validation).total_cmp(&selection.merit(a.validation)));
+    order.truncate(AVERAGED);
+    let mut scores = vec![0.0; train.sample.len()];
+    let mut mean = vec![0.0f64; order[0].parameters.len()];
+    for candidate in &order {
+        train.model.scores(&candidate.parameters, Rows::All, &mut scores)?;
+        let standard = Standard::of(train.sample, &scores);
+        let bias = candidate.parameters.len() - 1;
+        for (index, (mean, parameter)) in mean.iter_mut().zip(&candidate.parameters).enumerate() {
+            let shifted = f64::from(*parameter) - if index == bias { standard.mean } else { 0.0 };
+            *mean += shifted / standard.deviation / order.len() as f64;
+        }
+    }
+    let names: Vec<&str> = order.iter().map(|candidate| candidate.name.as_str()).collect();
+    Ok((mean.iter().map(|p| *p as f32).collect(), format!("average of {}", names.join("; "))))
+}
+
+/// Standard error of the difference between two score vectors on validation.
+fn standard_error(goal: &Goal, selection: &Selection<'_>, base: &[f32], seed: u64) -> Option<f64> {
+    if goal.column().is_some() {
+        return None;
+    }
+    let bootstrap = Bootstrap { replicates: 200, confidence: 0.9, seed };
+    let value = |cuts: &crate::metric::Cuts| crate::metric::value_of(goal, cuts).map(|value| value.value);
+    bootstrap
+        .difference(selection.sample(), selection.scores(), base, value)
+        .ok()
+        .map(|found| found.standard_error)
+}

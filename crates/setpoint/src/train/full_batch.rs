@@ -1,0 +1,207 @@
+//! One stage of training on the full batch: a loss, an optimizer, and the best iterate by validation.
+//!
+//! With L-BFGS the thresholds are solved again at every evaluation, so that the objective is one
+//! smooth function of the parameters; ten to twenty evaluations then do what hundreds of first-order
+//! steps do. First-order optimizers take the paper's algorithm 1: the thresholds are held, tracked to
+//! first order after each step, and corrected on the unrelaxed rates every `correct_every` steps.
+
+use std::ops::ControlFlow;
+
+use super::method::Loss;
+use super::selection::{Best, Selection};
+use super::stage::{Reporter, Running};
+use super::{OptimizerChoice, Part, Settings, Thresholds, TrainError};
+use crate::model::Rows;
+use crate::optimizer::{Lbfgs, LbfgsConfig, Optimizer, Outcome, Values};
+
+/// ρ |w|² / sd(s)²: a ridge that does not care about the scale of the scores.
+///
+/// Plain shrinkage does nothing to an objective that is scale-free itself. The last parameter, the
+/// bias, is left out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScaleFreeRidge(pub(super) f64);
+
+impl ScaleFreeRidge {
+    /// Adds the penalty's gradient by the scores to `v`, and by the weights directly to `gradient`
+    /// once [`finish`](Self::finish)ed; returns the penalty.
+    fn add_to_scores(self, parameters: &[f32], part: &Part<'_>, scores: &[f32], v: &mut [f32]) -> (f64, f64) {
+        if self.0 == 0.0 {
+            return (0.0, 0.0);
+        }
+        let standard = super::Standard::of(part.sample, scores);
+        let squares: f64 = weights(parameters).iter().map(|w| f64::from(*w).powi(2)).sum();
+        let variance = standard.deviation.powi(2);
+        let total: f64 = (0..scores.len()).map(|row| part.sample.weight(row)).sum();
+        // d(sd²)/ds_i = 2 w_i (s_i - mean) / total
+        let factor = -self.0 * squares / (variance * variance) * 2.0 / total;
+        for (row, (v, score)) in v.iter_mut().zip(scores).enumerate() {
+            *v += (factor * part.sample.weight(row) * (f64::from(*score) - standard.mean)) as f32;
+        }
+        (self.0 * squares / variance, 2.0 * self.0 / variance)
+    }
+}
+
+/// All parameters but the bias.
+fn weights(parameters: &[f32]) -> &[f32] {
+    &parameters[..parameters.len().saturating_sub(1)]
+}
+
+/// What a stage needs beside its loss.
+pub(super) struct Stage<'a, 't, 's, 'r> {
+    pub(super) train: &'a mut Part<'t>,
+    pub(super) selection: &'a mut Selection<'s>,
+    pub(super) reporter: &'a mut Reporter<'r>,
+    pub(super) ridge: ScaleFreeRidge,
+    pub(super) settings: &'a Settings,
+}
+
+impl Stage<'_, '_, '_, '_> {
+    /// Runs the stage from `start`, or from where a checkpoint left it.
+    pub(super) fn run(&mut self, loss: &mut dyn Loss, start: &[f32], steps: u64) -> Result<Best, TrainError> {
+        match self.settings.optimizer {
+            OptimizerChoice::Lbfgs => self.quasi_newton(loss, start, steps),
+            choice => {
+                let optimizer = choice.build(self.settings)?;
+                self.first_order(loss, optimizer, start, steps)
+            }
+        }
+    }
+
+    /// Loss and gradient at these parameters; infinite where the goal cannot be met there.
+    fn evaluate(
+        &mut self,
+        loss: &mut dyn Loss,
+        parameters: &[f32],
+        work: &mut Work,
+        gradient: &mut [f32],
+    ) -> Result<f64, TrainError> {
+        self.train.model.scores(parameters, Rows::All, &mut work.scores)?;
+        let value = match loss.evaluate(&work.scores, &mut work.v) {
+            Ok(value) => value,
+            Err(error) if error.is_about_the_scores() => return Ok(f64::INFINITY),
+            Err(error) => return Err(error),
+        };
+        let (penalty, pull) = self.ridge.add_to_scores(parameters, self.train, &work.scores, &mut work.v);
+        self.train.model.backward(parameters, &work.v, gradient)?;
+        for (gradient, weight) in gradient.iter_mut().zip(weights(parameters)) {
+            *gradient += (pull * f64::from(*weight)) as f32;
+        }
+        Ok(value + penalty)
+    }
+
+    fn quasi_newton(&mut self, loss: &mut dyn Loss, start: &[f32], steps: u64) -> Result<Best, TrainError> {
+        let config =
+            LbfgsConfig { max_evaluations: steps, decrease_tolerance: 1e-5, ..LbfgsConfig::default() };
+        let mut best = Best::none();
+        let mut lbfgs = match self.reporter.resume() {
+            Some(running) => {
+                best = running.best;
+                loss.restore(&running.extra)?;
+                Lbfgs::restore(config, &running.optimizer)?
+            }
+            None => Lbfgs::new(config, start.to_vec())?,
+        };
+        let mut work = Work::new(self.train.sample.len());
+        let mut single = vec![0.0f32; start.len()];
+        loop {
+            let outcome = lbfgs.next_iter(&mut |parameters: &[f32], gradient: &mut [f64]| {
+                let value = self.evaluate(loss, parameters, &mut work, &mut single)?;
+                gradient.iter_mut().zip(&single).for_each(|(wide, narrow)| *wide = f64::from(*narrow));
+                Ok::<f64, TrainError>(value)
+            })?;
+            let (evaluations, value) = (lbfgs.iterate().evaluations, lbfgs.iterate().value);
+            let parameters = lbfgs.parameters().to_vec();
+            let validation = self.selection.value(&parameters)?;
+            best.offer(&parameters, validation, self.selection.merit(validation), evaluations);
+            if self.reporter.step(evaluations, steps, value, validation) == ControlFlow::Break(()) {
+                return Err(TrainError::Stopped);
+            }
+            if let Outcome::Done(_) = outcome {
+                self.reporter.evaluations += evaluations;
+                return Ok(best);
+            }
+            self.reporter.save(|| Running {
+                best: best.clone(),
+                optimizer: lbfgs.state(),
+                extra: loss.state(),
+            })?;
+        }
+    }
+
+    fn first_order(
+        &mut self,
+        loss: &mut dyn Loss,
+        mut optimizer: Box<dyn Optimizer>,
+        start: &[f32],
+        steps: u64,
+    ) -> Result<Best, TrainError> {
+        let mut parameters = start.to_vec();
+        let mut best = Best::none();
+        let (mut first, mut stale) = (0, 0);
+        if let Some(running) = self.reporter.resume() {
+            optimizer.restore(&running.optimizer)?;
+            parameters = running.vector("parameters")?;
+            first = running.count("step")?;
+            stale = running.count("stale")?;
+            loss.restore(&running.extra)?;
+            best = running.best;
+        }
+        let track = self.settings.thresholds == Thresholds::Track;
+        let every = self.settings.correct_every.max(1);
+        let mut work = Work::new(self.train.sample.len());
+        let mut gradient = vec![0.0; parameters.len()];
+        for step in first..steps {
+            let value = self.evaluate(loss, &parameters, &mut work, &mut gradient)?;
+            if !value.is_finite() {
+                return Err(TrainError::Diverged { step });
+            }
+            optimizer.step(&mut parameters, &gradient)?;
+            let correct = (step + 1) % every == 0;
+            if track {
+                let before = work.scores.clone();
+                self.train.model.scores(&parameters, Rows::All, &mut work.scores)?;
+                if correct {
+                    loss.correct(&work.scores)?;
+                } else {
+                    loss.after_step(&before, &work.scores)?;
+                }
+            }
+            let look = correct || step + 1 == steps;
+            let validation = if look { self.selection.value(&parameters)? } else { None };
+            if look {
+                let merit = self.selection.merit(validation);
+                stale = if best.offer(&parameters, validation, merit, step + 1) { 0 } else { stale + every };
+            }
+            if self.reporter.step(step + 1, steps, value, validation) == ControlFlow::Break(()) {
+                return Err(TrainError::Stopped);
+            }
+            if stale >= self.settings.patience {
+                break;
+            }
+            if correct {
+                self.reporter.save(|| {
+                    let mut running =
+                        Running { best: best.clone(), optimizer: optimizer.state(), extra: loss.state() };
+                    running.extra.insert("parameters".into(), Values::F32(parameters.clone()));
+                    running.extra.insert("step".into(), Values::U64(vec![step + 1]));
+                    running.extra.insert("stale".into(), Values::U64(vec![stale]));
+                    running
+                })?;
+            }
+        }
+        self.reporter.evaluations += steps - first;
+        Ok(best)
+    }
+}
+
+/// Vectors as long as the training split, kept between evaluations.
+struct Work {
+    scores: Vec<f32>,
+    v: Vec<f32>,
+}
+
+impl Work {
+    fn new(rows: usize) -> Self {
+        Self { scores: vec![0.0; rows], v: vec![0.0; rows] }
+    }
+}

@@ -1,0 +1,267 @@
+//! Training: a goal, a model on two splits, and settings in; parameters out.
+//!
+//! ```text
+//! cross-entropy (a few positive weights) ─▶ ico from the best of them (a few settings) ─▶ selection
+//! ```
+//!
+//! Every stage is a [`Loss`](method::Loss) minimised by an optimizer; the best
+//! iterate by the goal's exact value on the validation split is kept. Cross-entropy
+//! is always run beside, and says what the goal is worth. Loops report to an
+//! [`Observer`] and print nothing; a [`Store`] makes runs resumable.
+
+mod auto;
+mod full_batch;
+pub mod method;
+mod mini_batch;
+mod observer;
+pub mod selection;
+mod stage;
+mod standard;
+
+pub use auto::{Candidate, Fit, Gain, fit};
+pub use observer::{Observer, Progress, Silent};
+pub use stage::{Running, Snapshot, Store};
+pub use standard::Standard;
+
+#[cfg(test)]
+mod tests;
+
+use thiserror::Error;
+
+use crate::engine::{EngineError, Inequality};
+use crate::metric::MetricError;
+use crate::model::{Model, ModelError};
+use crate::optimizer::{Adagrad, AdagradConfig, Adam, AdamConfig, Optimizer, OptimizerError, Sgd, SgdConfig};
+use crate::sample::{Sample, SampleError};
+use crate::surrogate::Surrogate;
+use crate::threshold::ThresholdError;
+
+/// A model over the examples of one split, and what is known of them.
+pub struct Part<'a> {
+    /// The model, holding the split's examples.
+    pub model: &'a mut dyn Model,
+    /// Their labels, weights and groups.
+    pub sample: &'a Sample,
+}
+
+/// How to train.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MethodChoice {
+    /// Weighted cross-entropy over a small grid, ico from there, the best averaged.
+    #[default]
+    Auto,
+    /// Ico with the settings as given, from a cross-entropy start.
+    Ico,
+    /// Cross-entropy alone.
+    CrossEntropy,
+}
+
+/// How much the positives count in cross-entropy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PositiveWeight {
+    /// This many times.
+    Fixed(f64),
+    /// The best of a small grid by validation.
+    Auto,
+}
+
+/// The rule that moves the parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OptimizerChoice {
+    /// Quasi-Newton on the full batch; thresholds are solved at every evaluation.
+    #[default]
+    Lbfgs,
+    /// Gradient descent.
+    Sgd,
+    /// Adagrad, as the paper's UCI experiments.
+    Adagrad,
+    /// Adam.
+    Adam,
+}
+
+impl OptimizerChoice {
+    /// The optimizer with the settings' learning rate. L-BFGS has none and stands for Adam here.
+    fn build(self, settings: &Settings) -> Result<Box<dyn Optimizer>, TrainError> {
+        let learning_rate = settings.learning_rate;
+        Ok(match self {
+            Self::Sgd => Box::new(Sgd::new(SgdConfig { learning_rate, ..SgdConfig::default() })?),
+            Self::Adagrad => {
+                Box::new(Adagrad::new(AdagradConfig { learning_rate, ..AdagradConfig::default() })?)
+            }
+            Self::Adam | Self::Lbfgs => {
+                Box::new(Adam::new(AdamConfig { learning_rate, ..AdamConfig::default() })?)
+            }
+        })
+    }
+}
+
+/// Where ico's thresholds come from with first-order optimizers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Thresholds {
+    /// The smooth conditions, solved at every step.
+    #[default]
+    Smooth,
+    /// The unrelaxed conditions, solved at every step.
+    Exact,
+    /// Algorithm 1: tracked to first order, corrected every `correct_every` steps.
+    Track,
+}
+
+/// The width of the surrogate's switch, 1 / sharpness.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bandwidth {
+    /// In standard deviations of the scores.
+    Deviations(f64),
+    /// In units of the tail of the scores that the goal's conditions look at.
+    Tail(f64),
+    /// In units of the scores themselves: the paper's 1 / τ.
+    Score(f64),
+}
+
+/// Settings of a run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How to train.
+    pub method: MethodChoice,
+    /// Weight of the positives in cross-entropy.
+    pub positive_weight: PositiveWeight,
+    /// The optimizer.
+    pub optimizer: OptimizerChoice,
+    /// Step size of first-order optimizers.
+    pub learning_rate: f64,
+    /// Rows per step; all of them where `None`.
+    pub batch_size: Option<usize>,
+    /// Most gradient evaluations of a stage; by default 30 for L-BFGS, 500 for full-batch
+    /// first-order steps, and 20 epochs of mini-batches.
+    pub steps: Option<u64>,
+    /// Steps without a better validation value before a first-order stage ends.
+    pub patience: u64,
+    /// Where thresholds come from.
+    pub thresholds: Thresholds,
+    /// N: steps between corrections, and between looks at the validation split.
+    pub correct_every: u64,
+    /// k: mini-batches that a correction is made from.
+    pub correct_batches: usize,
+    /// Mini-batches whose scores thresholds are solved on.
+    pub pool: usize,
+    /// Share of the cross-entropy gradient mixed into ico's on mini-batches.
+    pub mix: f64,
+    /// The smooth stand-in for decisions.
+    pub surrogate: Surrogate,
+    /// Its width.
+    pub bandwidth: Bandwidth,
+    /// ρ of the scale-free ridge ρ |w|² / sd(s)².
+    pub ridge: f64,
+    /// ρ of the paper's penalty on (dg/dt)².
+    pub regulariser: f64,
+    /// How limits are met.
+    pub inequality: Inequality,
+    /// Thresholds that stand for an area.
+    pub bins: Option<usize>,
+    /// Rows of the data that `k=` will be asked of; by default those of validation.
+    pub rows_scored: Option<u64>,
+    /// Seed of the order of mini-batches.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            method: MethodChoice::Auto,
+            positive_weight: PositiveWeight::Auto,
+            optimizer: OptimizerChoice::Lbfgs,
+            learning_rate: 0.05,
+            batch_size: None,
+            steps: None,
+            patience: u64::MAX,
+            thresholds: Thresholds::Smooth,
+            correct_every: 10,
+            correct_batches: 10,
+            pool: 20,
+            mix: 0.0,
+            surrogate: Surrogate::Sigmoid,
+            bandwidth: Bandwidth::Deviations(0.1),
+            ridge: 0.0,
+            regulariser: 0.0,
+            inequality: Inequality::ActiveSet,
+            bins: None,
+            rows_scored: None,
+            seed: 0,
+        }
+    }
+}
+
+/// Why a run ended without a model.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// The engine refused a step.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The model refused.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The optimizer refused.
+    #[error(transparent)]
+    Optimizer(#[from] OptimizerError),
+    /// Labels, weights, groups or scores.
+    #[error(transparent)]
+    Sample(#[from] SampleError),
+    /// A metric has no value.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// No thresholds.
+    #[error(transparent)]
+    Threshold(#[from] ThresholdError),
+    /// The observer ended the run.
+    #[error("stopped before the end")]
+    Stopped,
+    /// The loss is no longer a number.
+    #[error("the loss is not finite at step {step}; try a smaller learning rate")]
+    Diverged {
+        /// The step.
+        step: u64,
+    },
+    /// A checkpoint could not be kept.
+    #[error("cannot write the checkpoint: {message}")]
+    Checkpoint {
+        /// Why.
+        message: String,
+    },
+    /// A setting that makes no sense.
+    #[error("{what} {found}: expected {expected}")]
+    Setting {
+        /// Which setting.
+        what: &'static str,
+        /// What was found.
+        found: String,
+        /// What is allowed.
+        expected: &'static str,
+    },
+    /// No stage came to usable parameters.
+    #[error("the goal cannot be met on the {split} split: {reason}")]
+    Infeasible {
+        /// Which split.
+        split: &'static str,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl TrainError {
+    /// Whether other scores could do better: a line search may step back.
+    fn is_about_the_scores(&self) -> bool {
+        matches!(
+            self,
+            Self::Threshold(
+                ThresholdError::Infeasible { .. }
+                    | ThresholdError::NotSettled { .. }
+                    | ThresholdError::Metric(_)
+            ) | Self::Engine(EngineError::Threshold(
+                ThresholdError::Infeasible { .. }
+                    | ThresholdError::NotSettled { .. }
+                    | ThresholdError::Metric(_)
+            ))
+        )
+    }
+}

@@ -1,0 +1,113 @@
+//! Which parameters to keep: those with the best exact value of the goal on the validation split.
+
+use crate::goal::{Constraint, Direction, Goal, Top};
+use crate::metric::{self, MetricError};
+use crate::model::Rows;
+use crate::problem::ProblemOptions;
+use crate::sample::Sample;
+use crate::threshold::exact;
+
+use super::{Part, TrainError};
+
+/// A goal whose `k=` is a fraction, so that it means the same on samples of any size.
+#[must_use]
+pub fn as_fraction(goal: &Goal, rows: u64) -> Goal {
+    let mut goal = goal.clone();
+    for constraint in &mut goal.constraints {
+        if let Constraint::Top(Top::Count { k, of }) = constraint {
+            *constraint = Constraint::Top(Top::Fraction(*k as f64 / of.unwrap_or(rows) as f64));
+        }
+    }
+    goal
+}
+
+/// The goal's exact value on a sample: the best its conditions allow there.
+///
+/// # Errors
+/// If the conditions cannot be met on the sample, or a rate is undefined there.
+pub fn value(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<f64, TrainError> {
+    if goal.column().is_some() {
+        Ok(exact::solve(goal, sample, scores, &ProblemOptions::default())?.value)
+    } else {
+        Ok(metric::value_at(goal, sample, scores)?.value)
+    }
+}
+
+/// Looks parameters up on a held-out split.
+pub struct Selection<'a> {
+    goal: Goal,
+    part: Part<'a>,
+    scores: Vec<f32>,
+}
+
+impl<'a> Selection<'a> {
+    /// Selection by the goal on this part.
+    pub fn new(goal: &Goal, part: Part<'a>) -> Self {
+        let scores = vec![0.0; part.sample.len()];
+        Self { goal: goal.clone(), part, scores }
+    }
+
+    /// The goal's value with these parameters; `None` where its conditions cannot be met.
+    ///
+    /// # Errors
+    /// If the model refuses the parameters, or the goal does not fit the split.
+    pub fn value(&mut self, parameters: &[f32]) -> Result<Option<f64>, TrainError> {
+        self.part.model.scores(parameters, Rows::All, &mut self.scores)?;
+        match value(&self.goal, self.part.sample, &self.scores) {
+            Ok(value) => Ok(Some(value)),
+            Err(TrainError::Metric(MetricError::Infeasible { .. } | MetricError::Undefined { .. })) => {
+                Ok(None)
+            }
+            Err(TrainError::Threshold(crate::threshold::ThresholdError::Infeasible { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The scores of the last parameters looked up.
+    #[must_use]
+    pub fn scores(&self) -> &[f32] {
+        &self.scores
+    }
+
+    /// The split's labels.
+    #[must_use]
+    pub fn sample(&self) -> &'a Sample {
+        self.part.sample
+    }
+
+    /// Larger is better; a value that could not be had is worst.
+    #[must_use]
+    pub fn merit(&self, value: Option<f64>) -> f64 {
+        let sign = if self.goal.objective.direction() == Direction::Up { 1.0 } else { -1.0 };
+        value.map_or(f64::NEG_INFINITY, |value| sign * value)
+    }
+}
+
+/// The best parameters so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Best {
+    /// The parameters.
+    pub parameters: Vec<f32>,
+    /// Their value on validation.
+    pub value: Option<f64>,
+    /// The step that made them.
+    pub step: u64,
+    pub(super) merit: f64,
+}
+
+impl Best {
+    /// Nothing yet.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { parameters: Vec::new(), value: None, step: 0, merit: f64::NEG_INFINITY }
+    }
+
+    /// Keeps the parameters if they are better, or the first.
+    pub fn offer(&mut self, parameters: &[f32], value: Option<f64>, merit: f64, step: u64) -> bool {
+        let better = self.parameters.is_empty() || merit > self.merit;
+        if better {
+            *self = Self { parameters: parameters.to_vec(), value, step, merit };
+        }
+        better
+    }
+}

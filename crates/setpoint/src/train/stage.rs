@@ -1,0 +1,132 @@
+//! What the stages of a run share: reporting, and checkpoints that end in the same bytes.
+//!
+//! A run is a fixed list of stages, each deterministic. A checkpoint holds the stages that are done
+//! and, of the one under way, what its next step depends on. A run that is killed and resumed goes
+//! on from there and comes to the same result, to the last bit.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use super::selection::Best;
+use super::{Candidate, Observer, Progress, TrainError};
+use crate::optimizer::{OptimizerError, State, Values};
+
+/// What a checkpoint holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// Stages that are done.
+    pub done: Vec<Candidate>,
+    /// The stage under way.
+    pub running: Option<Running>,
+}
+
+/// A stage under way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Running {
+    /// Its best parameters so far.
+    pub best: Best,
+    /// Its optimizer.
+    pub optimizer: State,
+    /// Whatever else its next step depends on.
+    pub extra: BTreeMap<String, Values>,
+}
+
+impl Running {
+    pub(super) fn vector(&self, name: &'static str) -> Result<Vec<f32>, TrainError> {
+        match self.extra.get(name) {
+            Some(Values::F32(values)) => Ok(values.clone()),
+            _ => Err(OptimizerError::State { name }.into()),
+        }
+    }
+
+    pub(super) fn count(&self, name: &'static str) -> Result<u64, TrainError> {
+        match self.extra.get(name) {
+            Some(Values::U64(values)) if values.len() == 1 => Ok(values[0]),
+            _ => Err(OptimizerError::State { name }.into()),
+        }
+    }
+}
+
+/// Where checkpoints are kept.
+pub trait Store {
+    /// The last snapshot, if there is one to go on from.
+    fn load(&mut self) -> Option<Snapshot>;
+
+    /// Keeps a snapshot, whole or not at all.
+    ///
+    /// # Errors
+    /// With the reason, which ends the run.
+    fn save(&mut self, snapshot: &Snapshot) -> Result<(), String>;
+}
+
+/// Hands progress to the observer and snapshots to the store.
+pub(super) struct Reporter<'r> {
+    observer: &'r mut (dyn Observer + 'r),
+    store: Option<&'r mut (dyn Store + 'r)>,
+    snapshot: Snapshot,
+    stage: String,
+    stages: usize,
+    /// Gradient evaluations over all stages.
+    pub(super) evaluations: u64,
+}
+
+impl<'r> Reporter<'r> {
+    pub(super) fn new(
+        observer: &'r mut (dyn Observer + 'r),
+        mut store: Option<&'r mut (dyn Store + 'r)>,
+        stages: usize,
+    ) -> Self {
+        let snapshot = store.as_mut().and_then(|store| store.load()).unwrap_or_default();
+        Self { observer, store, snapshot, stage: String::new(), stages, evaluations: 0 }
+    }
+
+    /// Begins a stage; returns its result if a checkpoint has it already.
+    pub(super) fn begin(&mut self, index: usize, name: &str) -> Option<Candidate> {
+        name.clone_into(&mut self.stage);
+        let done = self.snapshot.done.get(index).filter(|candidate| candidate.name == name).cloned();
+        if let Some(candidate) = &done {
+            self.evaluations += candidate.evaluations;
+        }
+        done
+    }
+
+    /// What the stage under way had come to, once.
+    pub(super) fn resume(&mut self) -> Option<Running> {
+        self.snapshot.running.take()
+    }
+
+    pub(super) fn step(
+        &mut self,
+        step: u64,
+        steps: u64,
+        loss: f64,
+        validation: Option<f64>,
+    ) -> ControlFlow<()> {
+        self.observer.observe(&Progress {
+            stage: self.stage.clone(),
+            stage_index: self.snapshot.done.len(),
+            stages: self.stages,
+            step,
+            steps,
+            loss,
+            validation,
+        })
+    }
+
+    /// Saves the stage under way.
+    pub(super) fn save(&mut self, running: impl FnOnce() -> Running) -> Result<(), TrainError> {
+        let Some(store) = &mut self.store else { return Ok(()) };
+        self.snapshot.running = Some(running());
+        let saved = store.save(&self.snapshot).map_err(|message| TrainError::Checkpoint { message });
+        self.snapshot.running = None;
+        saved
+    }
+
+    /// Ends a stage and saves what is done.
+    pub(super) fn end(&mut self, candidate: &Candidate) -> Result<(), TrainError> {
+        self.snapshot.done.push(candidate.clone());
+        self.snapshot.running = None;
+        let Some(store) = &mut self.store else { return Ok(()) };
+        store.save(&self.snapshot).map_err(|message| TrainError::Checkpoint { message })
+    }
+}

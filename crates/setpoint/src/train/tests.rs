@@ -1,0 +1,189 @@
+use std::ops::ControlFlow;
+
+use super::*;
+use crate::Goal;
+use crate::model::linear::{Dense, Linear};
+
+/// Rows whose first feature separates the bulk and whose second matters only in the tail.
+fn part(rows: usize, phase: f32) -> (Linear, Sample) {
+    let uniform = |i: usize, k: f32| ((i as f32 * k + phase).sin() * 43_758.547).fract().abs();
+    let normal = |i: usize, k: f32| (0..6).map(|j| uniform(i, k + j as f32 * 0.71)).sum::<f32>() - 3.0;
+    let labels: Vec<bool> = (0..rows).map(|i| i % 8 == 0).collect();
+    let values = (0..rows)
+        .flat_map(|i| {
+            let y = f32::from(u8::from(labels[i]));
+            let heavy = if i % 8 == 3 { 3.0 * uniform(i, 3.3) } else { 0.0 };
+            [normal(i, 12.9) + 0.9 * y + heavy, normal(i, 78.2) - heavy + 0.2 * y, normal(i, 37.7)]
+        })
+        .collect();
+    let model = Linear::new(Dense::from_row_major(values, 3).unwrap());
+    let groups = (0..rows).map(|i| u32::from(i % 3 == 0)).collect();
+    let sample = Sample::new(labels).unwrap().with_groups("g", vec!["a".into(), "b".into()], groups).unwrap();
+    (model, sample)
+}
+
+fn run<'r>(
+    goal: &str,
+    settings: &Settings,
+    observer: &'r mut (dyn Observer + 'r),
+    store: Option<&'r mut (dyn Store + 'r)>,
+) -> Result<Fit, TrainError> {
+    let goal: Goal = goal.parse().unwrap();
+    let (mut train, train_sample) = part(4000, 0.0);
+    let (mut validation, validation_sample) = part(3000, 0.5);
+    fit(
+        &goal,
+        Part { model: &mut train, sample: &train_sample },
+        Part { model: &mut validation, sample: &validation_sample },
+        settings,
+        observer,
+        store,
+    )
+}
+
+#[test]
+fn auto_beats_cross_entropy_where_the_tail_differs_from_the_bulk() {
+    for goal in
+        ["recall @ fpr<=2%", "pr-auc @ recall in 0.9..1", "roc-auc @ fpr in 0..5%", "precision @ k=100"]
+    {
+        let fit = run(goal, &Settings::default(), &mut Silent, None).unwrap();
+        let gain = fit.gain.unwrap();
+        assert!(gain.difference > -0.02, "{goal}: {gain:?} by {}", fit.winner);
+        assert_eq!(fit.candidates.len(), 11);
+        assert!(fit.candidates.iter().all(|candidate| candidate.validation.is_some()));
+    }
+}
+
+#[test]
+fn every_optimizer_and_every_source_of_thresholds_improves_on_its_start() {
+    for optimizer in [OptimizerChoice::Sgd, OptimizerChoice::Adagrad, OptimizerChoice::Adam] {
+        for thresholds in [Thresholds::Smooth, Thresholds::Exact, Thresholds::Track] {
+            for batch_size in [None, Some(256)] {
+                let settings = Settings {
+                    method: MethodChoice::Ico,
+                    positive_weight: PositiveWeight::Fixed(1.0),
+                    optimizer,
+                    thresholds,
+                    batch_size,
+                    learning_rate: 0.05,
+                    steps: Some(60),
+                    ..Settings::default()
+                };
+                let fit = run("recall @ fpr<=2%", &settings, &mut Silent, None).unwrap();
+                let value = fit.validation.unwrap();
+                assert!(value > 0.05, "{optimizer:?}, {thresholds:?}, {batch_size:?}: {value}");
+                assert!(fit.winner.starts_with("ico"));
+            }
+        }
+    }
+}
+
+#[test]
+fn group_goals_and_mixed_batches_train() {
+    let settings = Settings {
+        method: MethodChoice::Ico,
+        positive_weight: PositiveWeight::Fixed(1.0),
+        ..Settings::default()
+    };
+    for goal in ["recall @ fpr(g)<=5%", "accuracy @ gap(positive-rate, g)<=0.02", "f1"] {
+        assert!(run(goal, &settings, &mut Silent, None).unwrap().validation.is_some(), "{goal}");
+    }
+    let settings = Settings {
+        optimizer: OptimizerChoice::Adam,
+        batch_size: Some(64),
+        mix: 0.5,
+        steps: Some(100),
+        ..settings
+    };
+    assert!(run("recall @ fpr(g)<=5%", &settings, &mut Silent, None).unwrap().validation.is_some());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bits_for_any_number_of_threads() {
+    let settings = Settings {
+        optimizer: OptimizerChoice::Adam,
+        batch_size: Some(100),
+        steps: Some(50),
+        ..Settings::default()
+    };
+    for settings in [Settings::default(), settings] {
+        let bits = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let fit = pool.install(|| run("recall @ fpr<=2%", &settings, &mut Silent, None)).unwrap();
+            fit.parameters.iter().map(|p| p.to_bits()).collect::<Vec<_>>()
+        };
+        assert_eq!(bits(1), bits(2));
+    }
+}
+
+/// Keeps snapshots in memory, and everything that was ever saved.
+#[derive(Default)]
+struct Memory {
+    last: Option<Snapshot>,
+}
+
+impl Store for Memory {
+    fn load(&mut self) -> Option<Snapshot> {
+        self.last.clone()
+    }
+
+    fn save(&mut self, snapshot: &Snapshot) -> Result<(), String> {
+        self.last = Some(snapshot.clone());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_and_resumed_ends_in_the_same_bits() {
+    let first_order = |thresholds| Settings {
+        method: MethodChoice::Ico,
+        positive_weight: PositiveWeight::Fixed(3.0),
+        optimizer: OptimizerChoice::Adagrad,
+        thresholds,
+        steps: Some(45),
+        ..Settings::default()
+    };
+    let cases = [
+        Settings::default(),
+        first_order(Thresholds::Track),
+        first_order(Thresholds::Smooth),
+        Settings { batch_size: Some(300), ..first_order(Thresholds::Smooth) },
+        Settings { batch_size: Some(300), mix: 0.3, ..first_order(Thresholds::Track) },
+    ];
+    for settings in cases {
+        let whole = run("recall @ fpr<=2%", &settings, &mut Silent, None).unwrap();
+        let mut kills = 0;
+        let mut store = Memory::default();
+        // Kill after some more observations, again and again, until a run comes through.
+        let resumed = loop {
+            let mut left = 17 + kills % 5;
+            let mut observer = |_: &Progress| {
+                left -= 1;
+                if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            match run("recall @ fpr<=2%", &settings, &mut observer, Some(&mut store)) {
+                Ok(fit) => break fit,
+                Err(TrainError::Stopped) => kills += 1,
+                Err(error) => panic!("{error}"),
+            }
+            assert!(kills < 2000, "no progress");
+        };
+        assert!(kills > 0);
+        assert_eq!(resumed.parameters, whole.parameters, "{settings:?}");
+        assert_eq!(resumed.winner, whole.winner);
+    }
+}
+
+#[test]
+fn bad_settings_are_refused() {
+    for settings in [
+        Settings { learning_rate: 0.0, ..Settings::default() },
+        Settings { bandwidth: Bandwidth::Tail(f64::NAN), ..Settings::default() },
+        Settings { batch_size: Some(64), ..Settings::default() },
+        Settings { mix: 1.5, ..Settings::default() },
+        Settings { positive_weight: PositiveWeight::Fixed(-1.0), ..Settings::default() },
+    ] {
+        let error = run("f1", &settings, &mut Silent, None).unwrap_err();
+        assert!(matches!(error, TrainError::Setting { .. }), "{error}");
+    }
+}
