@@ -1,0 +1,250 @@
+//! One column of one row group.
+
+use std::sync::Arc;
+
+use parquet::column::page::PageReader;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use parquet::data_type::{AsBytes, DataType, Int96};
+use parquet::errors::Result as ParquetResult;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use super::super::{Missing, ReadError, text_of};
+use super::Meaning;
+use super::file::SharedFile;
+use crate::chunk::LocalTexts;
+use crate::time::time_key;
+
+/// Where a column's values go.
+pub(super) enum Target<'a> {
+    Number(&'a mut [f32]),
+    Text(&'a mut [u32], &'a mut LocalTexts),
+    Real(&'a mut [f64]),
+}
+
+/// A column being read.
+pub(super) struct Column {
+    name: String,
+    reader: ColumnReader,
+    meaning: Meaning,
+    optional: bool,
+}
+
+/// A value in the widest form of its kind.
+enum Value<'a> {
+    Number(f64),
+    Whole(i128),
+    Truth(bool),
+    Text(&'a [u8]),
+}
+
+/// Where a value stands, for errors.
+struct Place<'a> {
+    file: &'a str,
+    column: &'a str,
+    row: u64,
+}
+
+impl Column {
+    pub fn open(
+        file: &Arc<SharedFile>,
+        group: &RowGroupMetaData,
+        index: usize,
+        meaning: Meaning,
+        name: &str,
+    ) -> ParquetResult<Self> {
+        let metadata = group.column(index);
+        let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+        let pages: Box<dyn PageReader> =
+            Box::new(SerializedPageReader::new(Arc::clone(file), metadata, rows, None)?);
+        let descriptor = metadata.column_descr_ptr();
+        let optional = descriptor.max_def_level() > 0;
+        Ok(Self { name: name.to_owned(), reader: get_column_reader(descriptor, pages), meaning, optional })
+    }
+
+    /// Reads the next `rows` values to their place; the first of them is row `first` of the file.
+    pub fn read(
+        &mut self,
+        file: &str,
+        rows: usize,
+        first: u64,
+        missing: &Missing,
+        target: Target<'_>,
+    ) -> Result<(), ReadError> {
+        let meaning = self.meaning;
+        let place = |row: usize| Place { file, column: &self.name, row: first + row as u64 };
+        let args = (file, rows, self.optional);
+        match &mut self.reader {
+            ColumnReader::FloatColumnReader(reader) => {
+                if let Target::Number(values) = target {
+                    // The common case, kept free of any detour.
+                    return read_values(reader, args, |row, value: Option<&f32>| {
+                        values[row] = match value {
+                            Some(value) if value.is_finite() && !missing.number(*value) => *value,
+                            Some(value) if value.is_infinite() => return Err(place(row).not_a_number(value)),
+                            _ => f32::NAN,
+                        };
+                        Ok(())
+                    });
+                }
+                fill(reader, args, place, missing, target, |value| Value::Number(f64::from(*value)))
+            }
+            ColumnReader::DoubleColumnReader(reader) => {
+                fill(reader, args, place, missing, target, |value| Value::Number(*value))
+            }
+            ColumnReader::BoolColumnReader(reader) => {
+                fill(reader, args, place, missing, target, |value| Value::Truth(*value))
+            }
+            ColumnReader::Int32ColumnReader(reader) => {
+                fill(reader, args, place, missing, target, |value| match meaning {
+                    Meaning::Unsigned => Value::Whole((*value as u32).into()),
+                    _ => whole(meaning, (*value).into()),
+                })
+            }
+            ColumnReader::Int64ColumnReader(reader) => {
+                fill(reader, args, place, missing, target, |value| match meaning {
+                    Meaning::Unsigned => Value::Whole((*value as u64).into()),
+                    _ => whole(meaning, (*value).into()),
+                })
+            }
+            ColumnReader::Int96ColumnReader(reader) => {
+                fill(reader, args, place, missing, target, |value: &Int96| {
+                    // Nanoseconds of the day, then the Julian day.
+                    let [low, high, day] = *value.data() else { return Value::Number(f64::NAN) };
+                    let nanos = (u64::from(high) << 32 | u64::from(low)) as f64;
+                    Value::Number((f64::from(day) - 2_440_588.0) * 86_400.0 + nanos * 1e-9)
+                })
+            }
+            ColumnReader::ByteArrayColumnReader(reader) => {
+                fill(reader, args, place, missing, target, |value| match meaning {
+                    Meaning::Decimal(_) => decimal(meaning, value.as_bytes()),
+                    _ => Value::Text(value.as_bytes()),
+                })
+            }
+            ColumnReader::FixedLenByteArrayColumnReader(reader) => {
+                fill(reader, args, place, missing, target, |value| decimal(meaning, value.as_bytes()))
+            }
+        }
+    }
+}
+
+fn whole(meaning: Meaning, value: i128) -> Value<'static> {
+    match meaning {
+        Meaning::Decimal(scale) => Value::Number(value as f64 / scale),
+        Meaning::Time(seconds) => Value::Number(value as f64 * seconds),
+        _ => Value::Whole(value),
+    }
+}
+
+/// A big-endian two's complement number.
+fn decimal(meaning: Meaning, bytes: &[u8]) -> Value<'static> {
+    let sign = if bytes.first().is_some_and(|byte| *byte >= 0x80) { -1.0 } else { 0.0 };
+    let number = bytes.iter().fold(sign, |number: f64, byte| number * 256.0 + f64::from(*byte));
+    match meaning {
+        Meaning::Decimal(scale) => Value::Number(number / scale),
+        _ => Value::Number(f64::NAN),
+    }
+}
+
+/// Calls `take` with each of the next `rows` values; `None` is null.
+fn read_values<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    (file, rows, optional): (&str, usize, bool),
+    mut take: impl FnMut(usize, Option<&T::T>) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
+    let damaged = |message: String| ReadError::Parquet { file: file.to_owned(), message };
+    let mut values = Vec::with_capacity(rows);
+    let mut levels = Vec::new();
+    let found = reader.read_records(rows, optional.then_some(&mut levels), None, &mut values);
+    let (records, ..) = found.map_err(|error| damaged(error.to_string()))?;
+    if records < rows {
+        return Err(damaged(format!("a column ends {} rows early", rows - records)));
+    }
+    if values.len() == rows {
+        for (row, value) in values.iter().enumerate() {
+            take(row, Some(value))?;
+        }
+        return Ok(());
+    }
+    let mut present = values.iter();
+    for (row, level) in levels.iter().enumerate().take(rows) {
+        take(row, if *level > 0 { present.next() } else { None })?;
+    }
+    Ok(())
+}
+
+/// Reads values of any type to any target.
+fn fill<'p, T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    args: (&str, usize, bool),
+    place: impl Fn(usize) -> Place<'p>,
+    missing: &Missing,
+    target: Target<'_>,
+    convert: impl Fn(&T::T) -> Value<'_>,
+) -> Result<(), ReadError> {
+    match target {
+        Target::Number(numbers) => read_values(reader, args, |row, value| {
+            let real = match value {
+                Some(value) => convert(value).real(&place(row), missing, false)?,
+                None => f64::NAN,
+            };
+            let number = real as f32;
+            if number.is_infinite() {
+                return Err(place(row).not_a_number(&real));
+            }
+            numbers[row] = if missing.number(number) { f32::NAN } else { number };
+            Ok(())
+        }),
+        Target::Real(reals) => read_values(reader, args, |row, value| {
+            reals[row] = match value {
+                Some(value) => convert(value).real(&place(row), missing, true)?,
+                None => f64::NAN,
+            };
+            Ok(())
+        }),
+        Target::Text(codes, texts) => read_values(reader, args, |row, value| {
+            if let Some(value) = value {
+                let line = || place(row).row;
+                let is_missing = |text: &[u8]| missing.text(text);
+                codes[row] = match convert(value) {
+                    Value::Text(text) => texts.code(text.trim_ascii(), line, is_missing),
+                    Value::Whole(value) => texts.code(value.to_string().as_bytes(), line, is_missing),
+                    Value::Number(value) => texts.code(value.to_string().as_bytes(), line, is_missing),
+                    Value::Truth(value) => texts.code(value.to_string().as_bytes(), line, is_missing),
+                };
+            }
+            Ok(())
+        }),
+    }
+}
+
+impl Value<'_> {
+    fn real(self, place: &Place<'_>, missing: &Missing, time: bool) -> Result<f64, ReadError> {
+        match self {
+            Self::Number(value) if value.is_infinite() => Err(place.not_a_number(&value)),
+            Self::Number(value) => Ok(value),
+            Self::Whole(value) => Ok(value as f64),
+            Self::Truth(value) => Ok(f64::from(u8::from(value))),
+            Self::Text(text) if missing.text(text.trim_ascii()) => Ok(f64::NAN),
+            Self::Text(text) => {
+                let text = text_of(text.trim_ascii());
+                let number =
+                    fast_float2::parse::<f64, _>(text.as_bytes()).ok().filter(|value| value.is_finite());
+                let number = if time { number.or_else(|| time_key(&text)) } else { number };
+                number.ok_or_else(|| place.not_a_number(&text))
+            }
+        }
+    }
+}
+
+impl Place<'_> {
+    fn not_a_number(&self, value: &impl ToString) -> ReadError {
+        ReadError::NotANumber {
+            file: self.file.to_owned(),
+            line: self.row,
+            column: self.column.to_owned(),
+            value: value.to_string(),
+            hint: String::new(),
+        }
+    }
+}
