@@ -8,6 +8,9 @@ use std::collections::HashMap;
 /// Code of a missing text.
 pub(crate) const MISSING: u32 = u32::MAX;
 
+/// So many texts of a column are looked up one by one.
+const FEW: usize = 6;
+
 /// Some rows, column by column. A missing number is NaN.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
@@ -116,12 +119,17 @@ impl LocalTexts {
         line: impl FnOnce() -> u64,
         is_missing: impl Fn(&[u8]) -> bool,
     ) -> u32 {
-        if let Some(code) = self.index.get(text) {
-            match self.values.get_mut(*code as usize) {
-                Some(value) => value.count += 1,
-                None => self.missing += 1,
+        // A handful of texts is compared faster than hashed.
+        if self.values.len() <= FEW {
+            if let Some(code) = self.values.iter().position(|value| value.text.as_bytes() == text) {
+                self.values[code].count += 1;
+                return code as u32;
             }
-            return *code;
+        }
+        if let Some(code) = self.index.get(text) {
+            let code = *code;
+            self.again(code);
+            return code;
         }
         let code = if is_missing(text) {
             self.missing += 1;
@@ -133,6 +141,14 @@ impl LocalTexts {
         };
         self.index.insert(text.into(), code);
         code
+    }
+
+    /// Counts another value of a code that [`LocalTexts::code`] gave.
+    pub fn again(&mut self, code: u32) {
+        match self.values.get_mut(code as usize) {
+            Some(value) => value.count += 1,
+            None => self.missing += 1,
+        }
     }
 
     pub fn tally(&self) -> Tally {

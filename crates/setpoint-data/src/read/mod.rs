@@ -107,6 +107,10 @@ impl Missing {
         field.is_empty() || self.texts.iter().any(|text| text.as_bytes().eq_ignore_ascii_case(field))
     }
 
+    pub fn has_numbers(&self) -> bool {
+        !self.numbers.is_empty()
+    }
+
     #[inline]
     pub fn number(&self, value: f32) -> bool {
         !self.numbers.is_empty() && self.numbers.contains(&value)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parquet::column::page::PageReader;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
-use parquet::data_type::{AsBytes, DataType, Int96};
+use parquet::data_type::{AsBytes, DataType, FloatType, Int96};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
@@ -14,6 +14,9 @@ use super::Meaning;
 use super::file::SharedFile;
 use crate::chunk::LocalTexts;
 use crate::time::time_key;
+
+/// So many whole numbers of a text column are remembered with their codes.
+const FEW: usize = 8;
 
 /// Where a column's values go.
 pub(super) enum Target<'a> {
@@ -76,16 +79,8 @@ impl Column {
         let args = (file, rows, self.optional);
         match &mut self.reader {
             ColumnReader::FloatColumnReader(reader) => {
-                if let Target::Number(values) = target {
-                    // The common case, kept free of any detour.
-                    return read_values(reader, args, |row, value: Option<&f32>| {
-                        values[row] = match value {
-                            Some(value) if value.is_finite() && !missing.number(*value) => *value,
-                            Some(value) if value.is_infinite() => return Err(place(row).not_a_number(value)),
-                            _ => f32::NAN,
-                        };
-                        Ok(())
-                    });
+                if let Target::Number(numbers) = target {
+                    return read_floats(reader, args, place, missing, numbers);
                 }
                 fill(reader, args, place, missing, target, |value| Value::Number(f64::from(*value)))
             }
@@ -146,12 +141,11 @@ fn decimal(meaning: Meaning, bytes: &[u8]) -> Value<'static> {
     }
 }
 
-/// Calls `take` with each of the next `rows` values; `None` is null.
-fn read_values<T: DataType>(
+/// The next `rows` values, and which of them are there (empty if all are).
+fn decode<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     (file, rows, optional): (&str, usize, bool),
-    mut take: impl FnMut(usize, Option<&T::T>) -> Result<(), ReadError>,
-) -> Result<(), ReadError> {
+) -> Result<(Vec<T::T>, Vec<i16>), ReadError> {
     let damaged = |message: String| ReadError::Parquet { file: file.to_owned(), message };
     let mut values = Vec::with_capacity(rows);
     let mut levels = Vec::new();
@@ -161,13 +155,50 @@ fn read_values<T: DataType>(
         return Err(damaged(format!("a column ends {} rows early", rows - records)));
     }
     if values.len() == rows {
-        for (row, value) in values.iter().enumerate() {
-            take(row, Some(value))?;
+        levels.clear();
+    }
+    Ok((values, levels))
+}
+
+/// The common case, kept to plain copies.
+fn read_floats<'p>(
+    reader: &mut ColumnReaderImpl<FloatType>,
+    args: (&str, usize, bool),
+    place: impl Fn(usize) -> Place<'p>,
+    missing: &Missing,
+    numbers: &mut [f32],
+) -> Result<(), ReadError> {
+    let (values, levels) = decode(reader, args)?;
+    if values.len() == numbers.len() {
+        numbers.copy_from_slice(&values);
+    } else {
+        let mut present = values.iter();
+        for (number, level) in numbers.iter_mut().zip(&levels) {
+            let value = if *level > 0 { present.next() } else { None };
+            *number = value.copied().unwrap_or(f32::NAN);
         }
-        return Ok(());
+    }
+    if let Some(row) = numbers.iter().position(|number| number.is_infinite()) {
+        return Err(place(row).not_a_number(&numbers[row]));
+    }
+    if missing.has_numbers() {
+        numbers.iter_mut().filter(|number| missing.number(**number)).for_each(|number| *number = f32::NAN);
+    }
+    Ok(())
+}
+
+/// Calls `take` with each of the next `rows` values; `None` is null.
+fn read_values<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    args: (&str, usize, bool),
+    mut take: impl FnMut(usize, Option<&T::T>) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
+    let (values, levels) = decode(reader, args)?;
+    if values.len() == args.1 {
+        return values.iter().enumerate().try_for_each(|(row, value)| take(row, Some(value)));
     }
     let mut present = values.iter();
-    for (row, level) in levels.iter().enumerate().take(rows) {
+    for (row, level) in levels.iter().enumerate().take(args.1) {
         take(row, if *level > 0 { present.next() } else { None })?;
     }
     Ok(())
@@ -202,19 +233,36 @@ fn fill<'p, T: DataType>(
             };
             Ok(())
         }),
-        Target::Text(codes, texts) => read_values(reader, args, |row, value| {
-            if let Some(value) = value {
+        Target::Text(codes, texts) => {
+            // Whole numbers used as texts are mostly labels: spell each only once.
+            let mut spelled: Vec<(i128, u32)> = Vec::new();
+            read_values(reader, args, |row, value| {
+                let Some(value) = value else { return Ok(()) };
                 let line = || place(row).row;
                 let is_missing = |text: &[u8]| missing.text(text);
                 codes[row] = match convert(value) {
                     Value::Text(text) => texts.code(text.trim_ascii(), line, is_missing),
-                    Value::Whole(value) => texts.code(value.to_string().as_bytes(), line, is_missing),
+                    Value::Whole(value) => match spelled.iter().find(|(known, _)| *known == value) {
+                        Some((_, code)) => {
+                            texts.again(*code);
+                            *code
+                        }
+                        None => {
+                            let code = texts.code(value.to_string().as_bytes(), line, is_missing);
+                            if spelled.len() < FEW {
+                                spelled.push((value, code));
+                            }
+                            code
+                        }
+                    },
                     Value::Number(value) => texts.code(value.to_string().as_bytes(), line, is_missing),
-                    Value::Truth(value) => texts.code(value.to_string().as_bytes(), line, is_missing),
+                    Value::Truth(value) => {
+                        texts.code(if value { b"true" } else { b"false" }, line, is_missing)
+                    }
                 };
-            }
-            Ok(())
-        }),
+                Ok(())
+            })
+        }
     }
 }
 
