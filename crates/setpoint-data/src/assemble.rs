@@ -2,8 +2,8 @@
 
 use crate::Error;
 use crate::chunk::{MISSING, Texts};
+use crate::dataset::Codes;
 use crate::encode::{LabelSchema, Notes};
-use crate::features::Codes;
 use crate::label::{self, LabelError, LabelRule, Positive};
 use crate::layout::{Kind, Layout, Use};
 use crate::read::{Raw, ReadError, svmlight};

@@ -1,9 +1,11 @@
 //! Rows of a table in memory: numbers as `f32`, texts as codes.
 //!
-//! A table is a list of chunks, one for each block of the file, so that
-//! encoding can free what it has consumed and never holds two whole copies.
+//! A table is a list of chunks, so that encoding can free what it has consumed
+//! and never holds two whole copies.
 
 use std::collections::HashMap;
+
+use rayon::prelude::*;
 
 /// Code of a missing text.
 pub(crate) const MISSING: u32 = u32::MAX;
@@ -63,6 +65,47 @@ impl Chunk {
         }
     }
 
+    /// An empty chunk to gather others in.
+    ///
+    /// It is large enough that its memory comes straight from the system (the C
+    /// allocator keeps what is smaller for itself when it is freed, and the
+    /// peak of a run would be twice the matrix), and only what is written to counts.
+    pub fn slab(like: &Self) -> Self {
+        const BYTES: usize = 40 << 20;
+        let columns = |length: usize| length / like.stride.max(1);
+        let (numbers, texts, reals) =
+            (columns(like.numbers.len()), columns(like.codes.len()), columns(like.reals.len()));
+        let stride = (BYTES / (size_of::<f32>() * numbers.max(1))).max(256);
+        Self {
+            stride,
+            numbers: vec![0.0; stride * numbers],
+            codes: vec![0; stride * texts],
+            reals: vec![0.0; stride * reals],
+            ..Self::default()
+        }
+    }
+
+    /// Copies as many of another chunk's rows, from `start` on, as there is room for; returns how many.
+    pub fn take_rows(&mut self, other: &Self, start: usize) -> usize {
+        let count = (self.stride - self.rows).min(other.rows - start);
+        let (to, from) = (self.rows..self.rows + count, start..start + count);
+        fn copy<T: Copy + Send + Sync>(
+            (target, stride, to): (&mut [T], usize, std::ops::Range<usize>),
+            (source, step, from): (&[T], usize, std::ops::Range<usize>),
+        ) {
+            let columns = target.par_chunks_mut(stride).zip(source.par_chunks(step)).with_min_len(8);
+            columns.for_each(|(target, source)| {
+                target[to.clone()].copy_from_slice(&source[from.clone()]);
+            });
+        }
+        let (stride, step) = (self.stride, other.stride.max(1));
+        copy((&mut self.numbers, stride, to.clone()), (&other.numbers, step, from.clone()));
+        copy((&mut self.codes, stride, to.clone()), (&other.codes, step, from.clone()));
+        copy((&mut self.reals, stride, to), (&other.reals, step, from));
+        self.rows += count;
+        count
+    }
+
     pub fn number(&self, slot: usize) -> &[f32] {
         &self.numbers[slot * self.stride..][..self.rows]
     }
@@ -120,11 +163,11 @@ impl LocalTexts {
         is_missing: impl Fn(&[u8]) -> bool,
     ) -> u32 {
         // A handful of texts is compared faster than hashed.
-        if self.values.len() <= FEW {
-            if let Some(code) = self.values.iter().position(|value| value.text.as_bytes() == text) {
-                self.values[code].count += 1;
-                return code as u32;
-            }
+        if self.values.len() <= FEW
+            && let Some(code) = self.values.iter().position(|value| value.text.as_bytes() == text)
+        {
+            self.values[code].count += 1;
+            return code as u32;
         }
         if let Some(code) = self.index.get(text) {
             let code = *code;

@@ -1,8 +1,6 @@
-//! The matrix a model sees, and everything known about its rows.
+//! The matrix a model sees: dense or sparse rows of `f32`.
 
 use std::ops::Range;
-
-use setpoint::Sample;
 
 /// A row of numbers for each example.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,50 +162,6 @@ impl Sparse {
     pub fn range(&self, row: usize) -> Range<usize> {
         self.indptr[row]..self.indptr[row + 1]
     }
-}
-
-/// One of some names for each row: groups, entities, queries.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Codes {
-    /// The column they come from.
-    pub column: String,
-    /// The names.
-    pub names: Vec<String>,
-    /// For each row an index into `names`.
-    pub of: Vec<u32>,
-}
-
-impl Codes {
-    /// The rows listed; names stay, even those that no row has any more.
-    #[must_use]
-    pub fn select(&self, rows: &[u32]) -> Self {
-        Self {
-            column: self.column.clone(),
-            names: self.names.clone(),
-            of: rows.iter().map(|row| self.of[*row as usize]).collect(),
-        }
-    }
-}
-
-/// Rows ready for a model: features, and what is known besides.
-#[derive(Clone, Debug)]
-pub struct Dataset {
-    /// The encoded, standardised matrix.
-    pub features: Features,
-    /// Names of its columns.
-    pub feature_names: Vec<String>,
-    /// Labels, weights and groups; `None` where the file has no label.
-    pub sample: Option<Sample>,
-    /// What `--split-by` names.
-    pub entities: Option<Codes>,
-    /// Sort keys of what `--split-time` names.
-    pub times: Option<Vec<f64>>,
-    /// Queries of ranking data (`qid`).
-    pub queries: Option<Codes>,
-    /// SHA-256 of the file, if it was asked for.
-    pub hash: Option<String>,
-    /// What was left out or filled in on the way.
-    pub notes: crate::encode::Notes,
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@
 
 mod assemble;
 mod chunk;
+mod dataset;
 mod encode;
 mod features;
 mod label;
@@ -33,13 +34,14 @@ mod split;
 mod table;
 mod time;
 
+pub use dataset::{Codes, Dataset, select_sample};
 pub use encode::{Category, EncodeError, Encoder, Encoding, Input, Inputs, LabelSchema, Notes, Scaling};
-pub use features::{Codes, Dataset, Dense, Features, Sparse};
+pub use features::{Dense, Features, Sparse};
 pub use label::{Comparison, LabelError, LabelRule, Positive};
 pub use layout::Kind;
 pub use read::{Format, ReadError, ReadOptions, Separator, hash};
 pub use role::{DEFAULT_MISSING, RoleError, Roles, list};
-pub use split::{Parts, SplitError, SplitPlan};
+pub use split::{PARTS, Parts, SplitError, SplitPlan};
 pub use table::Table;
 pub use time::time_key;
 

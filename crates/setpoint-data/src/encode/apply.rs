@@ -1,13 +1,16 @@
 //! A table turned into a matrix.
 
 use rayon::prelude::*;
-use setpoint::Sample;
 
 use super::{EncodeError, Encoder, Encoding, Input, Inputs, Notes};
 use crate::Error;
 use crate::chunk::{Chunk, MISSING, Texts};
-use crate::features::{Codes, Dataset, Dense, Features, Sparse};
+use crate::dataset::{Dataset, checked_sample};
+use crate::features::{Dense, Features, Sparse};
 use crate::table::{Body, FeatureColumn, Table};
+
+/// Rows encoded at a time: few enough that they stay in cache from column to column.
+const ROWS: usize = 4096;
 
 /// An input, where its values are, and where it goes.
 struct Column<'a> {
@@ -32,13 +35,11 @@ impl Encoder {
     /// # Errors
     /// If the table was read without regard to this encoder and lacks its columns.
     pub fn encode(&self, table: Table) -> Result<Dataset, Error> {
+        self.check()?;
         let mut notes = table.notes;
         notes.constant_columns.clone_from(&self.constant);
         let features = match (table.body, &self.inputs) {
             (Body::Dense { columns, chunks, texts }, Inputs::Table(inputs)) => {
-                if self.columns() == 0 {
-                    return Err(EncodeError::AllConstant { file: table.file }.into());
-                }
                 let columns = place(&table.file, inputs, &columns, &texts)?;
                 let too_large = || EncodeError::TooLarge {
                     file: table.file.clone(),
@@ -59,7 +60,7 @@ impl Encoder {
             }
         };
         let sample = match table.labels {
-            Some(labels) => Some(sample(labels, table.weights, table.groups)?),
+            Some(labels) => Some(checked_sample(labels, table.weights, table.groups)?),
             None => None,
         };
         Ok(Dataset {
@@ -73,30 +74,6 @@ impl Encoder {
             notes,
         })
     }
-}
-
-/// A checked sample; groups that no row has are left out, as the sample wants none.
-pub(crate) fn sample(
-    labels: Vec<bool>,
-    weights: Option<Vec<f32>>,
-    groups: Option<Codes>,
-) -> Result<Sample, setpoint::sample::SampleError> {
-    let mut sample = Sample::new(labels)?;
-    if let Some(weights) = weights {
-        sample = sample.with_weights(weights)?;
-    }
-    if let Some(groups) = groups {
-        let mut place = vec![None; groups.names.len()];
-        groups.of.iter().for_each(|code| place[*code as usize] = Some(0));
-        let mut names = Vec::new();
-        for (code, place) in place.iter_mut().enumerate().filter(|(_, place)| place.is_some()) {
-            *place = Some(names.len() as u32);
-            names.push(groups.names[code].clone());
-        }
-        let of = groups.of.iter().filter_map(|code| place[*code as usize]).collect();
-        sample = sample.with_groups(&groups.column, names, of)?;
-    }
-    Ok(sample)
 }
 
 fn place<'a>(
@@ -135,25 +112,27 @@ fn encode_dense(
     notes: &mut Notes,
 ) -> Dense {
     let mut values = vec![0.0; rows * width];
-    let mut pieces = Vec::with_capacity(chunks.len());
+    let mut unseen = vec![Unseen::default(); columns.len()];
     let mut rest = values.as_mut_slice();
+    // Each chunk is freed as soon as it is encoded: two whole copies never exist.
     for chunk in chunks {
         let (piece, later) = rest.split_at_mut(chunk.rows * width);
-        pieces.push((chunk, piece));
+        let found: Vec<Vec<Unseen>> = piece
+            .par_chunks_mut(ROWS * width)
+            .enumerate()
+            .map(|(part, out)| {
+                columns.iter().map(|column| encode_column(column, &chunk, part * ROWS, out, width)).collect()
+            })
+            .collect();
+        for part in found {
+            for (sum, more) in unseen.iter_mut().zip(part) {
+                sum.categories += more.categories;
+                sum.missing += more.missing;
+            }
+        }
         rest = later;
     }
-    // Each chunk is freed as soon as it is encoded: two whole copies never exist.
-    let unseen: Vec<Vec<Unseen>> = pieces
-        .into_par_iter()
-        .map(|(chunk, piece)| {
-            columns.iter().map(|column| encode_column(column, &chunk, piece, width)).collect()
-        })
-        .collect();
-    for (index, column) in columns.iter().enumerate() {
-        let total = unseen.iter().fold(Unseen::default(), |sum, chunk| Unseen {
-            categories: sum.categories + chunk[index].categories,
-            missing: sum.missing + chunk[index].missing,
-        });
+    for (column, total) in columns.iter().zip(unseen) {
         let mut note = |count: u64, list: fn(&mut Notes) -> &mut Vec<(String, u64)>| {
             if count > 0 {
                 list(notes).push((column.input.name.clone(), count));
@@ -165,13 +144,14 @@ fn encode_dense(
     Dense { rows, columns: width, values }
 }
 
-fn encode_column(column: &Column<'_>, chunk: &Chunk, out: &mut [f32], width: usize) -> Unseen {
+/// Writes a column of some rows of a chunk, from `start` on, to their place in the matrix.
+fn encode_column(column: &Column<'_>, chunk: &Chunk, start: usize, out: &mut [f32], width: usize) -> Unseen {
     let mut unseen = Unseen::default();
     let rows = out.chunks_exact_mut(width);
     match &column.input.encoding {
         Encoding::Number { scaling, missing } => {
             let flags = missing.map(|scaling| (scaling.apply(0.0), scaling.apply(1.0)));
-            for (row, value) in rows.zip(chunk.number(column.slot)) {
+            for (row, value) in rows.zip(&chunk.number(column.slot)[start..]) {
                 let is_missing = value.is_nan();
                 row[column.at] = if is_missing { 0.0 } else { scaling.apply(*value) };
                 match flags {
@@ -184,7 +164,7 @@ fn encode_column(column: &Column<'_>, chunk: &Chunk, out: &mut [f32], width: usi
             let scalings: Vec<_> = values.iter().map(|category| category.scaling).chain(*missing).collect();
             let absent: Vec<f32> = scalings.iter().map(|scaling| scaling.apply(0.0)).collect();
             let present: Vec<f32> = scalings.iter().map(|scaling| scaling.apply(1.0)).collect();
-            for (row, code) in rows.zip(chunk.code(column.slot)) {
+            for (row, code) in rows.zip(&chunk.code(column.slot)[start..]) {
                 let row = &mut row[column.at..][..absent.len()];
                 row.copy_from_slice(&absent);
                 let place = if *code == MISSING {

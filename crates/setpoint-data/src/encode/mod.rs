@@ -177,6 +177,14 @@ pub enum EncodeError {
         /// What the encoder needs.
         expected: &'static str,
     },
+    /// A stored encoder that cannot be right.
+    #[error("the stored encoding of {column:?} is damaged: {problem}")]
+    Damaged {
+        /// The column.
+        column: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
     /// The matrix does not fit the address space.
     #[error(
         "{file}: {rows} rows of {columns} columns do not fit in memory; drop columns with many categories"
@@ -227,6 +235,41 @@ impl Encoder {
             Inputs::Table(inputs) => inputs.iter().map(Input::width).sum(),
             Inputs::Sparse { scales, .. } => scales.len(),
         }
+    }
+
+    /// Checks an encoder that was stored: scales must be positive, categories in order.
+    ///
+    /// # Errors
+    /// If the encoder cannot have come from [`Encoder::fit`].
+    pub fn check(&self) -> Result<(), EncodeError> {
+        let damaged =
+            |column: &str, problem| Err(EncodeError::Damaged { column: column.to_owned(), problem });
+        let is_scale = |scale: f32| scale.is_finite() && scale > 0.0;
+        let inputs = match &self.inputs {
+            Inputs::Table(inputs) => inputs,
+            Inputs::Sparse { base, scales } if *base > 1 || !scales.iter().all(|scale| is_scale(*scale)) => {
+                return damaged("all", "scales must be positive and indices start at 0 or 1");
+            }
+            Inputs::Sparse { .. } => return Ok(()),
+        };
+        if self.columns() == 0 {
+            return damaged("all", "there are no columns");
+        }
+        for input in inputs {
+            let scalings: Vec<Scaling> = match &input.encoding {
+                Encoding::Number { scaling, missing } => missing.iter().chain([scaling]).copied().collect(),
+                Encoding::Category { values, missing } => {
+                    if !values.is_sorted_by(|a, b| a.value < b.value) {
+                        return damaged(&input.name, "categories must be in alphabetical order");
+                    }
+                    values.iter().map(|category| category.scaling).chain(*missing).collect()
+                }
+            };
+            if !scalings.iter().all(|scaling| scaling.mean.is_finite() && is_scale(scaling.scale)) {
+                return damaged(&input.name, "means must be finite and scales positive");
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn expected(&self) -> Option<Expected> {

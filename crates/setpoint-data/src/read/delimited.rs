@@ -63,7 +63,7 @@ pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> 
                 for (tally, later) in tallies.iter_mut().zip(std::mem::take(&mut chunk.number_tallies)) {
                     tally.merge(later);
                 }
-                raw.push(file, chunk)
+                raw.gather(file, chunk)
             },
         )?;
         if raw.rows() == 0 {

@@ -56,19 +56,36 @@ impl Raw {
         Self { layout, header, chunks: Vec::new(), texts }
     }
 
-    /// Appends the rows of the next chunk.
+    /// Adds the next chunk as it is.
     pub fn push(&mut self, file: &str, mut chunk: Chunk) -> Result<(), ReadError> {
-        let rows: usize = self.chunks.iter().map(|chunk| chunk.rows).sum::<usize>() + chunk.rows;
+        self.merge(file, &mut chunk)?;
+        if chunk.rows > 0 {
+            self.chunks.push(chunk);
+        }
+        Ok(())
+    }
+
+    /// Gathers the rows of the next, small chunk in larger ones.
+    pub fn gather(&mut self, file: &str, mut chunk: Chunk) -> Result<(), ReadError> {
+        self.merge(file, &mut chunk)?;
+        let mut start = 0;
+        while start < chunk.rows {
+            match self.chunks.last_mut() {
+                Some(slab) if slab.rows < slab.stride => start += slab.take_rows(&chunk, start),
+                _ => self.chunks.push(Chunk::slab(&chunk)),
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, file: &str, chunk: &mut Chunk) -> Result<(), ReadError> {
         let limit = u32::MAX as usize - 1;
-        if rows > limit {
+        if self.rows() + chunk.rows > limit {
             return Err(ReadError::TooManyRows { file: file.to_owned(), limit });
         }
         for (slot, local) in std::mem::take(&mut chunk.texts).into_iter().enumerate() {
             let codes = &mut chunk.codes[slot * chunk.stride..][..chunk.rows];
             self.texts[slot].merge(local, codes);
-        }
-        if chunk.rows > 0 {
-            self.chunks.push(chunk);
         }
         Ok(())
     }
