@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parquet::column::page::PageReader;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{AsBytes, DataType, FloatType, Int96};
-use parquet::errors::Result as ParquetResult;
+use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
@@ -58,6 +58,14 @@ impl Column {
     ) -> ParquetResult<Self> {
         let metadata = group.column(index);
         let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+        let places = [
+            metadata.data_page_offset(),
+            metadata.dictionary_page_offset().unwrap_or(0),
+            metadata.compressed_size(),
+        ];
+        if places.iter().any(|place| *place < 0) {
+            return Err(ParquetError::General(format!("column {name:?} is stored at a negative place")));
+        }
         let pages: Box<dyn PageReader> =
             Box::new(SerializedPageReader::new(Arc::clone(file), metadata, rows, None)?);
         let descriptor = metadata.column_descr_ptr();

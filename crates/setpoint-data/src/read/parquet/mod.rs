@@ -46,7 +46,7 @@ pub(crate) enum Meaning {
 
 /// Reads a Parquet file.
 pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
-    // The reader is fuzzed upstream, but a damaged file must never end the program.
+    // The crate panics on some damaged files (a dictionary page that is missing, for one).
     catch_unwind(AssertUnwindSafe(|| read_checked(source, request))).unwrap_or_else(|_| {
         let message = "the file is damaged".to_owned();
         Err(ReadError::Parquet { file: source.name().to_owned(), message }.into())
