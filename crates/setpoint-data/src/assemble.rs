@@ -7,7 +7,7 @@ use crate::encode::{LabelSchema, Notes};
 use crate::label::{self, LabelError, LabelRule, Positive};
 use crate::layout::{Kind, Layout, Use};
 use crate::read::{Raw, ReadError, svmlight};
-use crate::role::Roles;
+use crate::role::{RoleError, Roles};
 use crate::table::{Body, FeatureColumn, Table};
 
 /// Rows from which a text column with a different value in each row is an identifier.
@@ -96,18 +96,29 @@ pub(crate) fn from_sparse(
 ) -> Result<Table, Error> {
     let column = "label";
     let texts: Vec<(&str, u64)> = texts_of(&raw.label_texts);
-    let (rule, classes) = match rule {
+    let missing = raw.labels.iter().position(|code| *code == MISSING);
+    let decided = match rule {
         Some(rule) => {
             let texts: Vec<&str> = texts.iter().map(|(text, _)| *text).collect();
-            (rule.clone(), rule.apply(file, column, &texts)?)
+            rule.apply(file, column, &texts).map(|classes| (rule.clone(), classes))
         }
-        None => label::decide(file, column, &roles.positive, &texts)?,
+        None => label::decide(file, column, &roles.positive, &texts),
     };
-    if let Some(row) = raw.labels.iter().position(|code| *code == MISSING) {
-        refuse_missing(file, column, "label", Some(row))?;
-    }
-    let labels = raw.labels.iter().map(|code| classes[*code as usize]).collect();
+    // Every row starts with a label, but in a file to predict for it may be a stand-in.
+    let (label, labels) =
+        if rule.is_some() && roles.label.is_none() && (decided.is_err() || missing.is_some()) {
+            (None, None)
+        } else {
+            refuse_missing(file, column, "label", missing)?;
+            let (rule, classes) = decided?;
+            let labels = raw.labels.iter().map(|code| classes[*code as usize]).collect();
+            (Some(LabelSchema { column: column.to_owned(), position: 0, rule }), Some(labels))
+        };
     let queries = raw.queries.map(|(of, texts)| Codes { column: "qid".to_owned(), names: texts.values, of });
+    if roles.split_by.is_some() && queries.is_none() {
+        let (flag, hint) = ("--split-by qid", "this one has no qid");
+        return Err(RoleError::Sparse { file: file.to_owned(), flag, hint }.into());
+    }
     let entities = if roles.split_by.is_some() { queries.clone() } else { None };
     Ok(Table {
         file: file.to_owned(),
@@ -115,8 +126,8 @@ pub(crate) fn from_sparse(
         header: false,
         names: Vec::new(),
         missing: roles.missing_texts(),
-        label: Some(LabelSchema { column: column.to_owned(), position: 0, rule }),
-        labels: Some(labels),
+        label,
+        labels,
         weights: None,
         groups: None,
         entities,

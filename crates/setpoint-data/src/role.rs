@@ -96,7 +96,7 @@ pub enum RoleError {
         second: &'static str,
     },
     /// A role was asked for that this kind of file cannot give.
-    #[error("{file}: {flag} does not apply to SVMLight files; {hint}")]
+    #[error("{file}: {flag} does not apply to this SVMLight file: {hint}")]
     Sparse {
         /// The file.
         file: String,

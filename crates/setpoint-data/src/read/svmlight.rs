@@ -154,19 +154,19 @@ fn check_roles(file: &str, roles: &Roles) -> Result<Vec<(u32, u32)>, RoleError> 
         return sparse("--label", "the label is the first field of each row");
     }
     if roles.weight.is_some() {
-        return sparse("--weight", "they have no weights");
+        return sparse("--weight", "it has no weights");
     }
     if roles.group.is_some() {
-        return sparse("--group", "they have no group column");
+        return sparse("--group", "it has no group column");
     }
     if roles.split_by.as_deref().is_some_and(|column| column != "qid") {
-        return sparse("--split-by", "only --split-by qid does");
+        return sparse("--split-by", "only --split-by qid can");
     }
     if roles.split_time.is_some() {
-        return sparse("--split-time", "they have no time column");
+        return sparse("--split-time", "it has no time column");
     }
     if !roles.categorical.is_empty() {
-        return sparse("--categorical", "all their values are numbers");
+        return sparse("--categorical", "all its values are numbers");
     }
     let range = |text: &String| -> Option<(u32, u32)> {
         let (from, to) = text.split_once('-').unwrap_or((text, text));

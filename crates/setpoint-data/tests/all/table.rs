@@ -226,3 +226,31 @@ fn the_number_of_threads_changes_nothing() {
     assert_eq!(one, two);
     assert_eq!(first.features, second.features);
 }
+
+#[test]
+fn sparse_files_split_by_query_and_may_have_stand_in_labels() {
+    let text: String = (0..40).map(|row| format!("{} qid:{} 1:{row} 3:0.5\n", row % 2, row / 4)).collect();
+    let by_query = Roles { split_by: Some("qid".into()), ..Roles::default() };
+    let queries = table(&text, &by_query).unwrap();
+    let parts = setpoint_data::SplitPlan::default().split(&queries, 0).unwrap();
+    assert!(parts.iter().all(|(_, rows)| rows.len() % 4 == 0));
+    let encoder = Encoder::fit(&queries, parts.rows("train")).unwrap();
+    let predict = |roles: &Roles| {
+        let bytes = b"9 1:2\n9 3:1\n".to_vec();
+        Table::from_bytes_for("p.txt", bytes, &ReadOptions::default(), roles, &encoder)
+    };
+    assert!(predict(&Roles::default()).unwrap().labels().is_none());
+    assert!(predict(&label("label")).unwrap_err().to_string().contains("holds \"9\""));
+    let error = error("1 1:1\n0 1:2\n", &by_query);
+    assert_eq!(error, "t.csv: --split-by qid does not apply to this SVMLight file: this one has no qid");
+}
+
+#[test]
+fn sparse_numbers_are_divided_by_their_root_mean_square() {
+    let text = table("1 1:3 2:1\n0 1:-4\n1 2:1\n0 2:1\n", &Roles::default()).unwrap();
+    let encoder = Encoder::fit(&text, &[0, 1]).unwrap();
+    let Features::Sparse(sparse) = encoder.encode(text).unwrap().features else { panic!("sparse") };
+    // Column 1: sqrt((9 + 16) / 2); column 2: sqrt(1 / 2).
+    let (a, b) = (12.5_f32.sqrt(), 0.5_f32.sqrt());
+    assert_eq!(sparse.values, [3.0 / a, 1.0 / b, -4.0 / a, 1.0 / b, 1.0 / b]);
+}

@@ -31,6 +31,8 @@ pub(super) struct Column {
     reader: ColumnReader,
     meaning: Meaning,
     optional: bool,
+    /// Kept from slice to slice: fresh memory costs more than decoding.
+    floats: Vec<f32>,
 }
 
 /// A value in the widest form of its kind.
@@ -70,7 +72,13 @@ impl Column {
             Box::new(SerializedPageReader::new(Arc::clone(file), metadata, rows, None)?);
         let descriptor = metadata.column_descr_ptr();
         let optional = descriptor.max_def_level() > 0;
-        Ok(Self { name: name.to_owned(), reader: get_column_reader(descriptor, pages), meaning, optional })
+        Ok(Self {
+            name: name.to_owned(),
+            reader: get_column_reader(descriptor, pages),
+            meaning,
+            optional,
+            floats: Vec::new(),
+        })
     }
 
     /// Reads the next `rows` values to their place; the first of them is row `first` of the file.
@@ -88,7 +96,7 @@ impl Column {
         match &mut self.reader {
             ColumnReader::FloatColumnReader(reader) => {
                 if let Target::Number(numbers) = target {
-                    return read_floats(reader, args, place, missing, numbers);
+                    return read_floats(reader, args, place, missing, &mut self.floats, numbers);
                 }
                 fill(reader, args, place, missing, target, |value| Value::Number(f64::from(*value)))
             }
@@ -149,15 +157,15 @@ fn decimal(meaning: Meaning, bytes: &[u8]) -> Value<'static> {
     }
 }
 
-/// The next `rows` values, and which of them are there (empty if all are).
+/// Appends the next `rows` values that are there; returns which are (nothing if all are).
 fn decode<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     (file, rows, optional): (&str, usize, bool),
-) -> Result<(Vec<T::T>, Vec<i16>), ReadError> {
+    values: &mut Vec<T::T>,
+) -> Result<Vec<i16>, ReadError> {
     let damaged = |message: String| ReadError::Parquet { file: file.to_owned(), message };
-    let mut values = Vec::with_capacity(rows);
     let mut levels = Vec::new();
-    let found = reader.read_records(rows, optional.then_some(&mut levels), None, &mut values);
+    let found = reader.read_records(rows, optional.then_some(&mut levels), None, values);
     let (records, ..) = found.map_err(|error| damaged(error.to_string()))?;
     if records < rows {
         return Err(damaged(format!("a column ends {} rows early", rows - records)));
@@ -165,7 +173,7 @@ fn decode<T: DataType>(
     if values.len() == rows {
         levels.clear();
     }
-    Ok((values, levels))
+    Ok(levels)
 }
 
 /// The common case, kept to plain copies.
@@ -174,11 +182,13 @@ fn read_floats<'p>(
     args: (&str, usize, bool),
     place: impl Fn(usize) -> Place<'p>,
     missing: &Missing,
+    values: &mut Vec<f32>,
     numbers: &mut [f32],
 ) -> Result<(), ReadError> {
-    let (values, levels) = decode(reader, args)?;
+    values.clear();
+    let levels = decode(reader, args, values)?;
     if values.len() == numbers.len() {
-        numbers.copy_from_slice(&values);
+        numbers.copy_from_slice(values);
     } else {
         let mut present = values.iter();
         for (number, level) in numbers.iter_mut().zip(&levels) {
@@ -201,7 +211,8 @@ fn read_values<T: DataType>(
     args: (&str, usize, bool),
     mut take: impl FnMut(usize, Option<&T::T>) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
-    let (values, levels) = decode(reader, args)?;
+    let mut values = Vec::with_capacity(args.1);
+    let levels = decode(reader, args, &mut values)?;
     if values.len() == args.1 {
         return values.iter().enumerate().try_for_each(|(row, value)| take(row, Some(value)));
     }

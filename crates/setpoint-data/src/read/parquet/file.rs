@@ -86,12 +86,17 @@ impl ChunkReader for SharedFile {
         if end.is_none() {
             return Err(ParquetError::EOF(format!("{length} bytes at {start} are beyond the end")));
         }
-        if let Self::Bytes(bytes) = self {
-            return Ok(bytes.slice(start as usize..start as usize + length));
+        let mut buffer = Vec::new();
+        match self {
+            Self::Bytes(bytes) => return Ok(bytes.slice(start as usize..start as usize + length)),
+            Self::File { file, .. } => {
+                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                file.seek(SeekFrom::Start(start))?;
+                buffer.reserve_exact(length);
+                (&mut *file).take(length as u64).read_to_end(&mut buffer)?;
+            }
         }
-        let mut buffer = vec![0; length];
-        let found = self.read_at(start, &mut buffer)?;
-        if found < length {
+        if buffer.len() < length {
             return Err(ParquetError::EOF(format!("{length} bytes at {start} are beyond the end")));
         }
         Ok(buffer.into())
