@@ -1,0 +1,287 @@
+//! From columns as read to a table: labels decided, roles checked, rows without a label left out.
+
+use crate::Error;
+use crate::chunk::{MISSING, Texts};
+use crate::dataset::Codes;
+use crate::encode::{LabelSchema, Notes};
+use crate::label::{self, LabelError, LabelRule, Positive};
+use crate::layout::{Kind, Layout, Use};
+use crate::read::{Raw, ReadError, svmlight};
+use crate::role::{RoleError, Roles};
+use crate::table::{Body, FeatureColumn, Table};
+
+/// Rows from which a text column with a different value in each row is an identifier.
+const IDENTIFIER_ROWS: usize = 20;
+
+/// Turns role columns into labels, weights, groups...
+pub(crate) fn from_raw(
+    file: &str,
+    mut raw: Raw,
+    roles: &Roles,
+    rule: Option<&LabelRule>,
+) -> Result<Table, Error> {
+    if !raw.layout.strict {
+        check_identifiers(file, &raw, roles)?;
+    }
+    let unlabelled = drop_unlabelled(&mut raw);
+    let layout = &raw.layout;
+    let name = |column: usize| layout.names[column].clone();
+    let rows = raw.rows();
+
+    let (mut label, mut labels) = (None, None);
+    if let Some(column) = layout.label {
+        let (rule, found) = match layout.uses[column] {
+            Use::Text(slot) => text_labels(file, &name(column), &raw, slot, roles, rule)?,
+            _ => rule_labels(file, &name(column), &reals(&raw, column), &roles.positive, layout.strict)?,
+        };
+        label = Some(LabelSchema { column: name(column), position: column, rule });
+        labels = Some(found);
+    }
+    let weights = match layout.weight {
+        Some(column) => Some(weights(file, &name(column), &reals(&raw, column))?),
+        None => None,
+    };
+    let times = match layout.time {
+        Some(column) => {
+            let times = reals(&raw, column);
+            refuse_missing(file, &name(column), "time", times.iter().position(|time| time.is_nan()))?;
+            Some(times)
+        }
+        None => None,
+    };
+    let groups = layout.group.map(|column| sorted_groups(name(column), &raw, column));
+    let entities = match layout.entity {
+        Some(column) => {
+            let entities = codes(name(column), &raw, column);
+            let missing = entities.of.iter().position(|code| *code == MISSING);
+            refuse_missing(file, &name(column), "value that the split goes by", missing)?;
+            Some(entities)
+        }
+        None => None,
+    };
+    let feature = |column: &usize| {
+        let (kind, slot) = match layout.uses[*column] {
+            Use::Text(slot) => (Kind::Category, slot),
+            Use::Number(slot) | Use::Real(slot, _) => (Kind::Number, slot),
+            Use::Skip => (Kind::Number, 0),
+        };
+        FeatureColumn { name: name(*column), kind, slot }
+    };
+    let columns = layout.features.iter().map(feature).collect();
+    let notes = Notes { unlabelled, extra_columns: layout.extra.clone(), ..Notes::default() };
+    Ok(Table {
+        file: file.to_owned(),
+        rows,
+        header: raw.header,
+        names: raw.layout.names,
+        missing: roles.missing_texts(),
+        body: Body::Dense { columns, chunks: raw.chunks, texts: raw.texts },
+        label,
+        labels,
+        weights,
+        groups,
+        entities,
+        times,
+        queries: None,
+        hash: None,
+        notes,
+    })
+}
+
+pub(crate) fn from_sparse(
+    file: &str,
+    raw: svmlight::RawSparse,
+    roles: &Roles,
+    rule: Option<&LabelRule>,
+) -> Result<Table, Error> {
+    let column = "label";
+    let texts: Vec<(&str, u64)> = texts_of(&raw.label_texts);
+    let missing = raw.labels.iter().position(|code| *code == MISSING);
+    let decided = match rule {
+        Some(rule) => {
+            let texts: Vec<&str> = texts.iter().map(|(text, _)| *text).collect();
+            rule.apply(file, column, &texts).map(|classes| (rule.clone(), classes))
+        }
+        None => label::decide(file, column, &roles.positive, &texts),
+    };
+    // Every row starts with a label, but in a file to predict for it may be a stand-in.
+    let (label, labels) =
+        if rule.is_some() && roles.label.is_none() && (decided.is_err() || missing.is_some()) {
+            (None, None)
+        } else {
+            refuse_missing(file, column, "label", missing)?;
+            let (rule, classes) = decided?;
+            let labels = raw.labels.iter().map(|code| classes[*code as usize]).collect();
+            (Some(LabelSchema { column: column.to_owned(), position: 0, rule }), Some(labels))
+        };
+    let queries = raw.queries.map(|(of, texts)| Codes { column: "qid".to_owned(), names: texts.values, of });
+    if roles.split_by.is_some() && queries.is_none() {
+        let (flag, hint) = ("--split-by qid", "this one has no qid");
+        return Err(RoleError::Sparse { file: file.to_owned(), flag, hint }.into());
+    }
+    let entities = if roles.split_by.is_some() { queries.clone() } else { None };
+    Ok(Table {
+        file: file.to_owned(),
+        rows: raw.matrix.rows,
+        header: false,
+        names: Vec::new(),
+        missing: roles.missing_texts(),
+        label,
+        labels,
+        weights: None,
+        groups: None,
+        entities,
+        times: None,
+        queries,
+        hash: None,
+        notes: Notes { unknown_entries: raw.unknown, ..Notes::default() },
+        body: Body::Sparse { matrix: raw.matrix, base: raw.base },
+    })
+}
+
+fn check_identifiers(file: &str, raw: &Raw, roles: &Roles) -> Result<(), ReadError> {
+    let rows = raw.rows();
+    let is_identifier = |layout: &Layout, column: usize| match layout.uses[column] {
+        Use::Text(slot) => {
+            let texts = &raw.texts[slot];
+            texts.overflow || (rows >= IDENTIFIER_ROWS && texts.values.len() == rows)
+        }
+        _ => false,
+    };
+    let columns: Vec<String> = raw
+        .layout
+        .features
+        .iter()
+        .filter(|column| is_identifier(&raw.layout, **column))
+        .map(|column| raw.layout.names[*column].clone())
+        .collect();
+    if columns.is_empty() {
+        return Ok(());
+    }
+    Err(ReadError::Identifiers { file: file.to_owned(), columns, limit: roles.max_categories })
+}
+
+/// Removes the rows without a label; returns how many there were.
+fn drop_unlabelled(raw: &mut Raw) -> u64 {
+    let Some(column) = raw.layout.label else { return 0 };
+    let mut dropped = 0;
+    for chunk in &mut raw.chunks {
+        let keep: Vec<bool> = match raw.layout.uses[column] {
+            Use::Text(slot) => chunk.code(slot).iter().map(|code| *code != MISSING).collect(),
+            Use::Real(slot, _) => chunk.real(slot).iter().map(|value| !value.is_nan()).collect(),
+            _ => continue,
+        };
+        let missing = keep.iter().filter(|kept| !**kept).count();
+        if missing > 0 {
+            chunk.retain(&keep);
+            dropped += missing as u64;
+        }
+    }
+    dropped
+}
+
+fn texts_of(texts: &Texts) -> Vec<(&str, u64)> {
+    texts.values.iter().map(String::as_str).zip(texts.counts.iter().copied()).collect()
+}
+
+fn text_labels(
+    file: &str,
+    column: &str,
+    raw: &Raw,
+    slot: usize,
+    roles: &Roles,
+    rule: Option<&LabelRule>,
+) -> Result<(LabelRule, Vec<bool>), LabelError> {
+    let texts = texts_of(&raw.texts[slot]);
+    let (rule, classes) = match rule {
+        Some(rule) => {
+            let texts: Vec<&str> = texts.iter().map(|(text, _)| *text).collect();
+            (rule.clone(), rule.apply(file, column, &texts)?)
+        }
+        None => label::decide(file, column, &roles.positive, &texts)?,
+    };
+    let labels =
+        raw.chunks.iter().flat_map(|chunk| chunk.code(slot)).map(|code| classes[*code as usize]).collect();
+    Ok((rule, labels))
+}
+
+fn rule_labels(
+    file: &str,
+    column: &str,
+    values: &[f64],
+    positive: &Positive,
+    strict: bool,
+) -> Result<(LabelRule, Vec<bool>), LabelError> {
+    let Positive::Rule(comparison, target) = positive else {
+        return Err(LabelError::Rule { text: positive.to_string() });
+    };
+    let labels: Vec<bool> = values.iter().map(|value| comparison.holds(*value, *target)).collect();
+    for (class, missing) in [(true, "positive"), (false, "negative")] {
+        if !strict && !labels.contains(&class) {
+            let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            return Err(LabelError::OneClass {
+                file: file.to_owned(),
+                column: column.to_owned(),
+                missing,
+                rule: positive.to_string(),
+                values: format!("{low} to {high}"),
+            });
+        }
+    }
+    Ok((LabelRule::Given(positive.clone()), labels))
+}
+
+fn reals(raw: &Raw, column: usize) -> Vec<f64> {
+    match raw.layout.uses[column] {
+        Use::Real(slot, _) => raw.chunks.iter().flat_map(|chunk| chunk.real(slot)).copied().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn codes(column: String, raw: &Raw, at: usize) -> Codes {
+    let Use::Text(slot) = raw.layout.uses[at] else { return Codes::default() };
+    let of = raw.chunks.iter().flat_map(|chunk| chunk.code(slot)).copied().collect();
+    Codes { column, names: raw.texts[slot].values.clone(), of }
+}
+
+/// Groups in alphabetical order, those that occur only; missing ones are a group.
+fn sorted_groups(column: String, raw: &Raw, at: usize) -> Codes {
+    let mut groups = codes(column, raw, at);
+    if groups.of.contains(&MISSING) {
+        let missing = groups.names.len() as u32;
+        groups.names.push("(missing)".to_owned());
+        groups.of.iter_mut().filter(|code| **code == MISSING).for_each(|code| *code = missing);
+    }
+    let mut occurs = vec![false; groups.names.len()];
+    groups.of.iter().for_each(|code| occurs[*code as usize] = true);
+    let mut order: Vec<usize> = (0..occurs.len()).filter(|code| occurs[*code]).collect();
+    order.sort_by(|a, b| groups.names[*a].cmp(&groups.names[*b]));
+    let mut place = vec![0; occurs.len()];
+    order.iter().enumerate().for_each(|(new, old)| place[*old] = new as u32);
+    groups.of.iter_mut().for_each(|code| *code = place[*code as usize]);
+    groups.names = order.iter().map(|old| groups.names[*old].clone()).collect();
+    groups
+}
+
+fn weights(file: &str, column: &str, values: &[f64]) -> Result<Vec<f32>, ReadError> {
+    refuse_missing(file, column, "weight", values.iter().position(|value| value.is_nan()))?;
+    let is_weight = |value: &f64| *value > 0.0 && (*value as f32).is_finite() && *value as f32 > 0.0;
+    if let Some(row) = values.iter().position(|value| !is_weight(value)) {
+        let (file, column) = (file.to_owned(), column.to_owned());
+        return Err(ReadError::Weight { file, row: row + 1, column, value: values[row] });
+    }
+    Ok(values.iter().map(|value| *value as f32).collect())
+}
+
+fn refuse_missing(file: &str, column: &str, role: &'static str, row: Option<usize>) -> Result<(), ReadError> {
+    match row {
+        Some(row) => Err(ReadError::MissingRole {
+            file: file.to_owned(),
+            row: row + 1,
+            column: column.to_owned(),
+            role,
+        }),
+        None => Ok(()),
+    }
+}

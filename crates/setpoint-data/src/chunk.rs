@@ -1,0 +1,292 @@
+//! Rows of a table in memory: numbers as `f32`, texts as codes.
+//!
+//! A table is a list of chunks, so that encoding can free what it has consumed
+//! and never holds two whole copies.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+/// Code of a missing text.
+pub(crate) const MISSING: u32 = u32::MAX;
+
+/// So many texts of a column are looked up one by one.
+const FEW: usize = 6;
+
+/// Some rows, column by column. A missing number is NaN.
+#[derive(Debug, Default)]
+pub(crate) struct Chunk {
+    pub rows: usize,
+    /// Distance between columns; at least `rows`.
+    pub stride: usize,
+    pub numbers: Vec<f32>,
+    pub codes: Vec<u32>,
+    pub reals: Vec<f64>,
+    /// What the codes stand for, until they are merged into the table's.
+    pub texts: Vec<LocalTexts>,
+    /// For each number column, then each text column: what it held.
+    pub number_tallies: Vec<Tally>,
+}
+
+/// How often a column held a number, and the first value that is none.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub numbers: u64,
+    pub others: u64,
+    pub first_other: Option<(u64, String)>,
+}
+
+/// The different texts of one column of a chunk.
+#[derive(Debug, Default)]
+pub(crate) struct LocalTexts {
+    index: HashMap<Box<[u8]>, u32>,
+    pub values: Vec<LocalText>,
+    missing: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct LocalText {
+    pub text: String,
+    /// Where it came first.
+    pub line: u64,
+    pub count: u64,
+}
+
+impl Chunk {
+    pub fn new(stride: usize, numbers: usize, texts: usize, reals: usize) -> Self {
+        Self {
+            rows: 0,
+            stride,
+            numbers: vec![0.0; stride * numbers],
+            codes: vec![MISSING; stride * texts],
+            reals: vec![f64::NAN; stride * reals],
+            texts: (0..texts).map(|_| LocalTexts::default()).collect(),
+            number_tallies: vec![Tally::default(); numbers],
+        }
+    }
+
+    /// An empty chunk to gather others in.
+    ///
+    /// It is large enough that its memory comes straight from the system (the C
+    /// allocator keeps what is smaller for itself when it is freed, and the
+    /// peak of a run would be twice the matrix), and only what is written to counts.
+    pub fn slab(like: &Self) -> Self {
+        const BYTES: usize = 40 << 20;
+        let columns = |length: usize| length / like.stride.max(1);
+        let (numbers, texts, reals) =
+            (columns(like.numbers.len()), columns(like.codes.len()), columns(like.reals.len()));
+        let stride = (BYTES / (size_of::<f32>() * numbers.max(1))).max(256);
+        Self {
+            stride,
+            numbers: vec![0.0; stride * numbers],
+            codes: vec![0; stride * texts],
+            reals: vec![0.0; stride * reals],
+            ..Self::default()
+        }
+    }
+
+    /// Copies as many of another chunk's rows, from `start` on, as there is room for; returns how many.
+    pub fn take_rows(&mut self, other: &Self, start: usize) -> usize {
+        let count = (self.stride - self.rows).min(other.rows - start);
+        let (to, from) = (self.rows..self.rows + count, start..start + count);
+        fn copy<T: Copy + Send + Sync>(
+            (target, stride, to): (&mut [T], usize, std::ops::Range<usize>),
+            (source, step, from): (&[T], usize, std::ops::Range<usize>),
+        ) {
+            let columns = target.par_chunks_mut(stride).zip(source.par_chunks(step)).with_min_len(8);
+            columns.for_each(|(target, source)| {
+                target[to.clone()].copy_from_slice(&source[from.clone()]);
+            });
+        }
+        let (stride, step) = (self.stride, other.stride.max(1));
+        copy((&mut self.numbers, stride, to.clone()), (&other.numbers, step, from.clone()));
+        copy((&mut self.codes, stride, to.clone()), (&other.codes, step, from.clone()));
+        copy((&mut self.reals, stride, to), (&other.reals, step, from));
+        self.rows += count;
+        count
+    }
+
+    pub fn number(&self, slot: usize) -> &[f32] {
+        &self.numbers[slot * self.stride..][..self.rows]
+    }
+
+    pub fn code(&self, slot: usize) -> &[u32] {
+        &self.codes[slot * self.stride..][..self.rows]
+    }
+
+    pub fn real(&self, slot: usize) -> &[f64] {
+        &self.reals[slot * self.stride..][..self.rows]
+    }
+
+    /// Keeps the rows for which `keep` is true, in order.
+    pub fn retain(&mut self, keep: &[bool]) {
+        fn compact<T: Copy>(column: &mut [T], keep: &[bool]) {
+            let mut next = 0;
+            for (row, kept) in keep.iter().enumerate() {
+                if *kept {
+                    column[next] = column[row];
+                    next += 1;
+                }
+            }
+        }
+        let (stride, rows) = (self.stride.max(1), self.rows);
+        self.numbers.chunks_mut(stride).for_each(|column| compact(&mut column[..rows], keep));
+        self.codes.chunks_mut(stride).for_each(|column| compact(&mut column[..rows], keep));
+        self.reals.chunks_mut(stride).for_each(|column| compact(&mut column[..rows], keep));
+        self.rows = keep.iter().filter(|kept| **kept).count();
+    }
+}
+
+impl Tally {
+    pub fn other(&mut self, line: impl FnOnce() -> u64, value: &str) {
+        self.others += 1;
+        if self.first_other.is_none() {
+            self.first_other = Some((line(), value.to_owned()));
+        }
+    }
+
+    pub fn merge(&mut self, later: Self) {
+        self.numbers += later.numbers;
+        self.others += later.others;
+        if self.first_other.is_none() {
+            self.first_other = later.first_other;
+        }
+    }
+}
+
+impl LocalTexts {
+    /// The code of a text; `MISSING` if it marks a missing value.
+    pub fn code(
+        &mut self,
+        text: &[u8],
+        line: impl FnOnce() -> u64,
+        is_missing: impl Fn(&[u8]) -> bool,
+    ) -> u32 {
+        // A handful of texts is compared faster than hashed.
+        if self.values.len() <= FEW
+            && let Some(code) = self.values.iter().position(|value| value.text.as_bytes() == text)
+        {
+            self.values[code].count += 1;
+            return code as u32;
+        }
+        if let Some(code) = self.index.get(text) {
+            let code = *code;
+            self.again(code);
+            return code;
+        }
+        let code = if is_missing(text) {
+            self.missing += 1;
+            MISSING
+        } else {
+            let text = String::from_utf8_lossy(text).into_owned();
+            self.values.push(LocalText { text, line: line(), count: 1 });
+            (self.values.len() - 1) as u32
+        };
+        self.index.insert(text.into(), code);
+        code
+    }
+
+    /// Counts another value of a code that [`LocalTexts::code`] gave.
+    pub fn again(&mut self, code: u32) {
+        match self.values.get_mut(code as usize) {
+            Some(value) => value.count += 1,
+            None => self.missing += 1,
+        }
+    }
+
+    pub fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        for value in &self.values {
+            if fast_float2::parse::<f64, _>(&value.text).is_ok_and(f64::is_finite) {
+                tally.numbers += value.count;
+            } else {
+                tally.others += value.count;
+                if tally.first_other.is_none() {
+                    tally.first_other = Some((value.line, value.text.clone()));
+                }
+            }
+        }
+        tally
+    }
+}
+
+/// The different texts of one column of a table, in order of first appearance.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    index: HashMap<String, u32>,
+    pub values: Vec<String>,
+    pub counts: Vec<u64>,
+    /// Most different texts kept; beyond it the column is only counted.
+    pub limit: usize,
+    pub overflow: bool,
+    pub tally: Tally,
+}
+
+impl Texts {
+    pub fn new(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// Takes in a chunk's texts and rewrites its codes.
+    pub fn merge(&mut self, local: LocalTexts, codes: &mut [u32]) {
+        self.tally.merge(local.tally());
+        let mut codes_of = Vec::with_capacity(local.values.len());
+        for value in local.values {
+            let code = match self.index.get(&value.text) {
+                Some(code) => *code,
+                None if self.values.len() >= self.limit => {
+                    self.overflow = true;
+                    codes_of.push(MISSING);
+                    continue;
+                }
+                None => {
+                    let code = self.values.len() as u32;
+                    self.index.insert(value.text.clone(), code);
+                    self.values.push(value.text);
+                    self.counts.push(0);
+                    code
+                }
+            };
+            self.counts[code as usize] += value.count;
+            codes_of.push(code);
+        }
+        for code in codes {
+            if *code != MISSING {
+                *code = codes_of[*code as usize];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_chunks_merge_into_one_list() {
+        let mut texts = Texts::new(3);
+        let mut merged = Vec::new();
+        for chunk in [["b", "a", "?"], ["c", "b", "d"]] {
+            let mut local = LocalTexts::default();
+            let mut codes: Vec<u32> =
+                chunk.iter().map(|text| local.code(text.as_bytes(), || 1, |text| text == b"?")).collect();
+            texts.merge(local, &mut codes);
+            merged.extend(codes);
+        }
+        assert_eq!(texts.values, ["b", "a", "c"]);
+        assert_eq!(texts.counts, [2, 1, 1]);
+        assert_eq!(merged, [0, 1, MISSING, 2, 0, MISSING]);
+        assert!(texts.overflow);
+        assert_eq!(texts.tally.others, 5);
+    }
+
+    #[test]
+    fn retained_rows_close_up() {
+        let mut chunk = Chunk::new(4, 1, 1, 1);
+        chunk.rows = 3;
+        chunk.numbers = vec![1.0, 2.0, 3.0, 0.0];
+        chunk.codes = vec![7, 8, 9, 0];
+        chunk.retain(&[true, false, true]);
+        assert_eq!((chunk.number(0), chunk.code(0)), (&[1.0, 3.0][..], &[7, 9][..]));
+    }
+}

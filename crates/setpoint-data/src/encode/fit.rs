@@ -1,0 +1,154 @@
+//! Means, scales and categories of the training rows.
+
+use rayon::prelude::*;
+
+use super::{Category, EncodeError, Encoder, Encoding, Input, Inputs, Scaling};
+use crate::chunk::{Chunk, MISSING};
+use crate::features::Sparse;
+use crate::layout::Kind;
+use crate::table::{Body, Table};
+
+impl Encoder {
+    /// Learns the encoding from the training rows of a table.
+    ///
+    /// # Errors
+    /// If there are no training rows, or nothing varies in them.
+    pub fn fit(table: &Table, rows: &[u32]) -> Result<Self, EncodeError> {
+        let file = || table.file.clone();
+        if rows.is_empty() {
+            return Err(EncodeError::NoRows { file: file() });
+        }
+        let mut chosen = vec![false; table.rows];
+        for row in rows {
+            *chosen.get_mut(*row as usize).ok_or(EncodeError::Row {
+                file: file(),
+                row: *row,
+                rows: table.rows,
+            })? = true;
+        }
+        let mut constant = Vec::new();
+        let inputs = match &table.body {
+            Body::Sparse { matrix, base } => Inputs::Sparse { base: *base, scales: scales(matrix, &chosen) },
+            Body::Dense { columns, chunks, texts } => {
+                // Each column is summed in the order of its rows, however many threads there are.
+                let encodings: Vec<Option<Encoding>> = columns
+                    .par_iter()
+                    .map(|column| match column.kind {
+                        Kind::Number => number(chunks, column.slot, &chosen),
+                        Kind::Category => category(chunks, column.slot, &texts[column.slot].values, &chosen),
+                    })
+                    .collect();
+                let mut inputs = Vec::new();
+                for (column, encoding) in columns.iter().zip(encodings) {
+                    match encoding {
+                        Some(encoding) => inputs.push(Input { name: column.name.clone(), encoding }),
+                        None => constant.push(column.name.clone()),
+                    }
+                }
+                if inputs.is_empty() {
+                    return Err(EncodeError::AllConstant { file: file() });
+                }
+                Inputs::Table(inputs)
+            }
+        };
+        let used = |name: &String| match &inputs {
+            Inputs::Table(inputs) => inputs.iter().any(|input| input.name == *name),
+            Inputs::Sparse { .. } => false,
+        };
+        Ok(Self {
+            header: table.header,
+            width: table.names.len(),
+            unused: table.names.iter().filter(|name| !used(name)).cloned().collect(),
+            label: table.label.clone(),
+            missing: table.missing.clone(),
+            constant,
+            inputs,
+        })
+    }
+}
+
+/// The values of the chosen rows of one column.
+fn chosen_values<'a, T: Copy + 'a>(
+    chunks: &'a [Chunk],
+    column: impl Fn(&'a Chunk) -> &'a [T] + 'a,
+    chosen: &'a [bool],
+) -> impl Iterator<Item = T> + 'a {
+    let values = chunks.iter().flat_map(column).copied();
+    values.zip(chosen).filter_map(|(value, chosen)| chosen.then_some(value))
+}
+
+fn number(chunks: &[Chunk], slot: usize, chosen: &[bool]) -> Option<Encoding> {
+    let values = || chosen_values(chunks, |chunk| chunk.number(slot), chosen);
+    let (mut sum, mut count, mut missing) = (0.0, 0u64, 0u64);
+    let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
+    for value in values() {
+        if value.is_nan() {
+            missing += 1;
+        } else {
+            sum += f64::from(value);
+            count += 1;
+            low = low.min(value);
+            high = high.max(value);
+        }
+    }
+    if count == 0 || (low == high && missing == 0) {
+        return None;
+    }
+    let mean = sum / count as f64;
+    let squares: f64 =
+        values().filter(|value| !value.is_nan()).map(|value| (f64::from(value) - mean).powi(2)).sum();
+    // Filled values add nothing to the squares, but they are rows of the column.
+    let deviation = (squares / (count + missing) as f64).sqrt();
+    Some(Encoding::Number {
+        scaling: Scaling { mean: mean as f32, scale: positive(deviation) },
+        missing: indicator(missing, count + missing),
+    })
+}
+
+fn category(chunks: &[Chunk], slot: usize, texts: &[String], chosen: &[bool]) -> Option<Encoding> {
+    let mut counts = vec![0u64; texts.len()];
+    let (mut missing, mut total) = (0, 0);
+    for code in chosen_values(chunks, |chunk| chunk.code(slot), chosen) {
+        total += 1;
+        if code == MISSING {
+            missing += 1;
+        } else {
+            counts[code as usize] += 1;
+        }
+    }
+    let mut values: Vec<Category> = (0..texts.len())
+        .filter_map(|code| {
+            Some(Category { value: texts[code].clone(), scaling: indicator(counts[code], total)? })
+        })
+        .collect();
+    values.sort_by(|a, b| a.value.cmp(&b.value));
+    let missing = indicator(missing, total);
+    (values.len() + usize::from(missing.is_some()) > 1).then_some(Encoding::Category { values, missing })
+}
+
+/// Scaling of a column that is 1 in `count` of `total` rows and 0 in the rest; `None` if it never is.
+fn indicator(count: u64, total: u64) -> Option<Scaling> {
+    if count == 0 {
+        return None;
+    }
+    let share = count as f64 / total as f64;
+    Some(Scaling { mean: share as f32, scale: positive((share * (1.0 - share)).sqrt()) })
+}
+
+fn scales(matrix: &Sparse, chosen: &[bool]) -> Vec<f32> {
+    let mut squares = vec![0.0; matrix.columns];
+    let mut rows = 0u64;
+    for row in (0..matrix.rows).filter(|row| chosen[*row]) {
+        rows += 1;
+        for entry in matrix.range(row) {
+            squares[matrix.indices[entry] as usize] += f64::from(matrix.values[entry]).powi(2);
+        }
+    }
+    squares.iter().map(|sum: &f64| positive((sum / rows as f64).sqrt())).collect()
+}
+
+/// A scale to divide by: 1 where there is no spread, or none that `f32` can hold.
+fn positive(scale: f64) -> f32 {
+    let scale = scale as f32;
+    if scale.is_normal() { scale } else { 1.0 }
+}

@@ -1,0 +1,312 @@
+//! From a table to the matrix a model sees; fitted on the training rows only.
+//!
+//! ```text
+//! number     x -> (x - mean) / scale        scale: standard deviation, 1 if that is 0
+//!            missing -> mean, so 0, and 1 in an indicator column if training rows had missing values too
+//! category   one column for each category of the training rows, 1 or 0, then standardised likewise
+//!            missing -> a category of its own if training rows had missing values
+//! sparse     x -> x / scale                 scale: root mean square over all training rows, zeros included
+//! ```
+//!
+//! Sparse numbers are not centred, which would make them dense. The root mean
+//! square equals the standard deviation where a column is mostly zero, and does
+//! not blow up a column that is nearly constant.
+//!
+//! Columns with a single value in the training rows are left out and noted. A
+//! category that the training rows did not have is 0 in every column of its
+//! kind; a missing value where they had none is the mean, or no category. Both
+//! are counted in [`Notes`].
+
+mod apply;
+mod fit;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::label::LabelRule;
+use crate::layout::{Expected, Kind};
+
+/// How a table becomes a matrix: plain data, stored with the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Encoder {
+    /// The columns used.
+    pub inputs: Inputs,
+    /// Whether the training file named its columns.
+    pub header: bool,
+    /// Number of columns of the training file.
+    pub width: usize,
+    /// Its columns that are not used: the label, other roles, dropped and constant ones.
+    pub unused: Vec<String>,
+    /// The label.
+    pub label: Option<LabelSchema>,
+    /// Texts that mean a missing value.
+    pub missing: Vec<String>,
+    /// Columns left out because the training rows have one value only.
+    pub constant: Vec<String>,
+}
+
+/// The label column of the training file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LabelSchema {
+    /// Its name.
+    pub column: String,
+    /// Its place in the file, from 0.
+    pub position: usize,
+    /// What makes a row positive.
+    pub rule: LabelRule,
+}
+
+/// The columns a model uses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inputs {
+    /// Named columns of a table.
+    Table(Vec<Input>),
+    /// Numbered columns of an SVMLight file.
+    Sparse {
+        /// Index of the first column in the file: 0 or 1.
+        base: u32,
+        /// What each column is divided by.
+        scales: Vec<f32>,
+    },
+}
+
+/// A column of a table and how it is encoded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    /// Its name; its number from 1 where there is no header.
+    pub name: String,
+    /// How its values become numbers.
+    pub encoding: Encoding,
+}
+
+/// How the values of a column become numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Encoding {
+    /// Standardised numbers; missing ones are filled with the mean.
+    Number {
+        /// Mean and scale.
+        scaling: Scaling,
+        /// The indicator column, if training rows had missing values.
+        missing: Option<Scaling>,
+    },
+    /// A column for each category.
+    Category {
+        /// The categories of the training rows, in alphabetical order.
+        values: Vec<Category>,
+        /// The column for missing values, if training rows had any.
+        missing: Option<Scaling>,
+    },
+}
+
+/// One category.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Category {
+    /// Its text.
+    pub value: String,
+    /// Mean and scale of its column.
+    pub scaling: Scaling,
+}
+
+/// `(x - mean) / scale`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scaling {
+    /// Mean over the training rows.
+    pub mean: f32,
+    /// Standard deviation over the training rows, or 1 where that is 0.
+    pub scale: f32,
+}
+
+impl Scaling {
+    fn apply(self, value: f32) -> f32 {
+        (value - self.mean) / self.scale
+    }
+}
+
+/// What was left out or filled in between the file and the matrix.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Notes {
+    /// Rows left out because they have no label.
+    pub unlabelled: u64,
+    /// Columns that the model does not know, ignored.
+    pub extra_columns: Vec<String>,
+    /// Columns left out because the training rows have one value only.
+    pub constant_columns: Vec<String>,
+    /// For each column, values of categories that the training rows did not have.
+    pub unseen_categories: Vec<(String, u64)>,
+    /// For each column, missing values where the training rows had none.
+    pub unseen_missing: Vec<(String, u64)>,
+    /// Entries of an SVMLight file beyond the model's columns, ignored.
+    pub unknown_entries: u64,
+}
+
+/// Why a table could not be encoded.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// No rows to fit on.
+    #[error("{file}: no training rows to fit the encoding on")]
+    NoRows {
+        /// The file.
+        file: String,
+    },
+    /// A training row that the table does not have.
+    #[error("{file}: training row {row} is not one of its {rows} rows")]
+    Row {
+        /// The file.
+        file: String,
+        /// The row, from 0.
+        row: u32,
+        /// Rows of the table.
+        rows: usize,
+    },
+    /// All columns are constant.
+    #[error("{file}: every feature column has a single value in the training rows; nothing to learn from")]
+    AllConstant {
+        /// The file.
+        file: String,
+    },
+    /// The table was not read for this encoder.
+    #[error("{file}: column {column:?} is not {expected}; read the table with Table::read_for")]
+    Column {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// What the encoder needs.
+        expected: &'static str,
+    },
+    /// A stored encoder that cannot be right.
+    #[error("the stored encoding of {column:?} is damaged: {problem}")]
+    Damaged {
+        /// The column.
+        column: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// The matrix does not fit the address space.
+    #[error(
+        "{file}: {rows} rows of {columns} columns do not fit in memory; drop columns with many categories"
+    )]
+    TooLarge {
+        /// The file.
+        file: String,
+        /// Rows.
+        rows: usize,
+        /// Encoded columns.
+        columns: usize,
+    },
+}
+
+impl Encoder {
+    /// Names of the matrix's columns.
+    #[must_use]
+    pub fn feature_names(&self) -> Vec<String> {
+        let inputs = match &self.inputs {
+            Inputs::Table(inputs) => inputs,
+            Inputs::Sparse { base, scales } => {
+                return (0..scales.len()).map(|index| (index + *base as usize).to_string()).collect();
+            }
+        };
+        let mut names = Vec::new();
+        for input in inputs {
+            let missing = match &input.encoding {
+                Encoding::Number { missing, .. } => {
+                    names.push(input.name.clone());
+                    missing
+                }
+                Encoding::Category { values, missing } => {
+                    names.extend(values.iter().map(|category| format!("{}={}", input.name, category.value)));
+                    missing
+                }
+            };
+            if missing.is_some() {
+                names.push(format!("{} is missing", input.name));
+            }
+        }
+        names
+    }
+
+    /// Number of the matrix's columns.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        match &self.inputs {
+            Inputs::Table(inputs) => inputs.iter().map(Input::width).sum(),
+            Inputs::Sparse { scales, .. } => scales.len(),
+        }
+    }
+
+    /// Checks an encoder that was stored: scales must be positive, categories in order.
+    ///
+    /// # Errors
+    /// If the encoder cannot have come from [`Encoder::fit`].
+    pub fn check(&self) -> Result<(), EncodeError> {
+        let damaged =
+            |column: &str, problem| Err(EncodeError::Damaged { column: column.to_owned(), problem });
+        let is_scale = |scale: f32| scale.is_finite() && scale > 0.0;
+        let inputs = match &self.inputs {
+            Inputs::Table(inputs) => inputs,
+            Inputs::Sparse { base, scales } if *base > 1 || !scales.iter().all(|scale| is_scale(*scale)) => {
+                return damaged("all", "scales must be positive and indices start at 0 or 1");
+            }
+            Inputs::Sparse { .. } => return Ok(()),
+        };
+        if self.columns() == 0 {
+            return damaged("all", "there are no columns");
+        }
+        for input in inputs {
+            let scalings: Vec<Scaling> = match &input.encoding {
+                Encoding::Number { scaling, missing } => missing.iter().chain([scaling]).copied().collect(),
+                Encoding::Category { values, missing } => {
+                    if !values.is_sorted_by(|a, b| a.value < b.value) {
+                        return damaged(&input.name, "categories must be in alphabetical order");
+                    }
+                    values.iter().map(|category| category.scaling).chain(*missing).collect()
+                }
+            };
+            if !scalings.iter().all(|scaling| scaling.mean.is_finite() && is_scale(scaling.scale)) {
+                return damaged(&input.name, "means must be finite and scales positive");
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn expected(&self) -> Option<Expected> {
+        let Inputs::Table(inputs) = &self.inputs else { return None };
+        Some(Expected {
+            columns: inputs.iter().map(|input| (input.name.clone(), input.kind())).collect(),
+            header: self.header,
+            width: self.width,
+            label: self.label.as_ref().map(|label| label.position),
+            known: self.unused.clone(),
+        })
+    }
+
+    pub(crate) fn sparse_columns(&self) -> Option<(u32, usize)> {
+        match &self.inputs {
+            Inputs::Sparse { base, scales } => Some((*base, scales.len())),
+            Inputs::Table(_) => None,
+        }
+    }
+}
+
+impl Input {
+    /// Whether the column holds numbers or categories.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self.encoding {
+            Encoding::Number { .. } => Kind::Number,
+            Encoding::Category { .. } => Kind::Category,
+        }
+    }
+
+    /// Number of columns it becomes.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        match &self.encoding {
+            Encoding::Number { missing, .. } => 1 + usize::from(missing.is_some()),
+            Encoding::Category { values, missing } => values.len() + usize::from(missing.is_some()),
+        }
+    }
+}

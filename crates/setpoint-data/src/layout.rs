@@ -1,0 +1,293 @@
+//! Where each column of a file goes.
+
+use crate::label::Positive;
+use crate::role::{RoleError, Roles, find, find_all, hint};
+
+/// What a feature column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Numbers.
+    Number,
+    /// One of some texts.
+    Category,
+}
+
+/// Where a value of a file column is stored in a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    Skip,
+    Number(usize),
+    Text(usize),
+    /// As `f64`: a weight, a label for a numeric rule, a time.
+    Real(usize, RealKind),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RealKind {
+    Number,
+    Time,
+}
+
+/// The plan for a file: one use for each of its columns.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub names: Vec<String>,
+    pub uses: Vec<Use>,
+    pub numbers: usize,
+    pub texts: usize,
+    pub reals: usize,
+    /// File columns that are features, in order.
+    pub features: Vec<usize>,
+    pub label: Option<usize>,
+    pub weight: Option<usize>,
+    pub group: Option<usize>,
+    pub entity: Option<usize>,
+    pub time: Option<usize>,
+    /// Number columns that may not turn into categories.
+    pub strict: bool,
+    /// Columns that a model does not know.
+    pub extra: Vec<String>,
+}
+
+/// The columns a model was trained on.
+#[derive(Clone, Debug)]
+pub(crate) struct Expected {
+    pub columns: Vec<(String, Kind)>,
+    pub header: bool,
+    /// Columns of the training file, and where its label stood.
+    pub width: usize,
+    pub label: Option<usize>,
+    /// Its columns that were no features.
+    pub known: Vec<String>,
+}
+
+impl Layout {
+    /// The plan for training; `kinds` are those of the file's columns as far as known.
+    pub fn plan(file: &str, names: &[String], roles: &Roles, kinds: &[Kind]) -> Result<Self, RoleError> {
+        let mut layout = Self::roles(file, names, roles)?;
+        let dropped = find_all(file, names, &roles.drop, "--drop")?;
+        let forced = find_all(file, names, &roles.categorical, "--categorical")?;
+        for (column, kind) in kinds.iter().enumerate().take(names.len()) {
+            if dropped.contains(&column) || !layout.is_free(column, roles.group_is_feature) {
+                continue;
+            }
+            layout.add_feature(column, if forced.contains(&column) { Kind::Category } else { *kind });
+        }
+        if layout.features.is_empty() {
+            return Err(RoleError::NoFeatures { file: file.to_owned() });
+        }
+        Ok(layout)
+    }
+
+    /// The plan for a file that a trained model is applied to.
+    pub fn plan_like(
+        file: &str,
+        names: &[String],
+        roles: &Roles,
+        expected: &Expected,
+    ) -> Result<Self, RoleError> {
+        let names = &positional(file, names, roles, expected)?;
+        let mut layout = Self::roles(file, names, roles)?;
+        layout.strict = true;
+        for (name, kind) in &expected.columns {
+            let column = names.iter().position(|other| other == name).ok_or_else(|| RoleError::Lacking {
+                file: file.to_owned(),
+                column: name.clone(),
+                hint: hint(names, name),
+            })?;
+            layout.add_feature(column, *kind);
+            if let (Use::Real(..), _) | (Use::Text(_), Kind::Number) = (layout.uses[column], kind) {
+                let second = if *kind == Kind::Number { "a number" } else { "a category" };
+                return Err(layout.two_roles(file, column, "a role", second));
+            }
+        }
+        layout.extra = (0..names.len())
+            .filter(|column| layout.uses[*column] == Use::Skip)
+            .map(|column| names[column].clone())
+            .filter(|name| !expected.known.contains(name))
+            .collect();
+        Ok(layout)
+    }
+
+    fn roles(file: &str, names: &[String], roles: &Roles) -> Result<Self, RoleError> {
+        let mut layout = Self {
+            names: names.to_vec(),
+            uses: vec![Use::Skip; names.len()],
+            numbers: 0,
+            texts: 0,
+            reals: 0,
+            features: Vec::new(),
+            label: None,
+            weight: None,
+            group: None,
+            entity: None,
+            time: None,
+            strict: false,
+            extra: Vec::new(),
+        };
+        let column = |wanted: &Option<String>, flag| {
+            wanted.as_ref().map(|wanted| find(file, names, wanted, flag)).transpose()
+        };
+        layout.label = column(&roles.label, "--label")?;
+        layout.weight = column(&roles.weight, "--weight")?;
+        layout.group = column(&roles.group, "--group")?;
+        layout.entity = column(&roles.split_by, "--split-by")?;
+        layout.time = column(&roles.split_time, "--split-time")?;
+        let numeric_label = matches!(roles.positive, Positive::Rule(..));
+        let label_use = if numeric_label { Some(RealKind::Number) } else { None };
+        for (column, real, role) in [
+            (layout.label, label_use, "the label"),
+            (layout.weight, Some(RealKind::Number), "the weight"),
+            (layout.group, None, "the group"),
+            (layout.entity, None, "what the split goes by"),
+            (layout.time, Some(RealKind::Time), "the time"),
+        ] {
+            let Some(column) = column else { continue };
+            let new = match real {
+                Some(kind) => Use::Real(layout.reals, kind),
+                None => Use::Text(layout.texts),
+            };
+            match (layout.uses[column], new) {
+                (Use::Skip, Use::Real(..)) => layout.reals += 1,
+                (Use::Skip, _) => layout.texts += 1,
+                (Use::Text(_), Use::Text(_)) => continue,
+                _ => return Err(layout.two_roles(file, column, "another role", role)),
+            }
+            layout.uses[column] = new;
+        }
+        Ok(layout)
+    }
+
+    fn two_roles(&self, file: &str, column: usize, first: &'static str, second: &'static str) -> RoleError {
+        RoleError::TwoRoles { file: file.to_owned(), column: self.names[column].clone(), first, second }
+    }
+
+    fn is_free(&self, column: usize, group_is_feature: bool) -> bool {
+        self.uses[column] == Use::Skip
+            || (group_is_feature && self.group == Some(column) && self.entity != Some(column))
+    }
+
+    fn add_feature(&mut self, column: usize, kind: Kind) {
+        self.features.push(column);
+        if self.uses[column] == Use::Skip {
+            self.uses[column] = match kind {
+                Kind::Number => Use::Number(self.numbers),
+                Kind::Category => Use::Text(self.texts),
+            };
+            match kind {
+                Kind::Number => self.numbers += 1,
+                Kind::Category => self.texts += 1,
+            }
+        }
+    }
+
+    /// The file column stored in a number slot.
+    pub fn number_column(&self, slot: usize) -> usize {
+        self.uses.iter().position(|use_| *use_ == Use::Number(slot)).unwrap_or_default()
+    }
+
+    /// The file column stored in a text slot.
+    pub fn text_column(&self, slot: usize) -> usize {
+        self.uses.iter().position(|use_| *use_ == Use::Text(slot)).unwrap_or_default()
+    }
+}
+
+/// Names of the columns of a headerless file, by their positions in the training file.
+///
+/// The label may be absent when it is not asked for.
+fn positional(
+    file: &str,
+    names: &[String],
+    roles: &Roles,
+    expected: &Expected,
+) -> Result<Vec<String>, RoleError> {
+    if expected.header || names.len() == expected.width {
+        return Ok(names.to_vec());
+    }
+    match expected.label {
+        Some(label) if roles.label.is_none() && names.len() + 1 == expected.width => Ok((0..expected.width)
+            .filter(|column| *column != label)
+            .map(|column| (column + 1).to_string())
+            .collect()),
+        label => Err(RoleError::Width {
+            file: file.to_owned(),
+            found: names.len(),
+            expected: expected.width,
+            hint: match label {
+                Some(label) if roles.label.is_none() => {
+                    format!(" (column {}, the label, may be left out)", label + 1)
+                }
+                _ => String::new(),
+            },
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_column_without_a_role_is_a_feature() {
+        let roles = Roles {
+            label: Some("y".into()),
+            group: Some("g".into()),
+            drop: names(&["d"]),
+            categorical: names(&["c"]),
+            ..Roles::default()
+        };
+        let columns = names(&["a", "y", "g", "d", "c"]);
+        let layout = Layout::plan("t", &columns, &roles, &[Kind::Number; 5]).unwrap();
+        assert_eq!(layout.features, [0, 4]);
+        assert_eq!(layout.uses, [Use::Number(0), Use::Text(0), Use::Text(1), Use::Skip, Use::Text(2)]);
+        let roles = Roles { group_is_feature: true, ..roles };
+        assert_eq!(Layout::plan("t", &columns, &roles, &[Kind::Number; 5]).unwrap().features, [0, 2, 4]);
+    }
+
+    #[test]
+    fn a_headerless_file_may_leave_out_only_the_label() {
+        let expected = Expected {
+            columns: vec![("2".into(), Kind::Number), ("3".into(), Kind::Category)],
+            header: false,
+            width: 3,
+            label: Some(0),
+            known: names(&["1"]),
+        };
+        let layout = Layout::plan_like("t", &names(&["1", "2"]), &Roles::default(), &expected).unwrap();
+        assert_eq!(layout.uses, [Use::Number(0), Use::Text(0)]);
+        let error = Layout::plan_like("t", &names(&["1"]), &Roles::default(), &expected).unwrap_err();
+        assert!(error.to_string().contains("(column 1, the label, may be left out)"), "{error}");
+    }
+
+    #[test]
+    fn a_column_the_model_needs_must_be_there() {
+        let expected = Expected {
+            columns: vec![("age".into(), Kind::Number)],
+            header: true,
+            width: 2,
+            label: None,
+            known: vec![],
+        };
+        let error = Layout::plan_like("t", &names(&["agee", "x"]), &Roles::default(), &expected).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "t: the model needs column \"age\", which is not there; did you mean \"agee\"?"
+        );
+        let layout = Layout::plan_like("t", &names(&["x", "age"]), &Roles::default(), &expected).unwrap();
+        assert_eq!(layout.extra, ["x"]);
+    }
+
+    #[test]
+    fn a_weight_cannot_be_the_group() {
+        let roles = Roles { weight: Some("a".into()), group: Some("a".into()), ..Roles::default() };
+        assert!(matches!(
+            Layout::plan("t", &names(&["a", "b"]), &roles, &[Kind::Number; 2]),
+            Err(RoleError::TwoRoles { .. })
+        ));
+    }
+}

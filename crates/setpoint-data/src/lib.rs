@@ -1,0 +1,70 @@
+//! Files in; a checked matrix, labels and splits out.
+//!
+//! ```text
+//! file ──Table::read──▶ Table ──split──▶ Parts ──Encoder::fit(train rows)──▶ Encoder ──encode──▶ Dataset
+//! ```
+//!
+//! ```
+//! use setpoint_data::{Encoder, ReadOptions, Roles, SplitPlan, Table};
+//!
+//! # fn main() -> Result<(), setpoint_data::Error> {
+//! let text = "age,town,bought\n".to_owned() + &"31,Leeds,no\n52,York,yes\n47,?,no\n39,York,yes\n".repeat(5);
+//! let roles = Roles { label: Some("bought".into()), ..Roles::default() };
+//! let table = Table::from_bytes("sales.csv", text.into_bytes(), &ReadOptions::default(), &roles)?;
+//!
+//! let plan: SplitPlan = "train=0.6,validation=0.4".parse()?;
+//! let parts = plan.split(&table, 7)?;
+//! let encoder = Encoder::fit(&table, parts.rows("train"))?;
+//! let data = encoder.encode(table)?;
+//! assert_eq!(data.feature_names, ["age", "town=Leeds", "town=York", "town is missing"]);
+//! # Ok(())
+//! # }
+//! ```
+
+mod assemble;
+mod chunk;
+mod dataset;
+mod encode;
+mod features;
+mod label;
+mod layout;
+mod read;
+mod role;
+mod split;
+mod table;
+mod time;
+
+pub use dataset::{Codes, Dataset, select_sample};
+pub use encode::{Category, EncodeError, Encoder, Encoding, Input, Inputs, LabelSchema, Notes, Scaling};
+pub use features::{Dense, Features, Sparse};
+pub use label::{Comparison, LabelError, LabelRule, Positive};
+pub use layout::Kind;
+pub use read::{Format, ReadError, ReadOptions, Separator, hash};
+pub use role::{DEFAULT_MISSING, RoleError, Roles, list};
+pub use split::{PARTS, Parts, SplitError, SplitPlan};
+pub use table::Table;
+pub use time::time_key;
+
+/// Anything that can go wrong between a file and a data set.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The columns' roles.
+    #[error(transparent)]
+    Role(#[from] RoleError),
+    /// The label.
+    #[error(transparent)]
+    Label(#[from] LabelError),
+    /// Encoding.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// Splitting.
+    #[error(transparent)]
+    Split(#[from] SplitError),
+    /// Labels, weights and groups.
+    #[error(transparent)]
+    Sample(#[from] setpoint::sample::SampleError),
+}

@@ -1,0 +1,218 @@
+//! What can be wrong with a file.
+
+use std::io;
+
+use thiserror::Error;
+
+/// Why a file could not be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file could not be opened.
+    #[error("{file}: cannot open: {source}")]
+    Open {
+        /// The file.
+        file: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Reading or decompressing stopped.
+    #[error("{file}: cannot read on: {source}; the file may be cut short or damaged")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the system or the decompressor said.
+        source: io::Error,
+    },
+    /// No rows and no header.
+    #[error("{file}: empty: expected a table with at least one row")]
+    Empty {
+        /// The file.
+        file: String,
+    },
+    /// A header, and nothing below it.
+    #[error("{file}: has a header of {columns} columns but no rows below it")]
+    HeaderOnly {
+        /// The file.
+        file: String,
+        /// Columns in the header.
+        columns: usize,
+    },
+    /// Not a text table, and not Parquet.
+    #[error("{file}: looks like {what}; expected CSV, SVMLight or Parquet (plain, gzip, zstd or bzip2)")]
+    Foreign {
+        /// The file.
+        file: String,
+        /// What it looks like.
+        what: &'static str,
+    },
+    /// Bytes that are not text.
+    #[error("{file}:{line}: byte 0x{byte:02x} is not valid UTF-8; convert the file first (iconv -t UTF-8)")]
+    Encoding {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: u64,
+        /// The offending byte.
+        byte: u8,
+    },
+    /// A row with another number of fields.
+    #[error(
+        "{file}:{line}: {found} fields, expected {expected} as in line {first}; check the quoting, or give --separator"
+    )]
+    Ragged {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: u64,
+        /// Fields in this row.
+        found: usize,
+        /// Fields in the first row.
+        expected: usize,
+        /// Line of the first row or header.
+        first: u64,
+    },
+    /// A row without an end.
+    #[error(
+        "{file}:{line}: the row that starts here does not end within {limit} bytes; is a quote left open?"
+    )]
+    Endless {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: u64,
+        /// Bytes searched.
+        limit: usize,
+    },
+    /// A quoted field that does not end as it should.
+    #[error("{file}:{line}: field {field}: {problem}; write a quote inside quotes twice")]
+    Quote {
+        /// The file.
+        file: String,
+        /// Line where the row starts, from 1.
+        line: u64,
+        /// Field in the row, from 1.
+        field: usize,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A value of a numeric column is not a number.
+    #[error(
+        "{file}:{line}: column {column:?}: {value:?} is not a number; name missing values with --missing{hint}"
+    )]
+    NotANumber {
+        /// The file.
+        file: String,
+        /// Line (Parquet: row), from 1.
+        line: u64,
+        /// The column.
+        column: String,
+        /// What was found.
+        value: String,
+        /// What else to do, if anything.
+        hint: String,
+    },
+    /// A value of the time column is neither a number nor a date.
+    #[error(
+        "{file}:{line}: column {column:?}: {value:?} is neither a number nor an ISO date (2024-01-31, 2024-01-31T12:00:00Z)"
+    )]
+    NotATime {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: u64,
+        /// The column.
+        column: String,
+        /// What was found.
+        value: String,
+    },
+    /// A weight, entity or time is missing.
+    #[error("{file}: row {row}: column {column:?}: the {role} is missing; fill it or remove the row")]
+    MissingRole {
+        /// The file.
+        file: String,
+        /// Row of data, from 1.
+        row: usize,
+        /// The column.
+        column: String,
+        /// What the column is used as.
+        role: &'static str,
+    },
+    /// A weight is zero, negative or too large.
+    #[error("{file}: row {row}: column {column:?}: weight {value} is not a positive number")]
+    Weight {
+        /// The file.
+        file: String,
+        /// Row of data, from 1.
+        row: usize,
+        /// The column.
+        column: String,
+        /// What was found.
+        value: f64,
+    },
+    /// Text columns with too many different values to encode.
+    #[error(
+        "{file}: {} hold more than {limit} different texts, or a different one in every row (identifiers?); leave them out with --drop {}",
+        quoted(.columns), .columns.join(",")
+    )]
+    Identifiers {
+        /// The file.
+        file: String,
+        /// The columns.
+        columns: Vec<String>,
+        /// Most categories allowed.
+        limit: usize,
+    },
+    /// An entry of an SVMLight row.
+    #[error("{file}:{line}: {found:?}: expected {expected}")]
+    Sparse {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: u64,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// The Parquet reader refused the file.
+    #[error("{file}: not a readable Parquet file: {message}")]
+    Parquet {
+        /// The file.
+        file: String,
+        /// What the reader said.
+        message: String,
+    },
+    /// A Parquet column that is not a plain value.
+    #[error(
+        "{file}: column {column:?} is of type {found}; expected numbers, text or booleans (dates only for --split-time); leave it out with --drop {column}"
+    )]
+    ColumnType {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// Its type.
+        found: String,
+    },
+    /// More rows than row numbers can hold.
+    #[error("{file}: more than {limit} rows do not fit one table")]
+    TooManyRows {
+        /// The file.
+        file: String,
+        /// Most rows supported.
+        limit: usize,
+    },
+}
+
+/// `column "a"` or `columns "a", "b" and "c"`.
+pub(crate) fn quoted(columns: &[String]) -> String {
+    let mut text = if columns.len() == 1 { "column ".to_owned() } else { "columns ".to_owned() };
+    for (index, column) in columns.iter().enumerate() {
+        if index > 0 {
+            text.push_str(if index + 1 == columns.len() { " and " } else { ", " });
+        }
+        text.push_str(&format!("{column:?}"));
+    }
+    text
+}

@@ -1,0 +1,139 @@
+//! Files in: delimited text, SVMLight, Parquet.
+
+mod block;
+pub(crate) mod delimited;
+pub(crate) mod error;
+pub(crate) mod parquet;
+mod record;
+pub(crate) mod sniff;
+pub(crate) mod source;
+pub(crate) mod svmlight;
+
+use std::borrow::Cow;
+
+pub use error::ReadError;
+pub use record::Separator;
+pub use sniff::Format;
+pub use source::hash;
+
+use crate::chunk::{Chunk, Texts};
+use crate::layout::{Expected, Layout};
+
+/// How to read a file. By default everything is found out from its content.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// The format, if not to be guessed.
+    pub format: Option<Format>,
+    /// What separates fields, if not to be guessed.
+    pub separator: Option<Separator>,
+    /// Whether the first row names the columns, if not to be guessed.
+    pub header: Option<bool>,
+    /// Whether to compute the SHA-256 of the file as well.
+    pub hash: bool,
+}
+
+/// What a table reader returns: columns placed as the layout says.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    pub layout: Layout,
+    pub header: bool,
+    pub chunks: Vec<Chunk>,
+    /// One for each text slot.
+    pub texts: Vec<Texts>,
+}
+
+impl Raw {
+    pub fn new(layout: Layout, header: bool, max_categories: usize) -> Self {
+        let mut texts: Vec<Texts> = (0..layout.texts).map(|_| Texts::new(u32::MAX as usize - 1)).collect();
+        if !layout.strict {
+            let roles = [layout.label, layout.group, layout.entity];
+            for (slot, texts) in texts.iter_mut().enumerate() {
+                if !roles.contains(&Some(layout.text_column(slot))) {
+                    texts.limit = max_categories;
+                }
+            }
+        }
+        Self { layout, header, chunks: Vec::new(), texts }
+    }
+
+    /// Adds the next chunk as it is.
+    pub fn push(&mut self, file: &str, mut chunk: Chunk) -> Result<(), ReadError> {
+        self.merge(file, &mut chunk)?;
+        if chunk.rows > 0 {
+            self.chunks.push(chunk);
+        }
+        Ok(())
+    }
+
+    /// Gathers the rows of the next, small chunk in larger ones.
+    pub fn gather(&mut self, file: &str, mut chunk: Chunk) -> Result<(), ReadError> {
+        self.merge(file, &mut chunk)?;
+        let mut start = 0;
+        while start < chunk.rows {
+            match self.chunks.last_mut() {
+                Some(slab) if slab.rows < slab.stride => start += slab.take_rows(&chunk, start),
+                _ => self.chunks.push(Chunk::slab(&chunk)),
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, file: &str, chunk: &mut Chunk) -> Result<(), ReadError> {
+        let limit = u32::MAX as usize - 1;
+        if self.rows() + chunk.rows > limit {
+            return Err(ReadError::TooManyRows { file: file.to_owned(), limit });
+        }
+        for (slot, local) in std::mem::take(&mut chunk.texts).into_iter().enumerate() {
+            let codes = &mut chunk.codes[slot * chunk.stride..][..chunk.rows];
+            self.texts[slot].merge(local, codes);
+        }
+        Ok(())
+    }
+
+    pub fn rows(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.rows).sum()
+    }
+}
+
+/// What a reader needs to know besides the file and its roles.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'a> {
+    pub options: &'a ReadOptions,
+    pub roles: &'a crate::role::Roles,
+    /// Set when a trained model is applied.
+    pub expected: Option<&'a Expected>,
+}
+
+/// Texts and numbers that mean a missing value.
+#[derive(Clone, Debug)]
+pub(crate) struct Missing {
+    texts: Vec<String>,
+    numbers: Vec<f32>,
+}
+
+impl Missing {
+    pub fn new(texts: &[String]) -> Self {
+        let numbers = texts.iter().filter_map(|text| fast_float2::parse::<f32, _>(text.trim()).ok());
+        Self {
+            texts: texts.iter().map(|text| text.trim().to_owned()).collect(),
+            numbers: numbers.filter(|value| value.is_finite()).collect(),
+        }
+    }
+
+    pub fn text(&self, field: &[u8]) -> bool {
+        field.is_empty() || self.texts.iter().any(|text| text.as_bytes().eq_ignore_ascii_case(field))
+    }
+
+    pub fn has_numbers(&self) -> bool {
+        !self.numbers.is_empty()
+    }
+
+    #[inline]
+    pub fn number(&self, value: f32) -> bool {
+        !self.numbers.is_empty() && self.numbers.contains(&value)
+    }
+}
+
+pub(crate) fn text_of(field: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(field)
+}

@@ -1,0 +1,209 @@
+//! Parquet, column by column, straight into the table's own layout.
+//!
+//! Only the crate's column readers are used, not Arrow: values go from decoded
+//! pages to their place with one conversion in between. Rows are read in slices
+//! that grow the table only as data is really there, whatever the file's
+//! metadata promises.
+
+mod column;
+mod file;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use parquet::basic::{LogicalType, TimeUnit, Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::reader::FileReader;
+use parquet::file::serialized_reader::SerializedFileReader;
+use parquet::schema::types::ColumnDescriptor;
+use rayon::prelude::*;
+
+use self::column::{Column, Target};
+use self::file::SharedFile;
+use super::source::Source;
+use super::{Missing, Raw, ReadError, Request};
+use crate::Error;
+use crate::chunk::Chunk;
+use crate::layout::{Kind, Layout, Use};
+
+/// Rows decoded at a time.
+const SLICE: usize = 1 << 15;
+
+/// What the numbers of a column stand for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Meaning {
+    Plain,
+    Unsigned,
+    /// Divide by this.
+    Decimal(f64),
+    /// Multiply by this to get seconds since 1970.
+    Time(f64),
+    Text,
+    /// Neither number nor text.
+    Other,
+}
+
+/// Reads a Parquet file.
+pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
+    // The crate panics on some damaged files (a dictionary page that is missing, for one).
+    catch_unwind(AssertUnwindSafe(|| read_checked(source, request))).unwrap_or_else(|_| {
+        let message = "the file is damaged".to_owned();
+        Err(ReadError::Parquet { file: source.name().to_owned(), message }.into())
+    })
+}
+
+fn read_checked(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
+    let Request { roles, expected, .. } = request;
+    let name = source.name();
+    let damaged =
+        |error: ParquetError| ReadError::Parquet { file: name.to_owned(), message: error.to_string() };
+    let file = Arc::new(SharedFile::open(source)?);
+    let reader = SerializedFileReader::new(SharedFile::clone(&file)).map_err(damaged)?;
+    let metadata = reader.metadata();
+    let schema = metadata.file_metadata().schema_descr();
+    let names: Vec<String> = schema.columns().iter().map(|column| column.path().parts().join(".")).collect();
+    let meanings: Vec<Meaning> = schema.columns().iter().map(|column| meaning(column)).collect();
+    let layout = match expected {
+        Some(expected) => Layout::plan_like(name, &names, roles, expected)?,
+        None => {
+            let kind =
+                |meaning: &Meaning| if *meaning == Meaning::Text { Kind::Category } else { Kind::Number };
+            let kinds: Vec<Kind> = meanings.iter().map(kind).collect();
+            Layout::plan(name, &names, roles, &kinds)?
+        }
+    };
+    for (index, use_) in layout.uses.iter().enumerate() {
+        let refused = match meanings[index] {
+            Meaning::Other => *use_ != Use::Skip,
+            Meaning::Time(_) => matches!(use_, Use::Number(_)),
+            _ => false,
+        };
+        if refused {
+            let found = type_name(schema.column(index).as_ref());
+            return Err(
+                ReadError::ColumnType { file: name.to_owned(), column: names[index].clone(), found }.into()
+            );
+        }
+    }
+    let missing = Missing::new(&roles.missing_texts());
+    let mut raw = Raw::new(layout.clone(), true, roles.max_categories);
+    for group in 0..metadata.num_row_groups() {
+        read_group(name, &file, metadata, group, &layout, &meanings, &missing, &mut raw)?;
+    }
+    if raw.rows() == 0 {
+        return Err(ReadError::HeaderOnly { file: name.to_owned(), columns: names.len() }.into());
+    }
+    Ok(raw)
+}
+
+#[allow(clippy::too_many_arguments, reason = "one call, one place")]
+fn read_group(
+    name: &str,
+    file: &Arc<SharedFile>,
+    metadata: &ParquetMetaData,
+    group: usize,
+    layout: &Layout,
+    meanings: &[Meaning],
+    missing: &Missing,
+    raw: &mut Raw,
+) -> Result<(), ReadError> {
+    let group = metadata.row_group(group);
+    let mut left = usize::try_from(group.num_rows()).unwrap_or(0);
+    let mut columns = Vec::new();
+    for (index, use_) in layout.uses.iter().enumerate().filter(|(_, use_)| **use_ != Use::Skip) {
+        let column = Column::open(file, group, index, meanings[index], &layout.names[index]);
+        let damaged =
+            |error: ParquetError| ReadError::Parquet { file: name.to_owned(), message: error.to_string() };
+        columns.push((column.map_err(damaged)?, *use_));
+    }
+    while left > 0 {
+        let rows = left.min(SLICE);
+        let first = raw.rows() as u64 + 1;
+        let mut chunk = Chunk::new(rows, layout.numbers, layout.texts, layout.reals);
+        chunk.rows = rows;
+        let mut targets = targets(&mut chunk, rows);
+        let mut jobs = Vec::with_capacity(columns.len());
+        for (column, use_) in &mut columns {
+            let target = targets.iter().position(|(at, _)| match (at, *use_) {
+                (Use::Real(at, _), Use::Real(slot, _)) => *at == slot,
+                (at, use_) => *at == use_,
+            });
+            if let Some(at) = target {
+                jobs.push((column, targets.swap_remove(at).1));
+            }
+        }
+        let results: Vec<Result<(), ReadError>> = jobs
+            .into_par_iter()
+            .map(|(column, target)| column.read(name, rows, first, missing, target))
+            .collect();
+        results.into_iter().collect::<Result<(), ReadError>>()?;
+        chunk.number_tallies.clear();
+        raw.push(name, chunk)?;
+        left -= rows;
+    }
+    Ok(())
+}
+
+/// The columns of a chunk, each to be filled by its own reader.
+fn targets(chunk: &mut Chunk, rows: usize) -> Vec<(Use, Target<'_>)> {
+    use crate::layout::RealKind;
+    let mut targets = Vec::new();
+    for (slot, values) in chunk.numbers.chunks_mut(rows).enumerate() {
+        targets.push((Use::Number(slot), Target::Number(values)));
+    }
+    for ((slot, codes), texts) in chunk.codes.chunks_mut(rows).enumerate().zip(&mut chunk.texts) {
+        targets.push((Use::Text(slot), Target::Text(codes, texts)));
+    }
+    for (slot, values) in chunk.reals.chunks_mut(rows).enumerate() {
+        targets.push((Use::Real(slot, RealKind::Number), Target::Real(values)));
+    }
+    targets
+}
+
+fn meaning(column: &ColumnDescriptor) -> Meaning {
+    if column.max_rep_level() > 0 || column.path().parts().len() > 1 {
+        return Meaning::Other;
+    }
+    let scale = |scale: i32| 10f64.powi(scale);
+    let unit = |unit: &TimeUnit| match unit {
+        TimeUnit::MILLIS => 1e-3,
+        TimeUnit::MICROS => 1e-6,
+        _ => 1e-9,
+    };
+    use parquet::basic::ConvertedType as Converted;
+    match (column.physical_type(), column.logical_type_ref(), column.converted_type()) {
+        (Type::BYTE_ARRAY, Some(LogicalType::Decimal(_)), _) | (Type::BYTE_ARRAY, _, Converted::DECIMAL) => {
+            Meaning::Decimal(scale(column.type_scale()))
+        }
+        (Type::BYTE_ARRAY, ..) => Meaning::Text,
+        (Type::INT96, ..) => Meaning::Time(1.0),
+        (Type::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Decimal(_)), _)
+        | (Type::FIXED_LEN_BYTE_ARRAY, _, Converted::DECIMAL) => Meaning::Decimal(scale(column.type_scale())),
+        (Type::FIXED_LEN_BYTE_ARRAY, ..) => Meaning::Other,
+        (_, Some(LogicalType::Timestamp(time)), _) => Meaning::Time(unit(&time.unit)),
+        (_, Some(LogicalType::Date), _) | (_, _, Converted::DATE) => Meaning::Time(86_400.0),
+        (_, _, Converted::TIMESTAMP_MILLIS) => Meaning::Time(1e-3),
+        (_, _, Converted::TIMESTAMP_MICROS) => Meaning::Time(1e-6),
+        (_, Some(LogicalType::Decimal(_)), _) | (_, _, Converted::DECIMAL) => {
+            Meaning::Decimal(scale(column.type_scale()))
+        }
+        (_, Some(LogicalType::Integer(int)), _) if !int.is_signed => Meaning::Unsigned,
+        (_, _, Converted::UINT_8 | Converted::UINT_16 | Converted::UINT_32 | Converted::UINT_64) => {
+            Meaning::Unsigned
+        }
+        _ => Meaning::Plain,
+    }
+}
+
+fn type_name(column: &ColumnDescriptor) -> String {
+    if column.max_rep_level() > 0 || column.path().parts().len() > 1 {
+        return "a list or structure".to_owned();
+    }
+    match column.logical_type_ref() {
+        Some(LogicalType::Date) => "date".to_owned(),
+        Some(LogicalType::Timestamp(_)) => "timestamp".to_owned(),
+        Some(other) => format!("{other:?}").to_lowercase(),
+        None => column.physical_type().to_string().to_lowercase(),
+    }
+}

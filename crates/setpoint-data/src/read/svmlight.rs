@@ -1,0 +1,311 @@
+//! SVMLight / LIBSVM text: `label [qid:N] index:value ... # comment`.
+//!
+//! Stays sparse. Indices count from 1 unless an index 0 occurs (or, for a model,
+//! as they did in training). Explicit zeros are not stored. The entries of a row
+//! may come in any order, but not twice.
+
+use super::block::{Block, for_each_block};
+use super::source::Source;
+use super::{Missing, ReadError, Request, text_of};
+use crate::Error;
+use crate::chunk::{LocalTexts, MISSING, Texts};
+use crate::features::Sparse;
+use crate::role::{RoleError, Roles};
+
+/// Largest index accepted: a weight for each must fit in memory.
+const LARGEST: u32 = 100_000_000;
+
+/// What the file held.
+#[derive(Debug)]
+pub(crate) struct RawSparse {
+    /// Columns numbered from 0, whatever the file does.
+    pub matrix: Sparse,
+    /// The index of the first column in the file: 0 or 1.
+    pub base: u32,
+    pub labels: Vec<u32>,
+    pub label_texts: Texts,
+    pub queries: Option<(Vec<u32>, Texts)>,
+    /// Entries left out because the model has no such column.
+    pub unknown: u64,
+}
+
+#[derive(Default)]
+struct Rows {
+    ends: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f32>,
+    labels: Vec<u32>,
+    label_texts: LocalTexts,
+    queries: Vec<u32>,
+    query_texts: LocalTexts,
+    without_query: Option<u64>,
+    with_query: Option<u64>,
+}
+
+struct Parser<'a> {
+    file: &'a str,
+    missing: Missing,
+    /// Ranges of indices to leave out, as written in the file.
+    drop: Vec<(u32, u32)>,
+}
+
+/// Reads an SVMLight file; `known` is the first index and number of columns of a trained model.
+pub(crate) fn read(
+    source: &Source,
+    request: Request<'_>,
+    known: Option<(u32, usize)>,
+) -> Result<RawSparse, Error> {
+    let file = source.name();
+    let drop = check_roles(file, request.roles)?;
+    let parser = Parser { file, missing: Missing::new(&request.roles.missing_texts()), drop };
+    let mut all = RawSparse {
+        matrix: Sparse { rows: 0, columns: 0, indptr: vec![0], indices: Vec::new(), values: Vec::new() },
+        base: 1,
+        labels: Vec::new(),
+        label_texts: Texts::new(u32::MAX as usize - 1),
+        queries: None,
+        unknown: 0,
+    };
+    let mut queries = Vec::new();
+    let mut query_texts = Texts::new(u32::MAX as usize - 1);
+    let (mut with, mut without) = (None, None);
+    for_each_block(
+        source,
+        None,
+        0,
+        0,
+        |block| parser.parse(block),
+        |mut rows: Rows| {
+            all.label_texts.merge(rows.label_texts, &mut rows.labels);
+            query_texts.merge(rows.query_texts, &mut rows.queries);
+            let start = all.matrix.indices.len();
+            all.matrix.indptr.extend(rows.ends.iter().map(|end| start + end));
+            all.matrix.indices.extend(rows.indices);
+            all.matrix.values.extend(rows.values);
+            all.labels.extend(rows.labels);
+            queries.extend(rows.queries);
+            with = with.or(rows.with_query);
+            without = without.or(rows.without_query);
+            let limit = u32::MAX as usize - 1;
+            if all.labels.len() > limit {
+                return Err(ReadError::TooManyRows { file: file.to_owned(), limit });
+            }
+            Ok(())
+        },
+    )?;
+    all.matrix.rows = all.labels.len();
+    if all.labels.is_empty() {
+        return Err(ReadError::Empty { file: file.to_owned() }.into());
+    }
+    match (with, without) {
+        (Some(_), Some(line)) => {
+            let found = "no qid".to_owned();
+            return Err(parser.error(line, found, "qid:N as in other rows of the file").into());
+        }
+        (Some(_), None) => all.queries = Some((queries, query_texts)),
+        _ => {}
+    }
+    match known {
+        None => {
+            all.base = u32::from(!all.matrix.indices.contains(&0));
+            let largest = all.matrix.indices.iter().max();
+            all.matrix.columns = largest.map_or(0, |largest| (largest + 1 - all.base) as usize);
+            let base = all.base;
+            all.matrix.indices.iter_mut().for_each(|index| *index -= base);
+            if all.matrix.columns == 0 {
+                return Err(RoleError::NoFeatures { file: file.to_owned() }.into());
+            }
+        }
+        Some((base, columns)) => {
+            all.base = base;
+            all.matrix.columns = columns;
+            all.unknown = keep_known(&mut all.matrix, base);
+        }
+    }
+    Ok(all)
+}
+
+/// Renumbers columns from 0 and leaves out those beyond the model's; returns how many entries.
+fn keep_known(matrix: &mut Sparse, base: u32) -> u64 {
+    let before = matrix.indices.len();
+    let mut next = 0;
+    let mut start = 0;
+    for row in 0..matrix.rows {
+        let end = matrix.indptr[row + 1];
+        for entry in start..end {
+            let index = matrix.indices[entry].wrapping_sub(base);
+            if (index as usize) < matrix.columns {
+                matrix.indices[next] = index;
+                matrix.values[next] = matrix.values[entry];
+                next += 1;
+            }
+        }
+        start = end;
+        matrix.indptr[row + 1] = next;
+    }
+    matrix.indices.truncate(next);
+    matrix.values.truncate(next);
+    (before - next) as u64
+}
+
+fn check_roles(file: &str, roles: &Roles) -> Result<Vec<(u32, u32)>, RoleError> {
+    let sparse = |flag, hint| Err(RoleError::Sparse { file: file.to_owned(), flag, hint });
+    if roles.label.as_deref().is_some_and(|label| label != "label" && label != "1") {
+        return sparse("--label", "the label is the first field of each row");
+    }
+    if roles.weight.is_some() {
+        return sparse("--weight", "it has no weights");
+    }
+    if roles.group.is_some() {
+        return sparse("--group", "it has no group column");
+    }
+    if roles.split_by.as_deref().is_some_and(|column| column != "qid") {
+        return sparse("--split-by", "only --split-by qid can");
+    }
+    if roles.split_time.is_some() {
+        return sparse("--split-time", "it has no time column");
+    }
+    if !roles.categorical.is_empty() {
+        return sparse("--categorical", "all its values are numbers");
+    }
+    let range = |text: &String| -> Option<(u32, u32)> {
+        let (from, to) = text.split_once('-').unwrap_or((text, text));
+        Some((from.trim().parse().ok()?, to.trim().parse().ok()?))
+    };
+    match roles.drop.iter().map(range).collect() {
+        Some(ranges) => Ok(ranges),
+        None => sparse("--drop with a name", "give indices as they are in the file"),
+    }
+}
+
+impl Parser<'_> {
+    fn error(&self, line: u64, found: String, expected: &'static str) -> ReadError {
+        ReadError::Sparse { file: self.file.to_owned(), line, found, expected }
+    }
+
+    fn parse(&self, block: &Block) -> Result<Rows, ReadError> {
+        let mut rows = Rows::default();
+        let mut entries: Vec<(u32, f32)> = Vec::new();
+        let bytes = block.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&block.bytes);
+        for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            let at = block.line + number as u64;
+            let content = match memchr::memchr(b'#', line) {
+                Some(comment) => &line[..comment],
+                None => line,
+            };
+            let mut tokens = content.split(u8::is_ascii_whitespace).filter(|token| !token.is_empty());
+            let Some(label) = tokens.next() else { continue };
+            if fast_float2::parse::<f64, _>(label).is_err() && !self.missing.text(label) {
+                return Err(self.error(
+                    at,
+                    text_of(label).into_owned(),
+                    "a number as the label, first in the row",
+                ));
+            }
+            rows.labels.push(rows.label_texts.code(label, || at, |text| self.missing.text(text)));
+            entries.clear();
+            let mut query = MISSING;
+            for token in tokens {
+                let bad = |expected| self.error(at, text_of(token).into_owned(), expected);
+                let colon = memchr::memchr(b':', token).ok_or_else(|| bad("index:value"))?;
+                let (name, value) = (&token[..colon], &token[colon + 1..]);
+                if name == b"qid" {
+                    if value.is_empty() {
+                        return Err(bad("a query after qid:"));
+                    }
+                    query = rows.query_texts.code(value, || at, |_| false);
+                    continue;
+                }
+                let index =
+                    index(name).ok_or_else(|| bad("a whole number, at most 100000000, before the colon"))?;
+                let value = fast_float2::parse::<f32, _>(value).ok().filter(|value| value.is_finite());
+                let value = value.ok_or_else(|| bad("a finite number after the colon"))?;
+                if value != 0.0 && !self.drop.iter().any(|(from, to)| (*from..=*to).contains(&index)) {
+                    entries.push((index, value));
+                }
+            }
+            if !entries.is_sorted_by(|a, b| a.0 < b.0) {
+                entries.sort_by_key(|(index, _)| *index);
+                if let Some(pair) = entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+                    return Err(self.error(
+                        at,
+                        format!("{}:{}", pair[1].0, pair[1].1),
+                        "each index at most once",
+                    ));
+                }
+            }
+            rows.indices.extend(entries.iter().map(|(index, _)| *index));
+            rows.values.extend(entries.iter().map(|(_, value)| *value));
+            rows.ends.push(rows.indices.len());
+            rows.queries.push(query);
+            let first = if query == MISSING { &mut rows.without_query } else { &mut rows.with_query };
+            first.get_or_insert(at);
+        }
+        Ok(rows)
+    }
+}
+
+fn index(digits: &[u8]) -> Option<u32> {
+    if digits.is_empty() || digits.len() > 9 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let index = digits.iter().fold(0, |n, digit| n * 10 + u32::from(digit - b'0'));
+    (index <= LARGEST).then_some(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::ReadOptions;
+
+    fn read_text(text: &str, known: Option<(u32, usize)>) -> Result<RawSparse, Error> {
+        let (options, roles) = (ReadOptions::default(), Roles::default());
+        let request = Request { options: &options, roles: &roles, expected: None };
+        read(&Source::from_bytes("t.txt", text.as_bytes().to_vec()), request, known)
+    }
+
+    #[test]
+    fn rows_are_sparse_and_count_from_one_unless_there_is_a_zero() {
+        let raw = read_text("+1 3:1 1:2.5 \n-1\n\n1 2:0 3:-1 # note\n", None).unwrap();
+        assert_eq!((raw.matrix.rows, raw.matrix.columns, raw.base), (3, 3, 1));
+        assert_eq!(raw.matrix.indptr, [0, 2, 2, 3]);
+        assert_eq!(raw.matrix.indices, [0, 2, 2]);
+        assert_eq!(raw.matrix.values, [2.5, 1.0, -1.0]);
+        let zero = read_text("1 0:1 3:1\n", None).unwrap();
+        assert_eq!((zero.matrix.columns, zero.base), (4, 0));
+    }
+
+    #[test]
+    fn a_model_keeps_its_own_columns() {
+        let raw = read_text("1 1:1 5:2 9:3\n0 9:1\n1 2:1\n", Some((1, 5))).unwrap();
+        assert_eq!((raw.matrix.columns, raw.unknown), (5, 2));
+        assert_eq!(raw.matrix.indptr, [0, 2, 2, 3]);
+        assert_eq!(raw.matrix.indices, [0, 4, 1]);
+        assert_eq!(raw.matrix.values, [1.0, 2.0, 1.0]);
+    }
+
+    #[test]
+    fn queries_are_kept_and_must_be_complete() {
+        let raw = read_text("2 qid:7 1:1\n0 qid:7 1:2\n1 qid:10 1:0\n", None).unwrap();
+        let (codes, texts) = raw.queries.unwrap();
+        assert_eq!((codes, texts.values), (vec![0, 0, 1], vec!["7".to_owned(), "10".to_owned()]));
+        let error = read_text("2 qid:7 1:1\n0 1:2\n", None).unwrap_err().to_string();
+        assert_eq!(error, "t.txt:2: \"no qid\": expected qid:N as in other rows of the file");
+    }
+
+    #[test]
+    fn malformed_entries_are_refused_with_their_line() {
+        for (text, expected) in [
+            ("1 1:1\n0 2:x\n", "t.txt:2: \"2:x\": expected a finite number after the colon"),
+            ("1 1:1\n0 2\n", "t.txt:2: \"2\": expected index:value"),
+            ("1 -1:1\n", "t.txt:1: \"-1:1\": expected a whole number, at most 100000000, before the colon"),
+            ("1 4294967297:1\n", "t.txt:1: \"4294967297:1\": expected a whole number"),
+            ("1 2:1 2:3\n", "t.txt:1: \"2:3\": expected each index at most once"),
+            ("a 2:1\n", "t.txt:1: \"a\": expected a number as the label"),
+            ("1 2:inf\n", "t.txt:1: \"2:inf\": expected a finite number"),
+        ] {
+            let error = read_text(text, None).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

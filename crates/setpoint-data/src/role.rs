@@ -1,0 +1,264 @@
+//! What the columns of a table are for, as a person says it.
+
+use thiserror::Error;
+
+use crate::label::Positive;
+
+/// What the columns are for. Columns are named, or numbered from 1.
+///
+/// Everything without a role is a feature. `drop` and `categorical` also take
+/// ranges of numbers (`6-10`).
+#[derive(Clone, Debug)]
+pub struct Roles {
+    /// The label; SVMLight files have theirs, and for predicting none is needed.
+    pub label: Option<String>,
+    /// Which labels are positive.
+    pub positive: Positive,
+    /// Texts that mean a missing value, whatever their case; an empty field
+    /// always does. `None`: [`DEFAULT_MISSING`].
+    pub missing: Option<Vec<String>>,
+    /// Columns to leave out.
+    pub drop: Vec<String>,
+    /// Weight of each row.
+    pub weight: Option<String>,
+    /// Group of each row, for conditions per group.
+    pub group: Option<String>,
+    /// Whether the group column is a feature as well.
+    pub group_is_feature: bool,
+    /// Rows with the same value here stay in the same part of a split.
+    pub split_by: Option<String>,
+    /// Rows with later values here are held out.
+    pub split_time: Option<String>,
+    /// Columns to treat as categories even if they look like numbers.
+    pub categorical: Vec<String>,
+    /// Most categories a column may have before it is taken for an identifier.
+    pub max_categories: usize,
+}
+
+/// Texts that mean a missing value unless others are given.
+pub const DEFAULT_MISSING: [&str; 4] = ["NA", "NaN", "null", "?"];
+
+impl Default for Roles {
+    fn default() -> Self {
+        Self {
+            label: None,
+            positive: Positive::Auto,
+            missing: None,
+            drop: Vec::new(),
+            weight: None,
+            group: None,
+            group_is_feature: false,
+            split_by: None,
+            split_time: None,
+            categorical: Vec::new(),
+            max_categories: 1000,
+        }
+    }
+}
+
+impl Roles {
+    /// The missing-value texts in force.
+    #[must_use]
+    pub fn missing_texts(&self) -> Vec<String> {
+        match &self.missing {
+            Some(texts) => texts.clone(),
+            None => DEFAULT_MISSING.map(str::to_owned).to_vec(),
+        }
+    }
+}
+
+/// Why a column could not be given its role.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum RoleError {
+    /// No such column.
+    #[error("{file}: no column {column:?} ({flag}); {hint}")]
+    Unknown {
+        /// The file.
+        file: String,
+        /// What was asked for.
+        column: String,
+        /// The flag that asked.
+        flag: &'static str,
+        /// Which columns there are.
+        hint: String,
+    },
+    /// One column, two uses that exclude each other.
+    #[error("{file}: column {column:?} cannot be both {first} and {second}")]
+    TwoRoles {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// One use.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// A role was asked for that this kind of file cannot give.
+    #[error("{file}: {flag} does not apply to this SVMLight file: {hint}")]
+    Sparse {
+        /// The file.
+        file: String,
+        /// The flag.
+        flag: &'static str,
+        /// What holds instead.
+        hint: &'static str,
+    },
+    /// Nothing left to learn from.
+    #[error("{file}: no feature columns are left; drop fewer columns")]
+    NoFeatures {
+        /// The file.
+        file: String,
+    },
+    /// The model needs a column that the file lacks.
+    #[error("{file}: the model needs column {column:?}, which is not there; {hint}")]
+    Lacking {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// Which columns there are.
+        hint: String,
+    },
+    /// Without a header, columns are matched by position.
+    #[error(
+        "{file}: {found} columns, but the model was trained on a file without a header and with {expected}; columns are matched by position, so give them all{hint}"
+    )]
+    Width {
+        /// The file.
+        file: String,
+        /// Columns found.
+        found: usize,
+        /// Columns in the training file.
+        expected: usize,
+        /// Which may be left out.
+        hint: String,
+    },
+    /// A sparse model with a dense table, or the other way round.
+    #[error("{file}: is {found}, but the model was trained on {expected}")]
+    Layout {
+        /// The file.
+        file: String,
+        /// What the file is.
+        found: &'static str,
+        /// What the model needs.
+        expected: &'static str,
+    },
+}
+
+/// Splits `a,b,1-5` at its commas; a name with a comma goes in double quotes.
+#[must_use]
+pub fn list(text: &str) -> Vec<String> {
+    let mut items = Vec::new();
+    let mut item = String::new();
+    let mut quoted = false;
+    for character in text.chars() {
+        match character {
+            '"' => quoted = !quoted,
+            ',' if !quoted => items.push(std::mem::take(&mut item)),
+            _ => item.push(character),
+        }
+    }
+    items.push(item);
+    items.into_iter().map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
+}
+
+/// The column called `wanted`: by name, else by number from 1.
+pub(crate) fn find(
+    file: &str,
+    names: &[String],
+    wanted: &str,
+    flag: &'static str,
+) -> Result<usize, RoleError> {
+    let number = || wanted.parse::<usize>().ok().filter(|n| (1..=names.len()).contains(n)).map(|n| n - 1);
+    names.iter().position(|name| name == wanted).or_else(number).ok_or_else(|| RoleError::Unknown {
+        file: file.to_owned(),
+        column: wanted.to_owned(),
+        flag,
+        hint: hint(names, wanted),
+    })
+}
+
+/// The columns called `wanted`: names, numbers and ranges of numbers.
+pub(crate) fn find_all(
+    file: &str,
+    names: &[String],
+    wanted: &[String],
+    flag: &'static str,
+) -> Result<Vec<usize>, RoleError> {
+    let mut found = Vec::new();
+    for one in wanted {
+        match find(file, names, one, flag) {
+            Ok(column) => found.push(column),
+            Err(error) => {
+                match range(one).filter(|(from, to)| *from >= 1 && from <= to && *to <= names.len()) {
+                    Some((from, to)) => found.extend(from - 1..to),
+                    None => return Err(error),
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn range(text: &str) -> Option<(usize, usize)> {
+    let (from, to) = text.split_once('-')?;
+    Some((from.trim().parse().ok()?, to.trim().parse().ok()?))
+}
+
+/// `did you mean "x"?`, or the columns there are.
+pub(crate) fn hint(names: &[String], wanted: &str) -> String {
+    let wanted = wanted.to_lowercase();
+    let closest = names
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(&name.to_lowercase(), &wanted), name))
+        .min_by_key(|(distance, _)| *distance);
+    if let Some((distance, name)) = closest
+        && distance <= (wanted.chars().count() / 3).max(1)
+    {
+        return format!("did you mean {name:?}?");
+    }
+    const SHOWN: usize = 12;
+    let mut shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
+    if names.len() > SHOWN {
+        shown.push("...".to_owned());
+    }
+    format!("its {} columns are {}", names.len(), shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Vec<String> {
+        ["age", "income", "7", "two words"].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn columns_go_by_name_then_by_number() {
+        let find = |wanted: &str| find("t", &names(), wanted, "--label");
+        assert_eq!(find("income"), Ok(1));
+        assert_eq!(find("7"), Ok(2));
+        assert_eq!(find("4"), Ok(3));
+        assert!(find("5").is_err());
+        assert!(find("0").is_err());
+        let all = find_all("t", &names(), &list("age, 2-3,two words"), "--drop");
+        assert_eq!(all, Ok(vec![0, 1, 2, 3]));
+        assert!(find_all("t", &names(), &list("3-9"), "--drop").is_err());
+    }
+
+    #[test]
+    fn a_slip_of_the_pen_gets_a_suggestion() {
+        let error = find("t.csv", &names(), "incone", "--label").unwrap_err();
+        assert_eq!(error.to_string(), "t.csv: no column \"incone\" (--label); did you mean \"income\"?");
+        let error = find("t.csv", &names(), "zebra", "--label").unwrap_err().to_string();
+        assert!(error.ends_with("its 4 columns are \"age\", \"income\", \"7\", \"two words\""), "{error}");
+    }
+
+    #[test]
+    fn quoted_names_keep_their_commas() {
+        assert_eq!(list("a,\"b, c\",,d "), ["a", "b, c", "d"]);
+        assert!(list(" ").is_empty());
+    }
+}

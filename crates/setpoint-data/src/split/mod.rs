@@ -1,0 +1,343 @@
+//! Rows shared out between training, validation, calibration and test.
+//!
+//! - By default stratified by label, and by group where there is one: each part
+//!   gets its share of every stratum, to within a row.
+//! - By entity (`--split-by`): an entity's rows stay together, and the shares of
+//!   positives and negatives are kept as closely as a greedy choice can.
+//! - By time (`--split-time`): the earliest rows train; rows of the same time stay together.
+//!
+//! The same seed gives the same parts, on any machine, with any number of threads.
+
+mod entity;
+mod stratified;
+mod time;
+
+use std::fmt;
+use std::str::FromStr;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use thiserror::Error;
+
+use crate::table::Table;
+
+/// The parts there can be, in the order of time.
+pub const PARTS: [&str; 4] = ["train", "validation", "calibration", "test"];
+
+/// Shares of the rows: `train=0.6,validation=0.2,calibration=0.2`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SplitPlan {
+    /// Parts in the order of [`PARTS`], with shares that sum to 1.
+    parts: Vec<(&'static str, f64)>,
+}
+
+/// Which rows went where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    names: Vec<&'static str>,
+    rows: Vec<Vec<u32>>,
+}
+
+/// Why rows could not be split.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum SplitError {
+    /// Not `name=share`.
+    #[error("split {text:?}: {found:?} is not name=share; write train=0.6,validation=0.2,calibration=0.2")]
+    Syntax {
+        /// The whole plan.
+        text: String,
+        /// The piece that does not read.
+        found: String,
+    },
+    /// Not a part.
+    #[error("split {text:?}: unknown part {found:?}; expected train, validation, calibration or test")]
+    Unknown {
+        /// The whole plan.
+        text: String,
+        /// The name given.
+        found: String,
+    },
+    /// A part is named twice.
+    #[error("split {text:?}: {part} is given twice")]
+    Twice {
+        /// The whole plan.
+        text: String,
+        /// The part.
+        part: &'static str,
+    },
+    /// A share outside (0, 1].
+    #[error("split {text:?}: {part}={share} is outside (0, 1]; leave out a part that is not wanted")]
+    Share {
+        /// The whole plan.
+        text: String,
+        /// The part.
+        part: &'static str,
+        /// Its share.
+        share: f64,
+    },
+    /// Shares that do not make a whole.
+    #[error("split {text:?}: the shares sum to {sum}, expected 1")]
+    Sum {
+        /// The whole plan.
+        text: String,
+        /// Their sum.
+        sum: f64,
+    },
+    /// Nothing to train on.
+    #[error("split {text:?}: no train part; give it a share")]
+    NoTrain {
+        /// The whole plan.
+        text: String,
+    },
+    /// Both ways of keeping rows together.
+    #[error("--split-by and --split-time cannot be combined; give one of them")]
+    ByAndTime,
+    /// A part that would be useless.
+    #[error(
+        "the {part} part would hold no {missing} ({rows} rows of {total}); give it a larger share, or another --seed, or leave it out"
+    )]
+    OneClass {
+        /// The part.
+        part: &'static str,
+        /// `rows`, `positives` or `negatives`.
+        missing: &'static str,
+        /// Rows it would hold.
+        rows: usize,
+        /// Rows in all.
+        total: usize,
+    },
+}
+
+impl Default for SplitPlan {
+    /// `train=0.6,validation=0.2,calibration=0.2`.
+    fn default() -> Self {
+        Self { parts: vec![("train", 0.6), ("validation", 0.2), ("calibration", 0.2)] }
+    }
+}
+
+impl FromStr for SplitPlan {
+    type Err = SplitError;
+
+    fn from_str(text: &str) -> Result<Self, SplitError> {
+        let whole = || text.to_owned();
+        let mut parts: Vec<(&'static str, f64)> = Vec::new();
+        for piece in text.split(',') {
+            let syntax = || SplitError::Syntax { text: whole(), found: piece.trim().to_owned() };
+            let (name, share) = piece.split_once('=').ok_or_else(syntax)?;
+            let name = name.trim();
+            let part = PARTS.iter().find(|part| **part == name);
+            let part = *part.ok_or_else(|| SplitError::Unknown { text: whole(), found: name.to_owned() })?;
+            let share = share.trim();
+            let (digits, unit) =
+                share.strip_suffix('%').map_or((share, 1.0), |digits| (digits.trim(), 100.0));
+            let share = digits.parse::<f64>().map_err(|_| syntax())? / unit;
+            if !(share > 0.0 && share <= 1.0) {
+                return Err(SplitError::Share { text: whole(), part, share });
+            }
+            if parts.iter().any(|(other, _)| *other == part) {
+                return Err(SplitError::Twice { text: whole(), part });
+            }
+            parts.push((part, share));
+        }
+        let sum: f64 = parts.iter().map(|(_, share)| share).sum();
+        if (sum - 1.0).abs() > 1e-6 {
+            return Err(SplitError::Sum { text: whole(), sum: (sum * 1e9).round() / 1e9 });
+        }
+        if !parts.iter().any(|(part, _)| *part == "train") {
+            return Err(SplitError::NoTrain { text: whole() });
+        }
+        parts.sort_by_key(|(part, _)| PARTS.iter().position(|other| other == part));
+        Ok(Self { parts })
+    }
+}
+
+impl fmt::Display for SplitPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (part, share)) in self.parts.iter().enumerate() {
+            write!(f, "{}{part}={share}", if index > 0 { "," } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl SplitPlan {
+    /// The parts and their shares.
+    #[must_use]
+    pub fn shares(&self) -> &[(&'static str, f64)] {
+        &self.parts
+    }
+
+    /// Shares out the rows of a table, by time or entity if it was read with such a column.
+    ///
+    /// # Errors
+    /// If a part would hold no rows, or, where the table has labels, no
+    /// positives or no negatives.
+    pub fn split(&self, table: &Table, seed: u64) -> Result<Parts, SplitError> {
+        let shares: Vec<f64> = self.parts.iter().map(|(_, share)| *share).collect();
+        let labels = table.labels();
+        let part_of = match (table.times(), table.entities()) {
+            (Some(_), Some(_)) => return Err(SplitError::ByAndTime),
+            (Some(times), None) => time::split(times, &shares),
+            (None, Some(entities)) => {
+                entity::split(&entities.of, entities.names.len(), labels, &shares, seed)
+            }
+            (None, None) => {
+                let groups = table.groups().map(|groups| groups.of.as_slice());
+                stratified::split(table.rows(), labels, groups, &shares, seed)
+            }
+        };
+        let mut rows = vec![Vec::new(); shares.len()];
+        for (row, part) in part_of.iter().enumerate() {
+            rows[*part].push(row as u32);
+        }
+        let parts = Parts { names: self.parts.iter().map(|(part, _)| *part).collect(), rows };
+        parts.check(labels, table.rows())?;
+        Ok(parts)
+    }
+}
+
+impl Parts {
+    /// The rows of a part, ascending; none if there is no such part.
+    #[must_use]
+    pub fn rows(&self, part: &str) -> &[u32] {
+        let found = self.names.iter().position(|name| *name == part);
+        found.map_or(&[], |index| &self.rows[index])
+    }
+
+    /// Each part with its rows.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &[u32])> {
+        self.names.iter().copied().zip(self.rows.iter().map(Vec::as_slice))
+    }
+
+    fn check(&self, labels: Option<&[bool]>, total: usize) -> Result<(), SplitError> {
+        for (part, rows) in self.iter() {
+            let lacks = |missing| SplitError::OneClass { part, missing, rows: rows.len(), total };
+            if rows.is_empty() {
+                return Err(lacks("rows"));
+            }
+            if let Some(labels) = labels {
+                let positives = rows.iter().filter(|row| labels[**row as usize]).count();
+                if positives == 0 {
+                    return Err(lacks("positives"));
+                }
+                if positives == rows.len() {
+                    return Err(lacks("negatives"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Puts `items` in a random order that depends on the seed alone.
+///
+/// Written out, because library shuffles may change from version to version,
+/// and a split must not.
+fn shuffle<T>(items: &mut [T], seed: u64) {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    for last in (1..items.len()).rev() {
+        let pick = (u128::from(random.next_u64()) * (last as u128 + 1)) >> 64;
+        items.swap(last, pick as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::ReadOptions;
+    use crate::role::Roles;
+
+    fn table(rows: usize, roles: Roles) -> Table {
+        let mut text = "y,x,who,when,g\n".to_owned();
+        for row in 0..rows {
+            let label = u8::from(row % 10 == 0);
+            text += &format!(
+                "{label},{},p{},2024-01-{:02},{}\n",
+                row * 7 % 13,
+                row / 4,
+                1 + row * 28 / rows,
+                row % 3
+            );
+        }
+        let roles = Roles { label: Some("y".into()), drop: vec!["who".into(), "when".into()], ..roles };
+        Table::from_bytes("t.csv", text.into_bytes(), &ReadOptions::default(), &roles).unwrap()
+    }
+
+    #[test]
+    fn plans_are_parsed_and_refused_with_reasons() {
+        let plan: SplitPlan = "test=20%, train=0.8".parse().unwrap();
+        assert_eq!(plan.to_string(), "train=0.8,test=0.2");
+        for (text, message) in [
+            ("train", "split \"train\": \"train\" is not name=share"),
+            ("train=x", "is not name=share"),
+            ("train=0.5,valid=0.5", "unknown part \"valid\""),
+            ("train=0.5,train=0.5", "train is given twice"),
+            ("train=0.5,test=0.4", "the shares sum to 0.9, expected 1"),
+            ("train=1,test=0", "test=0 is outside (0, 1]"),
+            ("train=nan", "outside (0, 1]"),
+            ("test=1", "no train part"),
+        ] {
+            let error = text.parse::<SplitPlan>().unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_way_to_split_is_repeatable_and_complete() {
+        for roles in [
+            Roles::default(),
+            Roles { group: Some("g".into()), ..Roles::default() },
+            Roles { split_by: Some("who".into()), ..Roles::default() },
+            Roles { split_time: Some("when".into()), ..Roles::default() },
+        ] {
+            let table = table(400, roles);
+            let plan = SplitPlan::default();
+            let parts = plan.split(&table, 1).unwrap();
+            assert_eq!(parts, plan.split(&table, 1).unwrap());
+            let mut all: Vec<u32> = parts.iter().flat_map(|(_, rows)| rows.to_vec()).collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..400).collect::<Vec<u32>>());
+            let train = parts.rows("train").len();
+            assert!((220..=260).contains(&train), "{train}");
+        }
+    }
+
+    #[test]
+    fn another_seed_gives_other_rows() {
+        let table = table(400, Roles::default());
+        let plan = SplitPlan::default();
+        assert_ne!(plan.split(&table, 1).unwrap(), plan.split(&table, 2).unwrap());
+    }
+
+    #[test]
+    fn the_number_of_threads_does_not_matter() {
+        let split = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| SplitPlan::default().split(&table(400, Roles::default()), 3).unwrap())
+        };
+        assert_eq!(split(1), split(4));
+    }
+
+    #[test]
+    fn the_rows_of_a_seed_never_change() {
+        // Recorded once: a changed list would break every stored experiment.
+        let mut rows: Vec<u32> = (0..8).collect();
+        shuffle(&mut rows, 0);
+        assert_eq!(rows, [7, 2, 1, 6, 0, 4, 3, 5]);
+    }
+
+    #[test]
+    fn a_part_without_positives_is_refused() {
+        let table = table(20, Roles::default());
+        let error = SplitPlan::default().split(&table, 0).unwrap_err().to_string();
+        assert!(error.contains("would hold no positives"), "{error}");
+    }
+
+    #[test]
+    fn time_and_entity_exclude_each_other() {
+        let roles =
+            Roles { split_by: Some("who".into()), split_time: Some("when".into()), ..Roles::default() };
+        assert_eq!(SplitPlan::default().split(&table(40, roles), 0), Err(SplitError::ByAndTime));
+    }
+}

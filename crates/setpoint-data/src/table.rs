@@ -1,0 +1,226 @@
+//! A table in memory: features as read, roles resolved.
+
+use std::path::Path;
+
+use crate::Error;
+use crate::assemble::{from_raw, from_sparse};
+use crate::chunk::{Chunk, Texts};
+use crate::dataset::Codes;
+use crate::encode::{Encoder, LabelSchema, Notes};
+use crate::features::Sparse;
+use crate::label::{LabelRule, Positive};
+use crate::layout::Kind;
+use crate::read::source::Source;
+use crate::read::{Format, ReadOptions, Request, delimited, parquet, sniff, svmlight};
+use crate::role::{RoleError, Roles};
+
+/// Bytes looked at to tell the format.
+const HEAD: usize = 1 << 20;
+
+/// A file's rows, before encoding.
+#[derive(Debug)]
+pub struct Table {
+    pub(crate) file: String,
+    pub(crate) rows: usize,
+    pub(crate) body: Body,
+    /// Whether columns go by name (else by position), and all columns of the file.
+    pub(crate) header: bool,
+    pub(crate) names: Vec<String>,
+    pub(crate) missing: Vec<String>,
+    pub(crate) label: Option<LabelSchema>,
+    pub(crate) labels: Option<Vec<bool>>,
+    pub(crate) weights: Option<Vec<f32>>,
+    pub(crate) groups: Option<Codes>,
+    pub(crate) entities: Option<Codes>,
+    pub(crate) times: Option<Vec<f64>>,
+    pub(crate) queries: Option<Codes>,
+    pub(crate) hash: Option<String>,
+    pub(crate) notes: Notes,
+}
+
+#[derive(Debug)]
+pub(crate) enum Body {
+    Dense { columns: Vec<FeatureColumn>, chunks: Vec<Chunk>, texts: Vec<Texts> },
+    Sparse { matrix: Sparse, base: u32 },
+}
+
+/// A feature column and where its values are in the chunks.
+#[derive(Clone, Debug)]
+pub(crate) struct FeatureColumn {
+    pub name: String,
+    pub kind: Kind,
+    pub slot: usize,
+}
+
+impl Table {
+    /// Reads a file to train on.
+    ///
+    /// Rows without a label are left out and counted in [`Notes::unlabelled`].
+    ///
+    /// # Errors
+    /// If the file cannot be read as a table, a column has not got what its
+    /// role needs, or the label cannot be made binary.
+    pub fn read(path: &Path, options: &ReadOptions, roles: &Roles) -> Result<Self, Error> {
+        Self::load(&Source::open(path)?, options, roles, None)
+    }
+
+    /// Reads bytes already in memory, as [`Table::read`] does a file; errors call them `name`.
+    ///
+    /// # Errors
+    /// As [`Table::read`].
+    pub fn from_bytes(
+        name: &str,
+        bytes: Vec<u8>,
+        options: &ReadOptions,
+        roles: &Roles,
+    ) -> Result<Self, Error> {
+        Self::load(&Source::from_bytes(name, bytes), options, roles, None)
+    }
+
+    /// Reads a file to apply a fitted encoder to.
+    ///
+    /// Columns go by name, or by position where the training file had no header.
+    /// Of the roles, `label`, `weight`, `group`, `split_by` and `split_time` count; without a label none is needed.
+    /// The label's rule and the missing-value texts are the encoder's unless given.
+    ///
+    /// # Errors
+    /// If a column is missing, or a value of a number column is not a number,
+    /// and as [`Table::read`].
+    pub fn read_for(
+        path: &Path,
+        options: &ReadOptions,
+        roles: &Roles,
+        encoder: &Encoder,
+    ) -> Result<Self, Error> {
+        Self::load(&Source::open(path)?, options, roles, Some(encoder))
+    }
+
+    /// Reads bytes already in memory, as [`Table::read_for`] does a file.
+    ///
+    /// # Errors
+    /// As [`Table::read_for`].
+    pub fn from_bytes_for(
+        name: &str,
+        bytes: Vec<u8>,
+        options: &ReadOptions,
+        roles: &Roles,
+        encoder: &Encoder,
+    ) -> Result<Self, Error> {
+        Self::load(&Source::from_bytes(name, bytes), options, roles, Some(encoder))
+    }
+
+    fn load(
+        source: &Source,
+        options: &ReadOptions,
+        roles: &Roles,
+        encoder: Option<&Encoder>,
+    ) -> Result<Self, Error> {
+        let (table, hash) = rayon::join(
+            || Self::load_rows(source, options, roles, encoder),
+            || if options.hash { source.hash().map(Some) } else { Ok(None) },
+        );
+        let mut table = table?;
+        table.hash = hash?;
+        Ok(table)
+    }
+
+    fn load_rows(
+        source: &Source,
+        options: &ReadOptions,
+        roles: &Roles,
+        encoder: Option<&Encoder>,
+    ) -> Result<Self, Error> {
+        let file = source.name();
+        let mut roles = roles.clone();
+        let mut rule = None;
+        if let Some(encoder) = encoder {
+            roles.missing.get_or_insert_with(|| encoder.missing.clone());
+            if roles.positive == Positive::Auto {
+                rule = encoder.label.as_ref().map(|label| &label.rule);
+                if let Some(LabelRule::Given(positive)) = rule {
+                    roles.positive = positive.clone();
+                }
+            }
+        }
+        let format = match options.format {
+            Some(format) => format,
+            None => sniff::format(file, &source.head(HEAD)?.0)?,
+        };
+        let expected = encoder.and_then(Encoder::expected);
+        let known = encoder.and_then(Encoder::sparse_columns);
+        if encoder.is_some() && (format == Format::SvmLight) != known.is_some() {
+            let (sparse, dense) = ("an SVMLight file", "a table");
+            let (found, expected) = if known.is_some() { (dense, sparse) } else { (sparse, dense) };
+            return Err(RoleError::Layout { file: file.to_owned(), found, expected }.into());
+        }
+        let request = Request { options, roles: &roles, expected: expected.as_ref() };
+        match format {
+            Format::Delimited => from_raw(file, delimited::read(source, request)?, &roles, rule),
+            Format::Parquet => from_raw(file, parquet::read(source, request)?, &roles, rule),
+            Format::SvmLight => from_sparse(file, svmlight::read(source, request, known)?, &roles, rule),
+        }
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of feature columns as they are in the file (before encoding).
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        match &self.body {
+            Body::Dense { columns, .. } => columns.len(),
+            Body::Sparse { matrix, .. } => matrix.columns,
+        }
+    }
+
+    /// True for positives; `None` without a label.
+    #[must_use]
+    pub fn labels(&self) -> Option<&[bool]> {
+        self.labels.as_deref()
+    }
+
+    /// The label column and its rule.
+    #[must_use]
+    pub fn label(&self) -> Option<&LabelSchema> {
+        self.label.as_ref()
+    }
+
+    /// Group of each row.
+    #[must_use]
+    pub fn groups(&self) -> Option<&Codes> {
+        self.groups.as_ref()
+    }
+
+    /// Entity (patient, customer) of each row.
+    #[must_use]
+    pub fn entities(&self) -> Option<&Codes> {
+        self.entities.as_ref()
+    }
+
+    /// Time of each row, as a sort key.
+    #[must_use]
+    pub fn times(&self) -> Option<&[f64]> {
+        self.times.as_deref()
+    }
+
+    /// Query of each row of ranking data.
+    #[must_use]
+    pub fn queries(&self) -> Option<&Codes> {
+        self.queries.as_ref()
+    }
+
+    /// What was left out on the way.
+    #[must_use]
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// SHA-256 of the file, if it was asked for.
+    #[must_use]
+    pub fn hash(&self) -> Option<&str> {
+        self.hash.as_deref()
+    }
+}

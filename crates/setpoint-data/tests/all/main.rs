@@ -1,0 +1,23 @@
+//! Whole files in, data sets out.
+
+mod hostile;
+mod parquet;
+mod real;
+mod table;
+
+use setpoint_data::{Error, ReadOptions, Roles, Table};
+
+/// A table from text.
+fn table(text: &str, roles: &Roles) -> Result<Table, Error> {
+    Table::from_bytes("t.csv", text.as_bytes().to_vec(), &ReadOptions::default(), roles)
+}
+
+/// Roles with a label.
+fn label(column: &str) -> Roles {
+    Roles { label: Some(column.to_owned()), ..Roles::default() }
+}
+
+/// Every row of a table.
+fn all_rows(table: &Table) -> Vec<u32> {
+    (0..table.rows() as u32).collect()
+}

@@ -1,0 +1,256 @@
+//! Delimited text: what is read, what is refused, and in which words.
+
+use std::fmt::Write;
+
+use setpoint_data::{Dataset, Encoder, Features, ReadOptions, Roles, Table, list};
+
+use super::{all_rows, label, table};
+
+fn error(text: &str, roles: &Roles) -> String {
+    table(text, roles).unwrap_err().to_string()
+}
+
+fn encode(text: &str, roles: &Roles) -> (Encoder, Dataset) {
+    let table = table(text, roles).unwrap();
+    let encoder = Encoder::fit(&table, &all_rows(&table)).unwrap();
+    let data = encoder.encode(table).unwrap();
+    (encoder, data)
+}
+
+fn rows(data: &Dataset) -> Vec<Vec<f32>> {
+    let Features::Dense(dense) = &data.features else { panic!("dense") };
+    (0..dense.rows).map(|row| dense.row(row).to_vec()).collect()
+}
+
+#[test]
+fn files_without_rows_are_refused() {
+    assert_eq!(error("", &label("y")), "t.csv: empty: expected a table with at least one row");
+    assert_eq!(error("\n \n", &label("y")), "t.csv: empty: expected a table with at least one row");
+    assert_eq!(error("x,y\n", &label("y")), "t.csv: has a header of 2 columns but no rows below it");
+}
+
+#[test]
+fn a_value_that_is_no_number_is_named_with_its_line() {
+    let mut text = "age,y\n".to_owned();
+    for row in 2..200 {
+        let age = if row == 118 { "n/a".to_owned() } else { row.to_string() };
+        writeln!(text, "{age},{}", row % 2).unwrap();
+    }
+    let message = error(&text, &label("y"));
+    assert!(
+        message.starts_with(
+            "t.csv:118: column \"age\": \"n/a\" is not a number; name missing values with --missing"
+        ),
+        "{message}"
+    );
+    let roles = Roles { missing: Some(list("n/a")), ..label("y") };
+    assert_eq!(encode(&text, &roles).0.feature_names(), ["age", "age is missing"]);
+}
+
+#[test]
+fn a_late_surprise_is_found_with_its_line_too() {
+    // Far beyond the head and the first block.
+    let mut text = "age,town,y\n".to_owned();
+    for row in 2..400_000 {
+        let age = if row == 300_000 { "n/a".to_owned() } else { (row % 90).to_string() };
+        let town = if row < 200_000 { row % 3 } else { 7 };
+        writeln!(text, "{age},{town},{}", row % 2).unwrap();
+    }
+    let message = error(&text, &label("y"));
+    assert!(message.starts_with("t.csv:300000: column \"age\": \"n/a\" is not a number"), "{message}");
+    // A column that turns into texts halfway is read again as categories.
+    let mut text = "code,x,y\n".to_owned();
+    for row in 2..400_000 {
+        let code = if row < 200_000 { "1" } else { "b" };
+        writeln!(text, "{code},{row},{}", row % 2).unwrap();
+    }
+    assert_eq!(encode(&text, &label("y")).0.feature_names(), ["code=1", "code=b", "x"]);
+}
+
+#[test]
+fn ragged_rows_are_refused_with_their_line() {
+    let message = error("a,b,y\n1,2,0\n1,2\n", &label("y"));
+    assert!(message.starts_with("t.csv:3: 2 fields, expected 3 as in line 1"), "{message}");
+    let message = error("a,b,y\n1,2,0\n\n1,2,3,4,5\n", &label("y"));
+    assert!(message.starts_with("t.csv:4: 5 fields, expected 3"), "{message}");
+    // One separator too many does no harm.
+    assert_eq!(table("a,y\n1,0,\n2,1,\n", &label("y")).unwrap().rows(), 2);
+}
+
+#[test]
+fn quotes_must_close() {
+    let message = error("a,y\n\"1\"2,0\n2,1\n", &label("y"));
+    assert!(message.starts_with("t.csv:2: field 1: text follows its closing quote"), "{message}");
+    let message = error("a,b,y\n1,2,0\n3,\"2,1\n", &label("y"));
+    assert!(message.starts_with("t.csv:3: field 2: its opening quote is never closed"), "{message}");
+}
+
+#[test]
+fn a_wrong_column_gets_a_suggestion() {
+    let text = "age,income,bought\n1,2,0\n3,4,1\n";
+    assert_eq!(
+        error(text, &label("bougth")),
+        "t.csv: no column \"bougth\" (--label); did you mean \"bought\"?"
+    );
+    let roles = Roles { drop: list("7"), ..label("bought") };
+    assert!(error(text, &roles).starts_with("t.csv: no column \"7\" (--drop)"));
+}
+
+#[test]
+fn identifiers_are_refused_all_at_once() {
+    let mut text = "id,mail,x,y\n".to_owned();
+    for row in 0..50 {
+        writeln!(text, "u{row},m{row}@x,{row},{}", row % 2).unwrap();
+    }
+    let message = error(&text, &label("y"));
+    assert!(message.contains("columns \"id\" and \"mail\""), "{message}");
+    assert!(message.ends_with("leave them out with --drop id,mail"), "{message}");
+}
+
+#[test]
+fn the_matrix_is_standardised_on_the_training_rows_only() {
+    let text = "x,y\n1,0\n3,1\n100,0\n-50,1\n";
+    let table = table(text, &label("y")).unwrap();
+    let encoder = Encoder::fit(&table, &[0, 1]).unwrap();
+    // Mean 2, standard deviation 1.
+    let data = encoder.encode(table).unwrap();
+    assert_eq!(rows(&data), [[-1.0], [1.0], [98.0], [-52.0]]);
+}
+
+#[test]
+fn missing_numbers_are_filled_and_flagged_and_constants_left_out() {
+    let (encoder, data) = encode("x,c,y\n1,5,0\n?,5,1\n3,5,0\n,5,1\n", &label("y"));
+    assert_eq!(encoder.feature_names(), ["x", "x is missing"]);
+    assert_eq!(data.notes.constant_columns, ["c"]);
+    let r2 = 2.0_f32.sqrt();
+    for (row, expected) in rows(&data).iter().zip([[-r2, -1.0], [0.0, 1.0], [r2, -1.0], [0.0, 1.0]]) {
+        assert!((row[0] - expected[0]).abs() < 1e-6 && (row[1] - expected[1]).abs() < 1e-6, "{row:?}");
+    }
+}
+
+#[test]
+fn an_unseen_category_is_no_category_and_is_counted() {
+    let (encoder, _) = encode("town,y\nYork,0\nLeeds,1\nYork,1\nLeeds,0\n", &label("y"));
+    let json = serde_json::to_string(&encoder).unwrap();
+    let encoder: Encoder = serde_json::from_str(&json).unwrap();
+    let bytes = b"extra,town\n1,York\n2,Hull\n3,\n".to_vec();
+    let other =
+        Table::from_bytes_for("p.csv", bytes, &ReadOptions::default(), &Roles::default(), &encoder).unwrap();
+    let data = encoder.encode(other).unwrap();
+    assert_eq!(rows(&data), [[-1.0, 1.0], [-1.0, -1.0], [-1.0, -1.0]]);
+    assert_eq!(data.notes.unseen_categories, [("town".to_owned(), 1)]);
+    assert_eq!(data.notes.unseen_missing, [("town".to_owned(), 1)]);
+    assert_eq!(data.notes.extra_columns, ["extra"]);
+    assert!(data.sample.is_none());
+}
+
+#[test]
+fn prediction_refuses_missing_columns_and_bad_numbers() {
+    let (encoder, _) = encode("age,x,y\n1,5,0\n2,6,1\n", &label("y"));
+    let predict = |text: &str| {
+        Table::from_bytes_for(
+            "p.csv",
+            text.as_bytes().to_vec(),
+            &ReadOptions::default(),
+            &Roles::default(),
+            &encoder,
+        )
+        .unwrap_err()
+        .to_string()
+    };
+    assert!(predict("x\n1\n").starts_with("p.csv: the model needs column \"age\", which is not there"));
+    assert_eq!(
+        predict("x,age\n1,2\n1,old\n"),
+        "p.csv:3: column \"age\": \"old\" is not a number; name missing values with --missing"
+    );
+    assert!(predict("1 1:2\n").contains("is an SVMLight file, but the model was trained on a table"));
+}
+
+#[test]
+fn without_a_header_columns_go_by_position() {
+    let (encoder, _) = encode("0,1,5\n1,2,6\n0,3,8\n", &label("1"));
+    assert_eq!(encoder.feature_names(), ["2", "3"]);
+    let predict = |text: &str| {
+        Table::from_bytes_for(
+            "p.csv",
+            text.as_bytes().to_vec(),
+            &ReadOptions::default(),
+            &Roles::default(),
+            &encoder,
+        )
+        .map(|table| rows(&encoder.encode(table).unwrap()))
+    };
+    // With the label, and without.
+    assert_eq!(predict("0,1,5\n").unwrap(), predict("1,5\n").unwrap());
+    assert!(predict("1\n").unwrap_err().to_string().contains("columns are matched by position"));
+}
+
+#[test]
+fn weights_groups_and_entities_are_taken_from_their_columns() {
+    let roles = Roles {
+        weight: Some("w".into()),
+        group: Some("sex".into()),
+        split_by: Some("patient".into()),
+        ..label("y")
+    };
+    let text = "y,w,sex,patient,x\n0,1,m,p1,1\n1,2.5,f,p1,2\n0,1,,p2,3\n,1,x,p2,3\n";
+    let (_, data) = encode(text, &roles);
+    let sample = data.sample.unwrap();
+    assert_eq!(sample.weights(), Some(&[1.0, 2.5, 1.0][..]));
+    assert_eq!(sample.groups().unwrap().names(), ["(missing)", "f", "m"]);
+    assert_eq!(sample.groups().unwrap().codes(), [2, 1, 0]);
+    assert_eq!(data.entities.unwrap().of, [0, 0, 1]);
+    assert_eq!(data.notes.unlabelled, 1);
+    let message = error("y,w,x\n0,1,1\n1,-2,2\n", &Roles { weight: Some("w".into()), ..label("y") });
+    assert_eq!(message, "t.csv: row 2: column \"w\": weight -2 is not a positive number");
+}
+
+#[test]
+fn numbers_can_mark_missing_values() {
+    let roles = Roles { missing: Some(list("-999")), ..label("y") };
+    let (encoder, _) = encode("x,y\n1,0\n-999,1\n3,0\n-999.0,1\n", &roles);
+    assert_eq!(encoder.feature_names(), ["x", "x is missing"]);
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let mut text = "a,b,c,y\n".to_owned();
+    for row in 0..200_000 {
+        writeln!(text, "{},{},k{},{}", row as f32 * 0.1, row % 977, row % 13, row % 2).unwrap();
+    }
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| encode(&text, &label("y")))
+    };
+    let ((one, first), (two, second)) = (run(1), run(3));
+    assert_eq!(one, two);
+    assert_eq!(first.features, second.features);
+}
+
+#[test]
+fn sparse_files_split_by_query_and_may_have_stand_in_labels() {
+    let text: String = (0..40).map(|row| format!("{} qid:{} 1:{row} 3:0.5\n", row % 2, row / 4)).collect();
+    let by_query = Roles { split_by: Some("qid".into()), ..Roles::default() };
+    let queries = table(&text, &by_query).unwrap();
+    let parts = setpoint_data::SplitPlan::default().split(&queries, 0).unwrap();
+    assert!(parts.iter().all(|(_, rows)| rows.len() % 4 == 0));
+    let encoder = Encoder::fit(&queries, parts.rows("train")).unwrap();
+    let predict = |roles: &Roles| {
+        let bytes = b"9 1:2\n9 3:1\n".to_vec();
+        Table::from_bytes_for("p.txt", bytes, &ReadOptions::default(), roles, &encoder)
+    };
+    assert!(predict(&Roles::default()).unwrap().labels().is_none());
+    assert!(predict(&label("label")).unwrap_err().to_string().contains("holds \"9\""));
+    let error = error("1 1:1\n0 1:2\n", &by_query);
+    assert_eq!(error, "t.csv: --split-by qid does not apply to this SVMLight file: this one has no qid");
+}
+
+#[test]
+fn sparse_numbers_are_divided_by_their_root_mean_square() {
+    let text = table("1 1:3 2:1\n0 1:-4\n1 2:1\n0 2:1\n", &Roles::default()).unwrap();
+    let encoder = Encoder::fit(&text, &[0, 1]).unwrap();
+    let Features::Sparse(sparse) = encoder.encode(text).unwrap().features else { panic!("sparse") };
+    // Column 1: sqrt((9 + 16) / 2); column 2: sqrt(1 / 2).
+    let (a, b) = (12.5_f32.sqrt(), 0.5_f32.sqrt());
+    assert_eq!(sparse.values, [3.0 / a, 1.0 / b, -4.0 / a, 1.0 / b, 1.0 / b]);
+}
