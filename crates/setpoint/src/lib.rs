@@ -1,6 +1,7 @@
 //! Train classifiers for the operating point they will run at.
 
 mod algebra;
+pub mod certify;
 pub mod count;
 pub mod engine;
 pub mod goal;
