@@ -74,15 +74,15 @@ fn certified(
 #[test]
 fn the_order_statistic_rule_is_tight_for_continuous_scores() {
     // Without ties the chance of failure is exactly P[Binomial(n, a) <= m], the largest such number
-    // within delta: here 0.0835 and 0.0925 (n = 300), and 0.9^22 = 0.0985 (the smallest n).
-    for (n, seed) in [(300, 1), (22, 2)] {
+    // within delta: 0.0919 for n = 1000 and 0.9^22 = 0.0985 for the smallest n.
+    for (n, seed) in [(1000, 1), (22, 2)] {
         let chance = |a| (0..n).map(|m| lower_tail(n, m, a)).take_while(|p| *p <= DELTA).last().unwrap();
         let (failures, _) = simulate(seed, |rng| {
             let (sample, scores) = powers(rng, n as usize, 0, 1.0);
             let t = f64::from(certified("fpr<=10%", &sample, &scores, &options())?.thresholds[0]);
             Some(1.0 - t <= 0.1)
         });
-        assert!((0.08..=DELTA).contains(&chance(0.1)), "{}", chance(0.1));
+        assert!((0.09..=DELTA).contains(&chance(0.1)), "{}", chance(0.1));
         assert_tight(failures, chance(0.1));
         let (failures, _) = simulate(seed + 10, |rng| {
             let (sample, scores) = powers(rng, 0, n as usize, 0.25);
@@ -126,14 +126,14 @@ fn heavy_ties_do_not_break_the_limits() {
     // 5.1%, 15% and 29.9%: just above, at and just below rates that a threshold can have.
     for (seed, target) in [(21, 0.051), (22, 0.15), (23, 0.299)] {
         let (failures, found) = simulate(seed, |rng| {
-            let (sample, scores) = levels(rng, 150, 0.4);
+            let (sample, scores) = levels(rng, 250, 0.4);
             let t = certified(&format!("fpr<={target}"), &sample, &scores, &options())?.thresholds[0];
             Some(level_rates(t).0 <= target + 1e-12)
         });
         assert_eq!(found, DRAWS);
         assert_rare(failures);
         let (failures, _) = simulate(seed + 10, |rng| {
-            let (sample, scores) = levels(rng, 150, 0.4);
+            let (sample, scores) = levels(rng, 250, 0.4);
             let least = 1.0 - target;
             let t = certified(&format!("recall>={least}"), &sample, &scores, &options())?.thresholds[0];
             Some(level_rates(t).1 >= least - 1e-12)
@@ -184,7 +184,7 @@ fn precision_holds_and_is_found() {
         let t = f64::from(certified("precision>=0.65", &sample, &scores, &options())?.thresholds[0]);
         Some(precision(t) >= 0.65)
     });
-    assert!(found > DRAWS * 9 / 10, "{found} certified");
+    assert!(found > DRAWS * 3 / 4, "{found} certified");
     assert_rare(failures);
 }
 
@@ -218,26 +218,27 @@ fn precision_a_hair_below_its_target_everywhere_is_rarely_certified() {
 
 #[test]
 fn precision_that_rises_and_falls_and_ties_hold() {
-    // P[positive | score] by tenth of the score; precision(t) is a mean of the tenths above t.
-    let rising_and_falling = [0.2, 0.9, 0.3, 0.9, 0.6, 0.8, 0.5, 0.9, 0.7, 0.62];
+    // P[positive | score] by tenth of the score; precision(t), the mean of the tenths above t,
+    // crosses 0.75 four times.
+    let rising_and_falling = [0.1, 0.1, 0.2, 0.2, 0.9, 0.3, 0.9, 0.9, 0.95, 0.6];
     let precision = |t: f64| {
         let width = |i: usize| ((i + 1) as f64 / 10.0 - t.max(i as f64 / 10.0)).max(0.0);
         (0..10).map(|i| width(i) * rising_and_falling[i]).sum::<f64>() / (1.0 - t)
     };
     let (failures, found) = simulate(81, |rng| {
-        let scores: Vec<f32> = (0..300).map(|_| uniform(rng) as f32).collect();
+        let scores: Vec<f32> = (0..600).map(|_| uniform(rng) as f32).collect();
         let chance = |score: f32| rising_and_falling[(f64::from(score) * 10.0).min(9.0) as usize];
         let labels = scores.iter().map(|score| uniform(rng) < chance(*score)).collect();
-        let certificate = certified("precision>=0.71", &Sample::new(labels).unwrap(), &scores, &options())?;
-        Some(precision(f64::from(certificate.thresholds[0])) >= 0.71)
+        let certificate = certified("precision>=0.75", &Sample::new(labels).unwrap(), &scores, &options())?;
+        Some(precision(f64::from(certificate.thresholds[0])) >= 0.75)
     });
     assert!(found > 100, "{found} certified");
     assert_rare(failures);
     let (failures, found) = simulate(82, |rng| {
-        let (sample, scores) = levels(rng, 200, 0.5);
-        let t = certified("precision>=0.84", &sample, &scores, &options())?.thresholds[0];
+        let (sample, scores) = levels(rng, 600, 0.5);
+        let t = certified("precision>=0.83", &sample, &scores, &options())?.thresholds[0];
         let (false_ones, true_ones) = level_rates(t);
-        Some(true_ones / (true_ones + false_ones) >= 0.84)
+        Some(true_ones / (true_ones + false_ones) >= 0.83)
     });
     assert!(found > 100, "{found} certified");
     assert_rare(failures);
