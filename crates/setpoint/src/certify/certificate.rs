@@ -52,10 +52,10 @@ pub struct CertifiedCondition {
 #[serde(rename_all = "kebab-case", tag = "name")]
 #[non_exhaustive]
 pub enum Method {
-    /// The threshold keeps to the right side of the k-th score of the slice, counted from the
-    /// good end.
+    /// The threshold keeps to the safe side of one order statistic of the slice's scores.
     OrderStatistic {
-        /// The order statistic.
+        /// Above the k-th smallest (fpr, tnr, positive-rate at most), or at or below the k-th
+        /// largest (recall, fnr, positive-rate at least).
         k: u64,
         /// The certified limit; the threshold is at it or on its safe side.
         limit: f32,

@@ -65,6 +65,7 @@ pub struct Drift {
 pub fn drift(certificate: &Certificate, sample: &Sample, scores: &[f32]) -> Result<Vec<Drift>, CertifyError> {
     sample.check_scores(scores)?;
     check_weights(sample)?;
+    check(certificate)?;
     let parts = Part::all(sample, scores, certificate.column.as_deref())?;
     for part in &parts {
         if certificate.threshold(part.name()).is_none() {
@@ -76,6 +77,21 @@ pub fn drift(certificate: &Certificate, sample: &Sample, scores: &[f32]) -> Resu
     }
     let level = 1.0 - certificate.confidence_each;
     certificate.conditions.iter().map(|certified| test(certificate, certified, &parts, level)).collect()
+}
+
+/// Refuses what only a certificate edited by hand can say.
+fn check(certificate: &Certificate) -> Result<(), CertifyError> {
+    let groups = if certificate.column.is_some() { certificate.groups.len() } else { 1 };
+    let reason = if certificate.thresholds.len() != groups {
+        "it has more or fewer thresholds than groups"
+    } else if certificate.thresholds.iter().any(|threshold| threshold.is_nan()) {
+        "a threshold is not a number"
+    } else if !(certificate.confidence_each > 0.0 && certificate.confidence_each < 1.0) {
+        "its confidence is outside (0, 1)"
+    } else {
+        return Ok(());
+    };
+    Err(CertifyError::Damaged { reason })
 }
 
 fn test(
@@ -214,7 +230,14 @@ mod tests {
         assert!(matches!(drift(&damaged, &sample, &scores), Err(CertifyError::Damaged { .. })));
         damaged.conditions[0].condition = "fpr<=".to_owned();
         assert!(matches!(drift(&damaged, &sample, &scores), Err(CertifyError::Condition(_))));
-        damaged.thresholds.clear();
-        assert!(drift(&damaged, &sample, &scores).is_err());
+        for damage in [
+            |certificate: &mut Certificate| certificate.thresholds.clear(),
+            |certificate: &mut Certificate| certificate.thresholds[0] = f32::NAN,
+            |certificate: &mut Certificate| certificate.confidence_each = 1.5,
+        ] {
+            let mut damaged = certificate();
+            damage(&mut damaged);
+            assert!(matches!(drift(&damaged, &sample, &scores), Err(CertifyError::Damaged { .. })));
+        }
     }
 }

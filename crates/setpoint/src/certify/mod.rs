@@ -56,7 +56,8 @@ use level::Level;
 use part::{Part, check_weights};
 use region::Region;
 
-use crate::goal::{Constraint, Goal, Objective, Rate, check_conditions};
+use crate::goal::{Constraint, Direction, Goal, Objective, Rate, check_conditions};
+use crate::metric::MetricError;
 use crate::sample::Sample;
 
 /// What a certificate is asked for, besides its conditions.
@@ -187,6 +188,9 @@ fn check(
     }
     match &options.objective {
         Some(Objective::Area(_)) => Err(CertifyError::AreaObjective),
+        Some(Objective::Rate(rate)) if rate.direction() == Direction::Neither => {
+            Err(MetricError::NoDirection { rate: *rate }.into())
+        }
         Some(Objective::Rate(rate)) => Ok((claims, Some(*rate))),
         None => Ok((claims, None)),
     }

@@ -28,7 +28,8 @@ use super::part::Part;
 pub(super) struct Limit {
     /// The loosest threshold if the claim wants it strict, else the strictest.
     pub threshold: f32,
-    /// Which order statistic it comes from, counted from the claim's bad end's far side.
+    /// Which order statistic it comes from: the k-th smallest score if the claim wants the
+    /// threshold strict, else the k-th largest.
     pub k: u64,
 }
 

@@ -157,7 +157,13 @@ fn best_between(low: f32, high: f32, rate: Rate, part: &Part) -> Result<f32, Cer
         |relation, threshold| Condition { rate: Rate::PositiveRate, relation, target: share(threshold) };
     let between = [condition(Relation::AtLeast, high), condition(Relation::AtMost, low)];
     let point = operating_point::best(&cuts, rate, &between)?;
-    Ok(point.threshold.clamp(low, high))
+    let threshold = point.threshold.clamp(low, high);
+    // Nobody predicted positive, and no float above the largest score to say so.
+    if threshold.is_finite() {
+        Ok(threshold)
+    } else {
+        Err(CertifyError::NoFiniteThreshold { score: f32::MAX })
+    }
 }
 
 /// The best of some thresholds on the sample; the lowest of those equally good.

@@ -46,6 +46,12 @@ fn bad_input_is_refused() {
         certify(&conditions("precision>=0.5"), &sample, &scores, &grid),
         Err(CertifyError::Grid { index: 1, .. })
     ));
+    let rate = Some(Objective::Rate(Rate::PositiveRate));
+    let undirected = CertifyOptions { objective: rate, ..CertifyOptions::new(0.9) };
+    assert!(matches!(
+        certify(&conditions("fpr<=10%"), &sample, &scores, &undirected),
+        Err(CertifyError::Metric(MetricError::NoDirection { .. }))
+    ));
     let area = "roc-auc @ fpr in 0..5%".parse::<Goal>().unwrap().objective;
     let area = CertifyOptions { objective: Some(area), ..CertifyOptions::new(0.9) };
     assert_eq!(certify(&conditions("fpr<=10%"), &sample, &scores, &area), Err(CertifyError::AreaObjective));
