@@ -159,11 +159,7 @@ impl<'s> Engine<'s> {
     pub fn new(goal: &Goal, sample: &'s Sample, options: EngineOptions) -> Result<Self, EngineError> {
         if !(options.sharpness.is_finite() && options.sharpness > 0.0) {
             let found = options.sharpness.to_string();
-            return Err(EngineError::Setting {
-                what: "sharpness",
-                found,
-                expected: "a positive number".into(),
-            });
+            return Err(EngineError::Setting { what: "sharpness", found, expected: "a positive number".into() });
         }
         let problem = Problem::new(goal, sample, &options.problem)?;
         let mut free = vec![false; problem.thresholds()];
@@ -177,9 +173,7 @@ impl<'s> Engine<'s> {
         let conditions = problem.conditions().len();
         let slack = (options.inequality == Inequality::Slack).then(|| vec![0.0; conditions]);
         if slack.is_some() && conditions > options_implicit(&free) {
-            return Err(
-                ThresholdError::TooManySlacks { conditions, thresholds: options_implicit(&free) }.into()
-            );
+            return Err(ThresholdError::TooManySlacks { conditions, thresholds: options_implicit(&free) }.into());
         }
         let shape = problem.shape();
         Ok(Self {
@@ -349,8 +343,7 @@ impl<'s> Engine<'s> {
                 slack: self.slack.as_deref(),
             };
             source.curvature = self.options.implicit.regulariser > 0.0 || !self.problem.diagonal();
-            let solved =
-                smooth::solve(&self.problem, &mut source, request, &self.options.smooth, &mut self.cells)?;
+            let solved = smooth::solve(&self.problem, &mut source, request, &self.options.smooth, &mut self.cells)?;
             self.thresholds = Some(solved.thresholds);
             self.active = solved.active;
             solved.passes

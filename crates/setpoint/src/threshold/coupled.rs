@@ -141,10 +141,9 @@ impl<'a> Search<'a> {
                 continue;
             }
             let mut rates = [0.0; COUPLINGS];
-            let defined =
-                self.couplings.iter().zip(&mut rates).all(|(coupling, slot)| {
-                    coupling.rate.of(&counts).inspect(|value| *slot = *value).is_some()
-                });
+            let defined = self.couplings.iter().zip(&mut rates).all(|(coupling, slot)| {
+                coupling.rate.of(&counts).inspect(|value| *slot = *value).is_some()
+            });
             if defined {
                 candidates.push(Candidate { cut, counts, rates });
             }
@@ -192,10 +191,7 @@ impl<'a> Search<'a> {
         let totals = self.sum(&vec![0; self.cuts.len()]);
         let constant = |fraction: &Fraction| {
             let d = &fraction.denominator;
-            d.true_positives == 0.0
-                && d.false_positives == 0.0
-                && d.true_negatives == 0.0
-                && d.false_negatives == 0.0
+            d.true_positives == 0.0 && d.false_positives == 0.0 && d.true_negatives == 0.0 && d.false_negatives == 0.0
         };
         if fractions.iter().all(constant) {
             let mut worth = Worth::default();
@@ -232,22 +228,20 @@ impl<'a> Search<'a> {
         let costs: Vec<Worth> = self.overall.iter().map(|(_, condition)| cost(condition)).collect();
         let mut prices = vec![0.0; costs.len()];
         let mut best: Option<(f64, Vec<usize>)> = None;
-        let attempt =
-            |prices: &[f64], best: &mut Option<(f64, Vec<usize>)>| -> Result<Vec<bool>, ThresholdError> {
-                let mut priced = *worth;
-                for (cost, price) in costs.iter().zip(prices) {
-                    add(&mut priced, cost, -price);
-                }
-                let choice = self.within_windows(&priced)?;
-                let counts = self.sum(&choice);
-                let holds: Vec<bool> =
-                    self.overall.iter().map(|(_, condition)| condition.holds(&counts)).collect();
-                let value = worth.dot(&counts);
-                if holds.iter().all(|h| *h) && best.as_ref().is_none_or(|(most, _)| value > *most) {
-                    *best = Some((value, choice));
-                }
-                Ok(holds)
-            };
+        let attempt = |prices: &[f64], best: &mut Option<(f64, Vec<usize>)>| -> Result<Vec<bool>, ThresholdError> {
+            let mut priced = *worth;
+            for (cost, price) in costs.iter().zip(prices) {
+                add(&mut priced, cost, -price);
+            }
+            let choice = self.within_windows(&priced)?;
+            let counts = self.sum(&choice);
+            let holds: Vec<bool> = self.overall.iter().map(|(_, condition)| condition.holds(&counts)).collect();
+            let value = worth.dot(&counts);
+            if holds.iter().all(|h| *h) && best.as_ref().is_none_or(|(most, _)| value > *most) {
+                *best = Some((value, choice));
+            }
+            Ok(holds)
+        };
         if attempt(&prices, &mut best)?.iter().all(|h| *h) {
             return best.map(|(_, choice)| choice).ok_or(self.infeasible());
         }
@@ -310,8 +304,7 @@ impl<'a> Search<'a> {
             })
             .collect();
         let rate = |group: usize, place: usize| self.candidates[group][orders[group][place]].rates[0];
-        let mut lows: Vec<f64> =
-            self.candidates.iter().flatten().map(|candidate| candidate.rates[0]).collect();
+        let mut lows: Vec<f64> = self.candidates.iter().flatten().map(|candidate| candidate.rates[0]).collect();
         lows.sort_by(f64::total_cmp);
         lows.dedup();
         let mut windows: Vec<VecDeque<usize>> = vec![VecDeque::new(); orders.len()];
@@ -360,10 +353,7 @@ impl<'a> Search<'a> {
                 for (group, values) in self.candidates.iter().zip(values) {
                     let inside = |candidate: &Candidate| {
                         let [x, y] = candidate.rates;
-                        x >= *a
-                            && y >= *b
-                            && self.couplings[0].reaches(*a, x)
-                            && self.couplings[1].reaches(*b, y)
+                        x >= *a && y >= *b && self.couplings[0].reaches(*a, x) && self.couplings[1].reaches(*b, y)
                     };
                     let found = (0..group.len())
                         .filter(|index| inside(&group[*index]))

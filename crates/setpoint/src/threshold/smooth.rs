@@ -88,9 +88,7 @@ pub fn solve(
         grid: vec![0.0; problem.shape().groups * problem.shape().columns],
         passes: 0,
     };
-    let independent = problem.diagonal()
-        && thresholds == start.len()
-        && (0..conditions).all(|k| problem.monotone(k).is_some());
+    let independent = problem.diagonal() && thresholds == start.len() && (0..conditions).all(|k| problem.monotone(k).is_some());
     if independent { search.independent(start) } else { search.coupled(start) }
 }
 

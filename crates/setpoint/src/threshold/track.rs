@@ -55,17 +55,14 @@ pub fn motion(problem: &Problem, from: Origin<'_>, change: &[Cell], other: &[f64
         .collect();
     let slope = |k: usize, j: usize| from.constraint_slopes[k * thresholds + j];
     if rows == columns {
-        let mut matrix: Vec<f64> =
-            constraints.iter().flat_map(|k| implicit.iter().map(|j| slope(*k, *j))).collect();
+        let mut matrix: Vec<f64> = constraints.iter().flat_map(|k| implicit.iter().map(|j| slope(*k, *j))).collect();
         algebra::least_squares(&mut matrix, &mut right, columns, floor);
         implicit.iter().zip(right).for_each(|(j, dt)| out[*j] = dt);
     } else {
         // The smallest motion lies along the constraints' slopes: dt = Aᵀ y with A Aᵀ y = right.
         let mut gram: Vec<f64> = constraints
             .iter()
-            .flat_map(|k| {
-                constraints.iter().map(|l| implicit.iter().map(|j| slope(*k, *j) * slope(*l, *j)).sum())
-            })
+            .flat_map(|k| constraints.iter().map(|l| implicit.iter().map(|j| slope(*k, *j) * slope(*l, *j)).sum()))
             .collect();
         algebra::least_squares(&mut gram, &mut right, rows, floor * floor);
         for j in implicit {
