@@ -63,6 +63,7 @@
 #![forbid(unsafe_code)]
 
 mod algebra;
+pub mod certify;
 pub mod count;
 pub mod engine;
 pub mod goal;

@@ -1,0 +1,135 @@
+//! What held-out data proved about thresholds, as plain data for model files and reports.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{of_group, percent};
+
+/// Thresholds and what is proved about them.
+///
+/// With probability `confidence` over the draw of the calibration sample, *all* conditions hold on
+/// the population it was drawn from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// The chance that every condition holds.
+    pub confidence: f64,
+    /// The confidence of each condition in each group by itself, so that all hold together.
+    pub confidence_each: f64,
+    /// Examples of the calibration sample.
+    pub examples: u64,
+    /// The column whose groups have a threshold each.
+    pub column: Option<String>,
+    /// The groups' names, in the order of the thresholds; empty where one threshold serves all.
+    pub groups: Vec<String>,
+    /// One, or one for each group: predict positive when `score >= threshold`.
+    pub thresholds: Vec<f32>,
+    /// What is certified: each condition, in each group.
+    pub conditions: Vec<CertifiedCondition>,
+}
+
+/// One condition that was certified.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CertifiedCondition {
+    /// The condition as goals write it: `fpr<=1%`.
+    pub condition: String,
+    /// The group it was certified in.
+    pub group: Option<String>,
+    /// The value asked for.
+    pub target: f64,
+    /// Calibration examples that the rate is a share of.
+    pub examples: u64,
+    /// How many of them the rate counts, at the threshold.
+    pub counted: u64,
+    /// The rate on the calibration sample: counted / examples.
+    pub observed: f64,
+    /// How it was proved.
+    pub method: Method,
+}
+
+/// How a condition was proved.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "name")]
+#[non_exhaustive]
+pub enum Method {
+    /// The threshold keeps to the safe side of one order statistic of the slice's scores.
+    OrderStatistic {
+        /// Above the k-th smallest (fpr, tnr, positive-rate at most), or at or below the k-th
+        /// largest (recall, fnr, positive-rate at least).
+        k: u64,
+        /// The certified limit; the threshold is at it or on its safe side.
+        limit: f32,
+    },
+    /// An exact binomial test at thresholds on a grid of ranks, the level shared among them.
+    RankGrid {
+        /// Ranks tested.
+        tested: u64,
+        /// The p-value at the threshold.
+        p_value: f64,
+    },
+    /// Exact binomial tests at thresholds fixed in advance, from strict to loose, to the first
+    /// failure.
+    FixedSequence {
+        /// Thresholds in the sequence.
+        tested: u64,
+        /// The p-value at the threshold.
+        p_value: f64,
+    },
+}
+
+impl Certificate {
+    /// The threshold of a group, or the only one where there are no groups.
+    #[must_use]
+    pub fn threshold(&self, group: Option<&str>) -> Option<f32> {
+        if self.column.is_none() {
+            return self.thresholds.first().copied();
+        }
+        let place = self.groups.iter().position(|name| Some(name.as_str()) == group)?;
+        self.thresholds.get(place).copied()
+    }
+}
+
+impl Method {
+    /// The method's name in reports.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::OrderStatistic { .. } => "order statistic",
+            Self::RankGrid { .. } => "exact tests on a grid of ranks",
+            Self::FixedSequence { .. } => "exact tests in a fixed sequence",
+        }
+    }
+}
+
+/// One line for each condition, after one that says what they are worth together.
+impl fmt::Display for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "certified at {} confidence on {} examples", percent(self.confidence), self.examples)?;
+        if self.conditions.len() > 1 {
+            let each = percent(self.confidence_each);
+            write!(f, ", {each} for each of {} conditions", self.conditions.len())?;
+        }
+        for condition in &self.conditions {
+            write!(f, "\n  {condition}")?;
+            if let Some(threshold) = self.threshold(condition.group.as_deref()) {
+                write!(f, " at threshold {threshold}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for CertifiedCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}{}: observed {} ({} of {}), by {}",
+            of_group(self.group.as_deref()),
+            self.condition,
+            percent(self.observed),
+            self.counted,
+            self.examples,
+            self.method.name()
+        )
+    }
+}
