@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod algebra;
+pub mod artifact;
 pub mod count;
 pub mod engine;
 pub mod goal;
