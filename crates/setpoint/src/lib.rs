@@ -58,11 +58,14 @@
 //! - [`implicit`]: the gradient through the thresholds.
 //! - [`engine`]: all of that as one step of a training loop.
 //! - [`metric`]: exact metrics and their confidence intervals.
+//! - [`certify`]: thresholds that hold on new data, with a proof.
+//! - [`artifact`]: the model file.
 //! - [`model`], [`optimizer`], [`train`]: what is trained, and how.
 
 #![forbid(unsafe_code)]
 
 mod algebra;
+pub mod artifact;
 pub mod certify;
 pub mod count;
 pub mod engine;

@@ -249,9 +249,12 @@ fn run_task(
     Stage { train, selection, reporter, ridge: ScaleFreeRidge(ridge), settings }.run(&mut *loss, start, steps)
 }
 
-fn best_of<'c>(candidates: &'c [Candidate], selection: &Selection<'_>) -> Option<&'c Candidate> {
+fn best_of<'c>(
+    candidates: impl Iterator<Item = &'c Candidate>,
+    selection: &Selection<'_>,
+) -> Option<&'c Candidate> {
     let merit = |candidate: &Candidate| selection.merit(candidate.validation);
-    candidates.iter().reduce(|best, next| if merit(next) > merit(best) { next } else { best })
+    candidates.reduce(|best, next| if merit(next) > merit(best) { next } else { best })
 }
 
 /// Chooses or averages the candidates, and compares with cross-entropy.
@@ -263,19 +266,18 @@ fn conclude(
     settings: &Settings,
     evaluations: u64,
 ) -> Result<Fit, TrainError> {
-    let fitted_by =
-        |name: &str| candidates.iter().filter(|c| c.name.starts_with(name)).cloned().collect::<Vec<_>>();
-    let Some(baseline) = best_of(&fitted_by("cross-entropy"), &selection).cloned() else {
+    let fitted_by = |name: &'static str| candidates.iter().filter(move |c| c.name.starts_with(name));
+    let Some(baseline) = best_of(fitted_by("cross-entropy"), &selection).cloned() else {
         return Err(TrainError::Infeasible { split: "validation", reason: "no stage was run".into() });
     };
     let (parameters, winner) = match settings.method {
         MethodChoice::Auto if train.model.linear() => average(&candidates, train, &selection)?,
         MethodChoice::Ico => {
-            let ico = fitted_by("ico").pop().unwrap_or_else(|| baseline.clone());
-            (ico.parameters, ico.name)
+            let ico = fitted_by("ico").last().unwrap_or(&baseline);
+            (ico.parameters.clone(), ico.name.clone())
         }
         _ => {
-            let best = best_of(&candidates, &selection).unwrap_or(&baseline);
+            let best = best_of(candidates.iter(), &selection).unwrap_or(&baseline);
             (best.parameters.clone(), best.name.clone())
         }
     };

@@ -1,0 +1,163 @@
+//! What a model file says about its weights.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::error::{ArtifactError, ArtifactErrorKind};
+use super::tensor::find_not_finite;
+use crate::goal::Goal;
+
+/// The format of model files that this version writes and reads.
+pub const FORMAT: u32 = 1;
+
+/// Most bytes of a goal's text. The longest sensible goals have some hundred.
+const MAX_GOAL: usize = 1 << 12;
+
+/// Everything about a model but its weights: what it was trained for, on which features, and what
+/// is known about its thresholds.
+///
+/// A field that this version does not know is an error, since it may change what a prediction
+/// means: a new field comes with a new [`FORMAT`]. So is a missing field; what is absent is null.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Document {
+    /// The format: [`FORMAT`].
+    pub format: u32,
+    /// The version of Setpoint that wrote it.
+    pub setpoint: String,
+    /// The goal, in the goal language.
+    pub goal: String,
+    /// The kind of model: `linear`.
+    pub model: String,
+    /// The method that trained it.
+    pub method: String,
+    /// The settings it was trained with.
+    pub settings: Map<String, Value>,
+    /// How a table becomes the model's features.
+    pub features: Value,
+    /// The thresholds: one for each group if there are groups.
+    pub thresholds: Vec<f32>,
+    /// The groups that have thresholds of their own.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub groups: Option<Groups>,
+    /// What held-out data proves about the thresholds.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub certificate: Option<Value>,
+    /// The digest of the data it was trained on.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub data_hash: Option<String>,
+    /// The seed of the run.
+    pub seed: u64,
+    /// Metrics by name, for each split.
+    pub metrics: BTreeMap<String, BTreeMap<String, f64>>,
+}
+
+/// Groups with a threshold each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Groups {
+    /// The column that tells the group of a row.
+    pub column: String,
+    /// The groups' names, in the order of the thresholds.
+    pub names: Vec<String>,
+}
+
+impl Document {
+    /// A document of this format and version, with nothing but the essentials: fill in the rest.
+    #[must_use]
+    pub fn new(goal: &Goal, model: &str, method: &str, thresholds: Vec<f32>) -> Self {
+        Self {
+            format: FORMAT,
+            setpoint: env!("CARGO_PKG_VERSION").to_owned(),
+            goal: goal.to_string(),
+            model: model.to_owned(),
+            method: method.to_owned(),
+            settings: Map::new(),
+            features: Value::Null,
+            thresholds,
+            groups: None,
+            certificate: None,
+            data_hash: None,
+            seed: 0,
+            metrics: BTreeMap::new(),
+        }
+    }
+
+    /// The goal, parsed.
+    ///
+    /// # Errors
+    /// If it does not parse; that of a file that was loaded does.
+    pub fn parse_goal(&self) -> Result<Goal, ArtifactError> {
+        Ok(self.check_goal()?)
+    }
+
+    fn check_goal(&self) -> Result<Goal, ArtifactErrorKind> {
+        if self.goal.len() > MAX_GOAL {
+            return Err(ArtifactErrorKind::document(format!("the goal is longer than {MAX_GOAL} bytes")));
+        }
+        self.goal.parse().map_err(|error| ArtifactErrorKind::Goal { error: Box::new(error) })
+    }
+
+    pub(super) fn from_text(text: &str) -> Result<Self, ArtifactErrorKind> {
+        let document: Self = serde_json::from_str(text).map_err(ArtifactErrorKind::document)?;
+        document.check()?;
+        Ok(document)
+    }
+
+    pub(super) fn to_text(&self) -> Result<String, ArtifactErrorKind> {
+        self.check()?;
+        // Maps of JSON values are sorted by key anyway, unless some crate of the final program
+        // turns on serde_json's `preserve_order`, which is then on for all.
+        let mut sorted = self.clone();
+        sorted.settings.sort_keys();
+        sorted.settings.values_mut().for_each(Value::sort_all_objects);
+        sorted.features.sort_all_objects();
+        sorted.certificate.as_mut().map(Value::sort_all_objects);
+        let text = serde_json::to_string(&sorted).map_err(ArtifactErrorKind::document)?;
+        // What nests too deep to be read is found now rather than when it is needed.
+        Self::from_text(&text)?;
+        Ok(text)
+    }
+
+    fn check(&self) -> Result<(), ArtifactErrorKind> {
+        if self.format != FORMAT {
+            let (found, written_by) = (u64::from(self.format), Some(self.setpoint.clone()));
+            return Err(ArtifactErrorKind::Version { found, supported: FORMAT, written_by });
+        }
+        self.check_goal()?;
+        if self.thresholds.is_empty() {
+            return Err(ArtifactErrorKind::NoThresholds);
+        }
+        let thresholds = self.thresholds.iter().map(|&threshold| f64::from(threshold));
+        if let Some((index, value)) = find_not_finite(thresholds) {
+            return Err(ArtifactErrorKind::NotFinite {
+                what: "the list of thresholds".to_owned(),
+                index,
+                value,
+            });
+        }
+        for (split, metrics) in &self.metrics {
+            if let Some((index, value)) = find_not_finite(metrics.values().copied()) {
+                let what = format!("the list of metrics of \"{split}\"");
+                return Err(ArtifactErrorKind::NotFinite { what, index, value });
+            }
+        }
+        self.groups.as_ref().map_or(Ok(()), |groups| groups.check(self.thresholds.len()))
+    }
+}
+
+impl Groups {
+    fn check(&self, thresholds: usize) -> Result<(), ArtifactErrorKind> {
+        let groups = self.names.len();
+        if groups != thresholds {
+            return Err(ArtifactErrorKind::GroupThresholds { thresholds, groups });
+        }
+        let mut seen = BTreeSet::new();
+        match self.names.iter().find(|name| !seen.insert(*name)) {
+            Some(name) => Err(ArtifactErrorKind::GroupTwice { name: name.clone() }),
+            None => Ok(()),
+        }
+    }
+}

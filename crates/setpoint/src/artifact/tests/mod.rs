@@ -1,0 +1,233 @@
+//! Round trips here; damage, hostile files and disks in files of their own.
+
+use rand::RngExt;
+use safetensors::SafeTensors;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::goal::Goal;
+use crate::optimizer::{State, Values};
+
+mod disk;
+mod hostile;
+mod mutation;
+
+/// A model with every field filled and every type of tensor.
+fn model() -> ModelFile {
+    let goal: Goal = "recall @ fpr(sex)<=2%".parse().unwrap();
+    let mut document = Document::new(&goal, "linear", "ico", vec![0.1, -1.5e-7]);
+    document.groups = Some(Groups { column: "sex".into(), names: vec!["f".into(), "m\"\\\u{1}é".into()] });
+    document.settings.insert("rho".into(), json!(0.1));
+    document.settings.insert("correct_every".into(), json!(100));
+    document.features =
+        json!({"columns": [{"name": "age", "mean": 38.5816, "scale": 13.64}], "deep": [[[{}]]]});
+    document.certificate = Some(json!({"condition": "fpr<=2%", "confidence": 0.95}));
+    document.data_hash = Some("e3b0c442".into());
+    document.seed = u64::MAX;
+    document.metrics.entry("test".into()).or_default().insert("recall".into(), 0.1 + 0.2);
+    let mut file = ModelFile::new(document);
+    let weights = TensorData::F32(vec![1.5, -0.0, f32::MIN_POSITIVE / 2.0, f32::MAX, 3.0, 4.0]);
+    file.tensors.insert("weights".into(), Tensor { shape: vec![3, 2], data: weights });
+    file.tensors.insert("bias".into(), Tensor { shape: vec![], data: TensorData::F32(vec![0.25]) });
+    file.tensors.insert("gain".into(), Tensor::vector(TensorData::F64(vec![std::f64::consts::PI, -0.0])));
+    file.tensors.insert("count".into(), Tensor::vector(TensorData::U64(vec![u64::MAX])));
+    file.tensors.insert("node".into(), Tensor::vector(TensorData::U32(vec![7, 8, 9])));
+    file.tensors.insert("empty".into(), Tensor::vector(TensorData::F32(vec![])));
+    file
+}
+
+fn checkpoint() -> Checkpoint {
+    let mut checkpoint = Checkpoint { document: json!({"step": 41, "loss": 0.1}), ..Checkpoint::default() };
+    let mut state = State::default();
+    state.entries.insert("mean".into(), Values::F32(vec![-0.0, f32::MIN_POSITIVE / 4.0, f32::INFINITY]));
+    state.entries.insert("pairs/s".into(), Values::F64(vec![-0.0, f64::MIN_POSITIVE / 8.0, 1.0 / 3.0]));
+    state.entries.insert("step".into(), Values::U64(vec![u64::MAX, 0]));
+    state.entries.insert("none".into(), Values::F32(vec![]));
+    checkpoint.states.insert("adam".into(), state);
+    checkpoint.states.insert("sgd".into(), State::default());
+    checkpoint.tensors.insert("state/adam/mean".into(), Tensor::vector(TensorData::F32(vec![1.0])));
+    checkpoint
+}
+
+/// Numbers as bits, so that negative zero is not zero.
+fn bits(data: &TensorData) -> Vec<u64> {
+    match data {
+        TensorData::F32(values) => values.iter().map(|value| value.to_bits().into()).collect(),
+        TensorData::F64(values) => values.iter().map(|value| value.to_bits()).collect(),
+        TensorData::U64(values) => values.clone(),
+        TensorData::U32(values) => values.iter().map(|&value| value.into()).collect(),
+    }
+}
+
+fn kind_of<T: std::fmt::Debug>(result: Result<T, ArtifactError>) -> ArtifactErrorKind {
+    result.unwrap_err().kind
+}
+
+#[test]
+fn a_model_comes_back_to_the_last_bit() {
+    let file = model();
+    let back = ModelFile::from_bytes(&file.to_bytes().unwrap()).unwrap();
+    assert_eq!(back, file);
+    for (name, tensor) in &file.tensors {
+        assert_eq!(bits(&back.tensors[name].data), bits(&tensor.data), "{name}");
+    }
+    assert_eq!(back.document.parse_goal().unwrap().column(), Some("sex"));
+}
+
+#[test]
+fn numbers_of_the_document_come_back_to_the_last_bit() {
+    let mut file = model();
+    let mut random = mutation::random();
+    for _ in 0..2000 {
+        let threshold = f32::from_bits(random.random());
+        let metric = f64::from_bits(random.random());
+        if !threshold.is_finite() || !metric.is_finite() {
+            continue;
+        }
+        file.document.thresholds[0] = threshold;
+        file.document.metrics.entry("test".into()).or_default().insert("recall".into(), metric);
+        file.document.settings.insert("rho".into(), json!(metric));
+        let back = ModelFile::from_bytes(&file.to_bytes().unwrap()).unwrap().document;
+        assert_eq!(back.thresholds[0].to_bits(), threshold.to_bits(), "{threshold:e}");
+        assert_eq!(back.metrics["test"]["recall"].to_bits(), metric.to_bits(), "{metric:e}");
+        assert_eq!(back.settings["rho"].as_f64().unwrap().to_bits(), metric.to_bits(), "{metric:e}");
+    }
+}
+
+#[test]
+fn the_same_content_gives_the_same_bytes_in_whatever_order_it_was_made() {
+    let file = model();
+    let mut other = ModelFile::new(file.document.clone());
+    for (name, tensor) in file.tensors.iter().rev() {
+        other.tensors.insert(name.clone(), tensor.clone());
+    }
+    other.document.settings = file.document.settings.clone().into_iter().rev().collect();
+    other.document.features = json!({"deep": [[[{}]]], "columns": file.document.features["columns"]});
+    assert_eq!(other.to_bytes().unwrap(), file.to_bytes().unwrap());
+    assert_eq!(checkpoint().to_bytes().unwrap(), checkpoint().to_bytes().unwrap());
+}
+
+#[test]
+fn a_checkpoint_comes_back_to_the_last_bit() {
+    let checkpoint = checkpoint();
+    let back = Checkpoint::from_bytes(&checkpoint.to_bytes().unwrap()).unwrap();
+    assert_eq!(back, checkpoint);
+    for (entry, values) in &checkpoint.states["adam"].entries {
+        let bits = |values: &Values| match values.clone() {
+            Values::F32(values) => bits(&TensorData::F32(values)),
+            Values::F64(values) => bits(&TensorData::F64(values)),
+            Values::U64(values) => values,
+        };
+        assert_eq!(bits(&back.states["adam"].entries[entry]), bits(values), "{entry}");
+    }
+    assert_eq!(back.tensor_f32("state/adam/mean", &[1]).unwrap(), [1.0]);
+}
+
+#[test]
+fn other_programs_can_read_the_weights() {
+    let bytes = model().to_bytes().unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(tensors.len(), 6);
+    let weights = tensors.tensor("weights").unwrap();
+    assert_eq!((weights.dtype(), weights.shape()), (safetensors::Dtype::F32, &[3, 2][..]));
+    assert_eq!(weights.data()[..4], 1.5_f32.to_le_bytes());
+    // The document is JSON in JSON, beside nothing else.
+    let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
+    let metadata = header.metadata().as_ref().unwrap();
+    assert_eq!(metadata.len(), 1);
+    let envelope: Value = serde_json::from_str(&metadata["setpoint"]).unwrap();
+    assert_eq!(envelope["document"]["goal"], "recall @ fpr(sex)<=2%");
+}
+
+#[test]
+fn a_tensor_is_handed_out_only_with_the_type_and_shape_asked_for() {
+    let file = model();
+    assert_eq!(file.tensor_f32("bias", &[]).unwrap(), [0.25]);
+    assert_eq!(file.tensor_u32("node", &[3]).unwrap(), [7, 8, 9]);
+    assert_eq!(file.tensor_u64("count", &[1]).unwrap(), [u64::MAX]);
+    assert_eq!(file.tensor_f64("gain", &[2]).unwrap()[0], std::f64::consts::PI);
+    let message = |result: Result<&[f32], ArtifactError>| result.unwrap_err().to_string();
+    assert_eq!(
+        message(file.tensor_f32("weights", &[6])),
+        "tensor \"weights\": expected F32 [6], found F32 [3, 2]"
+    );
+    assert_eq!(message(file.tensor_f32("gain", &[2])), "tensor \"gain\": expected F32 [2], found F64 [2]");
+    assert!(
+        message(file.tensor_f32("wieghts", &[6])).starts_with("there is no tensor \"wieghts\"; there are: ")
+    );
+}
+
+#[test]
+fn what_could_not_be_loaded_is_not_saved() {
+    let refused = |change: fn(&mut ModelFile)| {
+        let mut file = model();
+        change(&mut file);
+        file.to_bytes().unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused(|file| file.document.thresholds[1] = f32::NAN),
+        "the list of thresholds holds NaN at position 1; only finite numbers can be stored"
+    );
+    assert_eq!(
+        refused(|file| file.document.thresholds.clear()),
+        "there are no thresholds; a model has at least one"
+    );
+    assert_eq!(
+        refused(|file| file.document.thresholds.push(1.0)),
+        "3 thresholds for 2 groups; there must be one for each"
+    );
+    assert_eq!(
+        refused(|file| file.document.groups.as_mut().unwrap().names[1] = "f".into()),
+        "group \"f\" is named twice"
+    );
+    assert!(refused(|file| file.document.goal = "recal".into()).starts_with("goal \"recal\": "));
+    assert!(refused(|file| file.document.goal = "f1 ".repeat(10_000)).contains("longer than"));
+    assert!(refused(|file| file.document.format = 2).starts_with("format 2, written by Setpoint "));
+    assert!(
+        refused(|file| {
+            file.document.metrics.entry("test".into()).or_default().insert("x".into(), f64::INFINITY);
+        })
+        .contains("metrics of \"test\" holds inf at position 1")
+    );
+    assert_eq!(
+        refused(|file| {
+            file.tensors.insert("w".into(), Tensor::vector(TensorData::F32(vec![0.0, f32::NEG_INFINITY])));
+        }),
+        "tensor \"w\" holds -inf at position 1; only finite numbers can be stored"
+    );
+    assert_eq!(
+        refused(|file| {
+            file.tensors.insert("w".into(), Tensor { shape: vec![2, 2], data: TensorData::F32(vec![0.0]) });
+        }),
+        "tensor \"w\": shape [2, 2] does not fit 1 numbers"
+    );
+    for shape in [vec![usize::MAX, 2], vec![1; 9]] {
+        let mut file = model();
+        file.tensors.insert("w".into(), Tensor { shape, data: TensorData::F32(vec![0.0]) });
+        assert!(matches!(kind_of(file.to_bytes()), ArtifactErrorKind::Tensor { .. }));
+    }
+    assert!(
+        refused(|file| {
+            file.tensors.insert("__metadata__".into(), Tensor::vector(TensorData::U32(vec![])));
+        })
+        .contains("taken by the format")
+    );
+    let deep = (0..200).fold(Value::Null, |inner, _| json!([inner]));
+    let mut file = model();
+    file.document.features = deep.clone();
+    assert!(matches!(kind_of(file.to_bytes()), ArtifactErrorKind::Document { .. }));
+    let mut file = checkpoint();
+    file.document = deep;
+    assert!(matches!(kind_of(file.to_bytes()), ArtifactErrorKind::Document { .. }));
+    let mut file = checkpoint();
+    file.states.insert("a/b".into(), State::default());
+    assert!(matches!(kind_of(file.to_bytes()), ArtifactErrorKind::Document { .. }));
+}
+
+#[test]
+fn a_model_and_a_checkpoint_are_not_taken_for_each_other() {
+    let error = ModelFile::from_bytes(&checkpoint().to_bytes().unwrap()).unwrap_err();
+    assert_eq!(error.to_string(), "this is a training checkpoint, not a model");
+    let error = Checkpoint::from_bytes(&model().to_bytes().unwrap()).unwrap_err();
+    assert_eq!(error.to_string(), "this is a model, not a training checkpoint");
+}
