@@ -147,10 +147,12 @@ pub fn fit<'r>(
             continue;
         }
         let before = reporter.evaluations;
+        // Stages do not build on each other, but for ico's start: what is averaged must differ.
         let start = match task {
-            Task::CrossEntropy { .. } => candidates.last().map_or(&zeros, |last| &last.parameters).clone(),
+            Task::CrossEntropy { .. } => zeros.clone(),
             Task::Ico { .. } => {
-                best_of(&candidates, &selection).map_or(&zeros, |best| &best.parameters).clone()
+                let fitted = candidates.iter().filter(|candidate| candidate.name.starts_with("cross-entropy"));
+                best_of(fitted, &selection).map_or_else(|| zeros.clone(), |best| best.parameters.clone())
             }
         };
         let best = run_task(task, &goal, &mut train, &mut selection, &mut reporter, settings, &start)?;
