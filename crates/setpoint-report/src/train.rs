@@ -192,11 +192,9 @@ impl TrainRecord {
         let Some(gain) = self.gain else { return Ok(()) };
         let points = format!("{:+.2} points", 100.0 * gain.difference);
         match gain.standard_error {
-            Some(error) => writeln!(
-                f,
-                "gain      {points} over it on validation, standard error {:.2}",
-                100.0 * error
-            ),
+            Some(error) => {
+                writeln!(f, "gain      {points} over it on validation, standard error {:.2}", 100.0 * error)
+            }
             None => writeln!(f, "gain      {points} over it on validation"),
         }
     }

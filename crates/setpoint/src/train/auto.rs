@@ -151,7 +151,8 @@ pub fn fit<'r>(
         let start = match task {
             Task::CrossEntropy { .. } => zeros.clone(),
             Task::Ico { .. } => {
-                let fitted = candidates.iter().filter(|candidate| candidate.name.starts_with("cross-entropy"));
+                let fitted =
+                    candidates.iter().filter(|candidate| candidate.name.starts_with("cross-entropy"));
                 best_of(fitted, &selection).map_or_else(|| zeros.clone(), |best| best.parameters.clone())
             }
         };
