@@ -9,6 +9,9 @@ use crate::number::{number, percent, value_of};
 use crate::splits::Splits;
 use crate::table::Table;
 
+/// Most conditions that the table on a terminal shows; JSON has all.
+const MOST_CONDITIONS: usize = 4;
+
 /// Everything a training run says about itself.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrainRecord {
@@ -175,16 +178,46 @@ impl fmt::Display for TrainRecord {
 impl TrainRecord {
     /// Splits as rows: the value at the condition for both methods, and what the threshold gives.
     fn write_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let heading = ["", &self.goal, "cross-entropy", "at threshold: recall", "fpr", "precision"];
-        let mut table = Table::new(heading);
-        let shipped = self.shipped.iter();
+        let columns = self.columns_at_threshold();
+        let mut heading = vec![String::new(), self.goal.clone(), "cross-entropy".to_owned()];
+        let first = |place: usize| if place == 0 { "at threshold: " } else { "" };
+        heading
+            .extend(columns.iter().enumerate().map(|(place, (name, _))| format!("{}{name}", first(place))));
+        let mut table = Table::with_heading(heading);
         let values = self.objective.iter().zip(self.baseline.objective.iter());
-        for (((split, value), (_, base)), (_, shipped)) in values.zip(shipped) {
-            let Some(shipped) = shipped else { continue };
-            let rates = [shipped.recall, shipped.fpr, shipped.precision].map(value_of);
-            table.row([split.to_owned(), value_of(*value), value_of(*base)].into_iter().chain(rates));
+        for (place, ((split, value), (_, base))) in values.enumerate() {
+            let at_threshold: Vec<Option<f64>> = columns.iter().map(|(_, values)| values[place]).collect();
+            if at_threshold.iter().any(Option::is_some) {
+                let start = [split.to_owned(), value_of(*value), value_of(*base)];
+                table.row(start.into_iter().chain(at_threshold.into_iter().map(value_of)));
+            }
         }
         write!(f, "{table}")
+    }
+
+    /// The rates at the threshold that a reader wants first: the objective, the conditions, then
+    /// recall, fpr and precision. Each with its values by split.
+    fn columns_at_threshold(&self) -> Vec<(String, Vec<Option<f64>>)> {
+        let shipped = |value: fn(&Shipped) -> Option<f64>| -> Vec<Option<f64>> {
+            self.shipped.iter().map(|(_, shipped)| shipped.as_ref().and_then(value)).collect()
+        };
+        let objective = self.operating.split(" @").next().unwrap_or_default().to_owned();
+        let mut columns = vec![(objective, shipped(|shipped| shipped.objective))];
+        for (place, name) in self.constraint_names.iter().enumerate().take(MOST_CONDITIONS) {
+            let rates = self.constraint.iter().map(|(_, rates)| *rates.as_ref()?.get(place)?);
+            columns.push((name.clone(), rates.collect()));
+        }
+        columns.push(("recall".to_owned(), shipped(|shipped| shipped.recall)));
+        columns.push(("fpr".to_owned(), shipped(|shipped| shipped.fpr)));
+        columns.push(("precision".to_owned(), shipped(|shipped| shipped.precision)));
+        let mut seen = Vec::new();
+        columns.retain(|(name, _)| {
+            !seen.contains(name) && {
+                seen.push(name.clone());
+                true
+            }
+        });
+        columns
     }
 
     fn write_gain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

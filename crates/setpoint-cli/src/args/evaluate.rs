@@ -25,9 +25,12 @@ pub struct EvaluateArgs {
     /// Which labels are positive, if not as in training
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     pub positive: Option<String>,
-    /// Column with the weight of each row
+    /// Column with the weight of each row, if not that of training
     #[arg(long, value_name = "COL")]
     pub weight: Option<String>,
+    /// Count every row once, though the model was trained with weights
+    #[arg(long, conflicts_with = "weight")]
+    pub unweighted: bool,
     /// Column with groups to report on; by default the one the model has thresholds for
     #[arg(long, value_name = "COL")]
     pub group: Option<String>,

@@ -25,6 +25,15 @@ pub struct Opened {
     pub shipped: Shipped,
 }
 
+impl Opened {
+    /// The label column of the training file, by name, or by number where it had no header.
+    /// SVMLight files have theirs.
+    pub fn label_column(&self) -> Option<String> {
+        let table = matches!(self.encoder.inputs, setpoint_data::Inputs::Table(_));
+        self.encoder.label.as_ref().filter(|_| table).map(|label| label.column.clone())
+    }
+}
+
 /// Opens a model file.
 pub fn open(path: &Path) -> Result<Opened, Failure> {
     let ModelFile { document, tensors } = ModelFile::load(path)?;

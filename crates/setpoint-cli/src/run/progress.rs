@@ -43,11 +43,18 @@ impl Display {
         Self { kind, prefix: String::new() }
     }
 
-    /// Says what is going on besides training.
+    /// Shows what is going on besides training.
+    pub fn show(&mut self, message: &str) {
+        if let Kind::Bar(bar) = &self.kind {
+            bar.set_message(message.to_owned());
+        }
+    }
+
+    /// Says something worth keeping.
     pub fn say(&mut self, message: &str) {
         match &self.kind {
             Kind::Silent => {}
-            Kind::Bar(bar) => bar.set_message(message.to_owned()),
+            Kind::Bar(bar) => bar.println(message),
             Kind::Lines { .. } => line(message),
         }
     }

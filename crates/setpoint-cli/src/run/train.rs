@@ -28,7 +28,7 @@ pub fn train(plan: &TrainPlan, json: bool, quiet: bool) -> Result<(), Failure> {
     let start = Instant::now();
     check_output(plan)?;
     let mut display = Display::new(quiet);
-    display.say(&format!("reading {}", plan.data.display()));
+    display.show(&format!("reading {}", plan.data.display()));
     let (mut loaded, test_hash) = load(plan)?;
     let load = start.elapsed().as_secs_f64();
     interrupt::check()?;
@@ -51,7 +51,7 @@ pub fn train(plan: &TrainPlan, json: bool, quiet: bool) -> Result<(), Failure> {
     let fitted = run_fit(plan, &settings, &mut loaded.parts, &mut display, store.as_mut())?;
     let train_seconds = start.elapsed().as_secs_f64() - load;
 
-    display.say("choosing the threshold");
+    display.show("choosing the threshold");
     let goal = as_fraction(&plan.goal, rows_scored);
     let operating = goal.operating();
     let scores = score(&mut loaded.parts, &fitted.parameters)?;
@@ -59,7 +59,7 @@ pub fn train(plan: &TrainPlan, json: bool, quiet: bool) -> Result<(), Failure> {
     let mut record = measured(plan, &goal, &operating, &mut loaded, &fitted, &scores, &shipped)?;
     record.rows = rows;
     interrupt::check()?;
-    display.say("writing the model");
+    display.show("writing the model");
     model_file(plan, &loaded.encoder, &fitted, &shipped, &record, recorded)?.save(&plan.output)?;
     if let Some(store) = store {
         store.remove()?;
