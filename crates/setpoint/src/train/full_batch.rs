@@ -210,3 +210,51 @@ impl Work {
         Self { scores: vec![0.0; rows], v: vec![0.0; rows] }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Model;
+    use crate::model::linear::{Dense, Linear};
+    use crate::sample::Sample;
+
+    /// The penalty with its gradient, through the scores of a small linear model.
+    #[test]
+    fn gradients_of_the_penalties_match_finite_differences() {
+        let values: Vec<f32> = (0..60).map(|i| ((i * i) as f32 * 0.37).sin()).collect();
+        let mut model = Linear::new(Dense::from_row_major(values, 3).unwrap());
+        let sample = Sample::new((0..20).map(|i| i % 4 == 0).collect())
+            .unwrap()
+            .with_weights((0..20).map(|i| 0.5 + i as f32 / 20.0).collect())
+            .unwrap();
+        let parameters = [0.5f32, -1.0, 0.75, 0.25];
+        for penalty in [Penalty::Shrinkage(0.3), Penalty::ScaleFreeRidge(0.3)] {
+            let mut evaluate = |parameters: &[f32]| {
+                let (mut scores, mut v, mut gradient) = (vec![0.0; 20], vec![0.0; 20], vec![0.0; 4]);
+                model.scores(parameters, Rows::All, &mut scores).unwrap();
+                let part = Part { model: &mut model, sample: &sample };
+                let (value, pull) = penalty.add_to_scores(parameters, &part, &scores, &mut v);
+                model.backward(parameters, &v, &mut gradient).unwrap();
+                gradient
+                    .iter_mut()
+                    .zip(weights(parameters))
+                    .for_each(|(g, w)| *g += (pull * f64::from(*w)) as f32);
+                (value, gradient)
+            };
+            let (value, gradient) = evaluate(&parameters);
+            for index in 0..4 {
+                let h = 0.007_812_5;
+                let mut moved = parameters;
+                moved[index] += h;
+                let above = evaluate(&moved).0;
+                moved[index] -= 2.0 * h;
+                let numeric = (above - evaluate(&moved).0) / (2.0 * f64::from(h));
+                // Scores are f32: errors of 1e-7 of the value, over the step; and h² of it.
+                assert!(
+                    (f64::from(gradient[index]) - numeric).abs() < 5e-4 * value,
+                    "{penalty:?}: {numeric}"
+                );
+            }
+        }
+    }
+}
