@@ -62,9 +62,10 @@ def worker_torch(threads):
     return step
 
 
-def worker_tensorflow(threads):
-    """The same as a compiled graph."""
+def worker_tensorflow(threads, published=False):
+    """The same as a compiled graph; `published`: with the separate gradients of the authors' code."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import numpy as np
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(threads)
@@ -72,8 +73,6 @@ def worker_tensorflow(threads):
     features, labels = data()
     positive, negative = tf.constant(features[labels]), tf.constant(features[~labels])
     weights = tf.Variable(tf.fill((COLUMNS, 1), 0.1))
-    import numpy as np
-
     quantiles = np.linspace(0.0, 0.1, 2 * BINS + 1)[1::2]
     thresholds = tf.constant(np.quantile((features[labels] * 0.1).sum(1), quantiles).astype(np.float32))
 
@@ -90,12 +89,37 @@ def worker_tensorflow(threads):
             loss = -tf.reduce_mean(tp / (tp + fp)) - tf.reduce_sum(ratio * (tp / count))
         weights.assign_sub(0.05 * tape.gradient(loss, weights))
 
-    return step
+    @tf.function
+    def step_as_published():
+        """Two gradient passes: of f by weights and thresholds, then of r.g by the weights."""
+        positives = tf.cast(tf.shape(positive)[0], tf.float32)
+        with tf.GradientTape() as tape:
+            tape.watch(thresholds)
+            tp = tf.reduce_sum(tf.sigmoid(SHARPNESS * (positive @ weights - thresholds)), 0)
+            fp = tf.reduce_sum(tf.sigmoid(SHARPNESS * (negative @ weights - thresholds)), 0)
+            loss = -tf.reduce_mean(tp / (tp + fp))
+        by_weights, by_thresholds = tape.gradient(loss, [weights, thresholds])
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(thresholds)
+            recall = tf.reduce_sum(tf.sigmoid(SHARPNESS * (positive @ weights - thresholds)), 0) / positives
+            total = tf.reduce_sum(recall)
+        ratio = by_thresholds / tape.gradient(total, thresholds)
+        with tf.GradientTape() as tape:
+            recall = tf.reduce_sum(tf.sigmoid(SHARPNESS * (positive @ weights - thresholds)), 0) / positives
+            weighted = tf.reduce_sum(tf.stop_gradient(ratio) * recall)
+        weights.assign_sub(0.05 * (by_weights - tape.gradient(weighted, weights)))
+
+    return step_as_published if published else step
 
 
 def serve(name, threads):
     """Child process: one line in, one timing out."""
-    step = {"torch": worker_torch, "tensorflow": worker_tensorflow}[name](threads)
+    workers = {
+        "torch": worker_torch,
+        "tensorflow": worker_tensorflow,
+        "published": lambda threads: worker_tensorflow(threads, published=True),
+    }
+    step = workers[name](threads)
     for _ in range(5):
         step()
     for _ in sys.stdin:
@@ -108,16 +132,17 @@ def serve(name, threads):
 def main():
     bench = ["cargo", "bench", "-q", "-p", "setpoint", "--bench", "fit", "--", "step", str(ROWS), str(COLUMNS), str(BINS)]
     print(f"{ROWS} x {COLUMNS}, {BINS} thresholds; milliseconds per step, median of {ROUNDS} interleaved rounds of {STEPS} steps")
-    print(f"{'threads':>8} {'setpoint':>10} {'torch':>10} {'x':>6} {'tensorflow':>11} {'x':>6}")
+    peers = {"torch": "torch", "tensorflow": "TF graph", "published": "TF, as published"}
+    print(f"{'threads':>8} {'setpoint':>10}" + "".join(f" {name:>17} {'x':>5}" for name in peers.values()))
     for threads in (1, 2):
         children = {
             name: subprocess.Popen(
                 [sys.executable, __file__, str(ROWS), str(COLUMNS), str(BINS), "serve", name, str(threads)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             )
-            for name in ("torch", "tensorflow")
+            for name in peers
         }
-        times = {"setpoint": [], "torch": [], "tensorflow": []}
+        times = {name: [] for name in ("setpoint", *peers)}
         for _ in range(ROUNDS):
             out = subprocess.run([*bench, str(threads), str(STEPS)], check=True, capture_output=True, text=True)
             times["setpoint"].append(float(out.stdout.split()[-1]))
@@ -128,8 +153,9 @@ def main():
         for child in children.values():
             child.stdin.close()
             child.wait()
-        ours, torch, tensorflow = (statistics.median(times[n]) for n in ("setpoint", "torch", "tensorflow"))
-        print(f"{threads:>8} {ours:>10.3f} {torch:>10.3f} {torch / ours:>6.1f} {tensorflow:>11.3f} {tensorflow / ours:>6.1f}")
+        median = {name: statistics.median(values) for name, values in times.items()}
+        row = "".join(f" {median[name]:>17.3f} {median[name] / median['setpoint']:>5.1f}" for name in peers)
+        print(f"{threads:>8} {median['setpoint']:>10.3f}{row}")
 
 
 if __name__ == "__main__":

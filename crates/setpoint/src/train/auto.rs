@@ -286,7 +286,7 @@ fn conclude(
     let (parameters, winner) = match settings.method {
         MethodChoice::Auto if train.model.linear() => average(&candidates, train, &selection)?,
         MethodChoice::Ico => {
-            let ico = fitted_by("ico").last().unwrap_or(&baseline);
+            let ico = fitted_by("ico").next_back().unwrap_or(&baseline);
             (ico.parameters.clone(), ico.name.clone())
         }
         _ => {
