@@ -22,6 +22,7 @@ mod error;
 mod name;
 mod number;
 mod objective;
+mod operating;
 mod parse;
 mod presets;
 mod print;

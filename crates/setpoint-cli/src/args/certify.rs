@@ -1,0 +1,48 @@
+//! `setpoint certify`
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::ReadArgs;
+
+pub const EXAMPLES: &str = "\
+The scores may come from any model, but not from rows it was trained or tuned on. Higher must
+mean more positive. The threshold printed holds on new data of the same kind with the confidence
+asked for: predict positive when score >= threshold.
+
+Examples:
+  setpoint certify scores.csv --label y --score p --goal \"fpr<=1%\"
+  setpoint certify scores.parquet --label y --score p --goal \"recall>=0.95\" --confidence 99%
+  setpoint certify scores.csv --label y --score p --goal \"fpr(site)<=2%\" --json";
+
+/// Find a threshold that holds on new data.
+#[derive(Args, Clone, Debug)]
+pub struct CertifyArgs {
+    /// A table with labels and scores
+    pub scores: PathBuf,
+    /// The label column, by name or number from 1
+    #[arg(long, value_name = "COL")]
+    pub label: String,
+    /// The score column, by name or number from 1
+    #[arg(long, value_name = "COL")]
+    pub score: String,
+    /// The conditions to hold, or a goal whose objective chooses among the thresholds allowed
+    #[arg(long)]
+    pub goal: String,
+    /// Which labels are positive
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub positive: Option<String>,
+    /// Column with the group of each row; by default the one the conditions name
+    #[arg(long, value_name = "COL")]
+    pub group: Option<String>,
+    /// Confidence that all conditions hold
+    #[arg(long, value_name = "P", default_value = "95%")]
+    pub confidence: String,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// How the file is read.
+    #[command(flatten)]
+    pub read: ReadArgs,
+}

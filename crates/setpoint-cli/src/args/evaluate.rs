@@ -1,0 +1,46 @@
+//! `setpoint evaluate`
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::ReadArgs;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  setpoint evaluate fraud.safetensors january.csv
+  setpoint evaluate fraud.safetensors january.csv --json > january.json
+  setpoint evaluate fraud.safetensors january.csv --check || echo \"the certificate no longer holds\"";
+
+/// Measure a model on labelled data.
+#[derive(Args, Clone, Debug)]
+pub struct EvaluateArgs {
+    /// The model file
+    pub model: PathBuf,
+    /// Labelled data
+    pub data: PathBuf,
+    /// The label column, if it is not called as in training
+    #[arg(long, value_name = "COL")]
+    pub label: Option<String>,
+    /// Which labels are positive, if not as in training
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub positive: Option<String>,
+    /// Column with the weight of each row
+    #[arg(long, value_name = "COL")]
+    pub weight: Option<String>,
+    /// Column with groups to report on; by default the one the model has thresholds for
+    #[arg(long, value_name = "COL")]
+    pub group: Option<String>,
+    /// Confidence of the intervals
+    #[arg(long, value_name = "P", default_value = "95%")]
+    pub confidence: String,
+    /// Exit with 1 if a certified condition is violated on this data
+    #[arg(long)]
+    pub check: bool,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// How the file is read.
+    #[command(flatten)]
+    pub read: ReadArgs,
+}

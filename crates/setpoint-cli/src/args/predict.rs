@@ -1,0 +1,31 @@
+//! `setpoint predict`
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::ReadArgs;
+
+pub const EXAMPLES: &str = "\
+Writes a row for each row of DATA, in order: its score, and the decision 1 or 0.
+An example is positive when score >= threshold. No label is needed.
+
+Examples:
+  setpoint predict fraud.safetensors today.csv -o decisions.csv
+  setpoint predict fraud.safetensors today.parquet -o decisions.parquet
+  setpoint predict fraud.safetensors today.csv | head";
+
+/// Score rows and decide them.
+#[derive(Args, Clone, Debug)]
+pub struct PredictArgs {
+    /// The model file
+    pub model: PathBuf,
+    /// The rows, with the columns the model was trained on
+    pub data: PathBuf,
+    /// Where to write: a .csv or .parquet file, or - for CSV on stdout
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    pub output: PathBuf,
+    /// How the file is read.
+    #[command(flatten)]
+    pub read: ReadArgs,
+}

@@ -1,0 +1,123 @@
+//! A run file: the flags of `train`, by their names, in TOML.
+//!
+//! The file is turned into flags that stand in front of those typed, so that one parser checks
+//! both and the last one given wins.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::CommandFactory;
+use toml::{Table, Value};
+
+use crate::args::Cli;
+use crate::failure::Failure;
+
+/// Keys that are flags only.
+const FLAGS_ONLY: [&str; 3] = ["json", "help", "resume"];
+
+/// Whether this is a run file.
+pub fn is_run_file(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
+}
+
+/// The arguments with those of the run file put right after `train`.
+pub fn expand(path: &Path, typed: &[OsString]) -> Result<Vec<OsString>, Failure> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::input(format!("{name}: cannot read: {error}")))?;
+    let table: Table =
+        text.parse().map_err(|error: toml::de::Error| Failure::input(format!("{name}: {error}")))?;
+    let known = keys();
+    let mut arguments = typed.to_vec();
+    let place = typed.iter().position(|argument| argument == "train").map_or(1, |place| place + 1);
+    let mut flags = Vec::new();
+    for (key, value) in &table {
+        if !known.iter().any(|one| one == key) {
+            let hint = match known.iter().min_by_key(|one| distance(one, key)) {
+                Some(near) if distance(near, key) <= 2 => format!("did you mean {near:?}?"),
+                _ => format!("keys are the names of flags: {}", known.join(", ")),
+            };
+            return Err(Failure::input(format!("{name}: unknown key {key:?}; {hint}")));
+        }
+        if let Some(flag) =
+            flag(key, value).map_err(|message| Failure::input(format!("{name}: {message}")))?
+        {
+            flags.push(OsString::from(flag));
+        }
+    }
+    arguments.splice(place..place, flags);
+    Ok(arguments)
+}
+
+/// The names of train's flags.
+fn keys() -> Vec<String> {
+    let command = Cli::command();
+    let train = command.find_subcommand("train");
+    let common = command.get_arguments();
+    let flags = train.into_iter().flat_map(clap::Command::get_arguments).chain(common);
+    let names = flags.filter_map(|flag| flag.get_long().map(str::to_owned));
+    names.filter(|name| !FLAGS_ONLY.contains(&name.as_str())).collect()
+}
+
+fn flag(key: &str, value: &Value) -> Result<Option<String>, String> {
+    let text = match value {
+        Value::Boolean(true) if key != "header" => return Ok(Some(format!("--{key}"))),
+        Value::Boolean(false) if key != "header" => return Ok(None),
+        Value::Array(items) => {
+            let items: Result<Vec<String>, String> = items.iter().map(|item| scalar(key, item)).collect();
+            let quoted = |item: String| if item.contains(',') { format!("\"{item}\"") } else { item };
+            items?.into_iter().map(quoted).collect::<Vec<_>>().join(",")
+        }
+        other => scalar(key, other)?,
+    };
+    Ok(Some(format!("--{key}={text}")))
+}
+
+fn scalar(key: &str, value: &Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Integer(number) => Ok(number.to_string()),
+        Value::Float(number) => Ok(number.to_string()),
+        Value::Boolean(yes) => Ok(if *yes { "yes" } else { "no" }.to_owned()),
+        _ => Err(format!("key {key:?} holds {}; expected a text, a number or a list", value.type_str())),
+    }
+}
+
+/// How many characters differ, at the same places or by length: enough to find a slip.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substitute = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_pen_is_near() {
+        assert_eq!(distance("label", "lable"), 2);
+        assert_eq!(distance("seed", "seed"), 0);
+        assert_eq!(distance("", "abc"), 3);
+    }
+
+    #[test]
+    fn values_become_flags() {
+        let table: Table =
+            "seed = 3\nquiet = true\nresume = false\ndrop = [\"a\", \"b,c\"]\nheader = false\nmix = 0.5"
+                .parse()
+                .unwrap();
+        let found: Vec<String> = table.iter().filter_map(|(key, value)| flag(key, value).unwrap()).collect();
+        assert_eq!(found, ["--drop=a,\"b,c\"", "--header=no", "--mix=0.5", "--quiet", "--seed=3"]);
+        assert!(flag("goal", &Value::Table(Table::new())).is_err());
+    }
+}

@@ -1,0 +1,152 @@
+//! Why a command ended early, and the exit code that says so.
+
+use std::error::Error;
+use std::fmt;
+use std::process::ExitCode;
+
+use setpoint::artifact::{ArtifactError, WriteError};
+use setpoint::certify::CertifyError;
+use setpoint::engine::EngineError;
+use setpoint::goal::ParseError;
+use setpoint::metric::MetricError;
+use setpoint::model::ModelError;
+use setpoint::sample::SampleError;
+use setpoint::threshold::ThresholdError;
+use setpoint::train::TrainError;
+use setpoint_data::{EncodeError, LabelError, SplitError};
+
+/// What kind of ending it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It ran, and the answer is no.
+    No,
+    /// Bad usage or input.
+    Input,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// One message and the kind of ending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The kind.
+    pub kind: Kind,
+    /// What was found, what was expected, what to do.
+    pub message: String,
+}
+
+impl Failure {
+    /// It ran, and the answer is no.
+    pub fn no(message: impl fmt::Display) -> Self {
+        Self { kind: Kind::No, message: message.to_string() }
+    }
+
+    /// Bad usage or input.
+    pub fn input(message: impl fmt::Display) -> Self {
+        Self { kind: Kind::Input, message: message.to_string() }
+    }
+
+    /// Ctrl-C.
+    pub fn interrupted(message: impl fmt::Display) -> Self {
+        Self { kind: Kind::Interrupted, message: message.to_string() }
+    }
+
+    /// The same, with what was being done in front.
+    pub fn context(self, what: impl fmt::Display) -> Self {
+        Self { kind: self.kind, message: format!("{what}: {}", self.message) }
+    }
+
+    /// The process's exit code.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self.kind {
+            Kind::No => 1,
+            Kind::Input => 2,
+            Kind::Interrupted => 130,
+        })
+    }
+}
+
+/// The message and its causes, those left out that the message repeats already.
+fn chain(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let text = next.to_string();
+        if !message.contains(&text) {
+            message = format!("{message}: {text}");
+        }
+        cause = next.source();
+    }
+    message
+}
+
+macro_rules! input_errors {
+    ($($error:ty),* $(,)?) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::input(chain(&error))
+            }
+        })*
+    };
+}
+
+input_errors!(
+    ArtifactError,
+    WriteError,
+    ParseError,
+    ModelError,
+    SampleError,
+    setpoint_data::Error,
+    EncodeError,
+    LabelError,
+    SplitError,
+    std::io::Error,
+    serde_json::Error,
+);
+
+impl From<MetricError> for Failure {
+    fn from(error: MetricError) -> Self {
+        let kind = if is_infeasible(&error) { Kind::No } else { Kind::Input };
+        Self { kind, message: chain(&error) }
+    }
+}
+
+impl From<ThresholdError> for Failure {
+    fn from(error: ThresholdError) -> Self {
+        let kind = match &error {
+            ThresholdError::Infeasible { .. } | ThresholdError::NotSettled { .. } => Kind::No,
+            ThresholdError::Metric(error) if is_infeasible(error) => Kind::No,
+            _ => Kind::Input,
+        };
+        Self { kind, message: chain(&error) }
+    }
+}
+
+impl From<CertifyError> for Failure {
+    fn from(error: CertifyError) -> Self {
+        let kind = match &error {
+            CertifyError::TooFew { .. }
+            | CertifyError::NoneCertified { .. }
+            | CertifyError::Contradiction { .. } => Kind::No,
+            _ => Kind::Input,
+        };
+        Self { kind, message: chain(&error) }
+    }
+}
+
+impl From<TrainError> for Failure {
+    fn from(error: TrainError) -> Self {
+        let message = chain(&error);
+        match error {
+            TrainError::Threshold(error) | TrainError::Engine(EngineError::Threshold(error)) => error.into(),
+            TrainError::Metric(error) => error.into(),
+            TrainError::Infeasible { .. } | TrainError::Diverged { .. } => Self::no(message),
+            TrainError::Stopped => Self::interrupted(message),
+            _ => Self::input(message),
+        }
+    }
+}
+
+fn is_infeasible(error: &MetricError) -> bool {
+    matches!(error, MetricError::Infeasible { .. } | MetricError::Undefined { .. })
+}

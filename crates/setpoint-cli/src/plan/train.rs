@@ -1,0 +1,265 @@
+//! A training run, checked.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+use setpoint::Goal;
+use setpoint::engine::Inequality;
+use setpoint::surrogate::Surrogate;
+use setpoint::train::{Bandwidth, MethodChoice, OptimizerChoice, PositiveWeight, Settings, Thresholds};
+use setpoint_data::{ReadOptions, Roles, SplitPlan, list};
+
+use super::read::{confidence, positive, read_options};
+use crate::args::{InequalityArg, MethodArg, OptimizerArg, SurrogateArg, ThresholdsArg, TrainArgs};
+use crate::failure::Failure;
+
+/// Everything a training run needs to know.
+#[derive(Clone, Debug)]
+pub struct TrainPlan {
+    /// The data.
+    pub data: PathBuf,
+    /// A file to test on.
+    pub test: Option<PathBuf>,
+    /// How files are read.
+    pub read: ReadOptions,
+    /// What the columns are for.
+    pub roles: Roles,
+    /// How rows are shared out.
+    pub split: SplitPlan,
+    /// Groups with fewer rows are pooled.
+    pub min_group: Option<u64>,
+    /// The goal.
+    pub goal: Goal,
+    /// How to train.
+    pub settings: Settings,
+    /// The method's name.
+    pub method: &'static str,
+    /// Confidence of the certificate; `None` where none is wanted.
+    pub confidence: Option<f64>,
+    /// The model file.
+    pub output: PathBuf,
+    /// Where checkpoints go.
+    pub checkpoint: Option<PathBuf>,
+    /// Whether to go on from the one there.
+    pub resume: bool,
+    /// Everything that the result depends on besides the data, for the model file.
+    pub recorded: Map<String, Value>,
+}
+
+impl TrainPlan {
+    /// Checks what was typed.
+    pub fn new(args: &TrainArgs) -> Result<Self, Failure> {
+        let text = args
+            .goal
+            .as_ref()
+            .ok_or_else(|| Failure::input("no goal: give one, such as --goal \"recall @ fpr<=1%\""))?;
+        let goal: Goal = text.parse()?;
+        let data = match &args.data {
+            Some(data) => data.clone(),
+            None if crate::config::is_run_file(&args.path) => {
+                let path = args.path.display();
+                return Err(Failure::input(format!("{path}: no data: name the file with data = \"...\"")));
+            }
+            None => args.path.clone(),
+        };
+        let roles = roles(args, &goal)?;
+        let split = split(args)?;
+        let settings = settings(args)?;
+        let confidence = confidence(&args.confidence)?;
+        let confidence = (!args.no_certificate).then_some(confidence);
+        let recorded = recorded(args, &goal, &split, confidence);
+        Ok(Self {
+            data,
+            test: args.test.clone(),
+            read: read_options(&args.read)?,
+            roles,
+            split,
+            min_group: args.min_group,
+            goal,
+            settings,
+            method: method(args.method).1,
+            confidence,
+            output: args.output.clone(),
+            checkpoint: args.checkpoint.clone(),
+            resume: args.resume,
+            recorded,
+        })
+    }
+}
+
+fn roles(args: &TrainArgs, goal: &Goal) -> Result<Roles, Failure> {
+    if let (Some(given), Some(named)) = (args.group.as_deref(), goal.column())
+        && given != named
+    {
+        return Err(Failure::input(format!(
+            "--group {given:?}: the goal's conditions are on groups of {named:?}; leave --group out"
+        )));
+    }
+    Ok(Roles {
+        label: args.label.clone(),
+        positive: positive(args.positive.as_ref())?,
+        missing: args.read.missing.as_deref().map(list),
+        drop: args.drop.as_deref().map(list).unwrap_or_default(),
+        weight: args.weight.clone(),
+        group: args.group.clone().or_else(|| goal.column().map(str::to_owned)),
+        group_is_feature: args.group_feature,
+        split_by: args.split_by.clone(),
+        split_time: args.split_time.clone(),
+        categorical: args.categorical.as_deref().map(list).unwrap_or_default(),
+        ..Roles::default()
+    })
+}
+
+fn split(args: &TrainArgs) -> Result<SplitPlan, Failure> {
+    let plan: SplitPlan = args.split.as_deref().map_or_else(|| Ok(SplitPlan::default()), str::parse)?;
+    let has = |part| plan.shares().iter().any(|(name, _)| *name == part);
+    if !has("validation") {
+        return Err(Failure::input(format!(
+            "--split {plan}: no validation part; training chooses between fits on it, so give it a share"
+        )));
+    }
+    if has("test") && args.test.is_some() {
+        return Err(Failure::input(format!(
+            "--split {plan}: has a test part and --test names a file; give one of them"
+        )));
+    }
+    Ok(plan)
+}
+
+fn settings(args: &TrainArgs) -> Result<Settings, Failure> {
+    let default = Settings::default();
+    let bandwidth = match (&args.bandwidth, args.sharpness) {
+        (Some(text), _) => bandwidth(text)?,
+        (None, Some(sharpness)) if sharpness > 0.0 => Bandwidth::Score(1.0 / sharpness),
+        (None, Some(sharpness)) => {
+            return Err(Failure::input(format!("--sharpness {sharpness}: expected a positive number")));
+        }
+        (None, None) => default.bandwidth,
+    };
+    let positive_weight = match args.positive_weight.as_str() {
+        "auto" => PositiveWeight::Auto,
+        text => PositiveWeight::Fixed(text.parse().map_err(|_| {
+            Failure::input(format!("--positive-weight {text}: expected a positive number or auto"))
+        })?),
+    };
+    for (flag, value) in [("--ridge", args.ridge), ("--regulariser", args.regulariser)] {
+        if value.is_some_and(|value| !(value.is_finite() && value >= 0.0)) {
+            let value = value.unwrap_or_default();
+            return Err(Failure::input(format!("{flag} {value}: expected a number of 0 or more")));
+        }
+    }
+    for (flag, value) in [
+        ("--steps", args.steps),
+        ("--correct-every", args.correct_every),
+        ("--correct-batches", args.correct_batches.map(|value| value as u64)),
+        ("--pool", args.pool.map(|value| value as u64)),
+        ("--bins", args.bins.map(|value| value as u64)),
+    ] {
+        if value == Some(0) {
+            return Err(Failure::input(format!("{flag} 0: expected at least 1")));
+        }
+    }
+    Ok(Settings {
+        method: method(args.method).0,
+        positive_weight,
+        optimizer: match args.optimizer {
+            OptimizerArg::Lbfgs => OptimizerChoice::Lbfgs,
+            OptimizerArg::Adam => OptimizerChoice::Adam,
+            OptimizerArg::Adagrad => OptimizerChoice::Adagrad,
+            OptimizerArg::Sgd => OptimizerChoice::Sgd,
+        },
+        learning_rate: args.learning_rate.unwrap_or(default.learning_rate),
+        batch_size: args.batch_size,
+        steps: args.steps,
+        patience: args.patience.unwrap_or(default.patience),
+        thresholds: match args.thresholds {
+            ThresholdsArg::Smooth => Thresholds::Smooth,
+            ThresholdsArg::Exact => Thresholds::Exact,
+            ThresholdsArg::Track => Thresholds::Track,
+        },
+        correct_every: args.correct_every.unwrap_or(default.correct_every),
+        correct_batches: args.correct_batches.unwrap_or(default.correct_batches),
+        pool: args.pool.unwrap_or(default.pool),
+        mix: args.mix.unwrap_or(default.mix),
+        surrogate: match args.surrogate {
+            SurrogateArg::Sigmoid => Surrogate::Sigmoid,
+            SurrogateArg::Softplus => Surrogate::Softplus,
+        },
+        bandwidth,
+        ridge: args.ridge.unwrap_or(default.ridge),
+        regulariser: args.regulariser.unwrap_or(default.regulariser),
+        inequality: match args.inequality {
+            InequalityArg::ActiveSet => Inequality::ActiveSet,
+            InequalityArg::Slack => Inequality::Slack,
+        },
+        bins: args.bins,
+        seed: args.seed,
+        ..default
+    })
+}
+
+fn method(method: MethodArg) -> (MethodChoice, &'static str) {
+    match method {
+        MethodArg::Auto => (MethodChoice::Auto, "auto"),
+        MethodArg::Ico => (MethodChoice::Ico, "ico"),
+        MethodArg::CrossEntropy => (MethodChoice::CrossEntropy, "cross-entropy"),
+    }
+}
+
+/// `0.1sd`, `0.5tail`, `0.2`.
+fn bandwidth(text: &str) -> Result<Bandwidth, Failure> {
+    let trimmed = text.trim();
+    let (digits, unit): (&str, fn(f64) -> Bandwidth) = if let Some(digits) = trimmed.strip_suffix("sd") {
+        (digits, Bandwidth::Deviations)
+    } else if let Some(digits) = trimmed.strip_suffix("tail") {
+        (digits, Bandwidth::Tail)
+    } else {
+        (trimmed, Bandwidth::Score)
+    };
+    match digits.trim().parse::<f64>() {
+        Ok(value) if value.is_finite() && value > 0.0 => Ok(unit(value)),
+        _ => Err(Failure::input(format!(
+            "--bandwidth {text:?}: expected a positive width such as 0.1sd (standard deviations of the scores), 0.5tail or 0.2 (scores)"
+        ))),
+    }
+}
+
+/// What the result depends on, by the names of the flags; what was left to its default is null.
+fn recorded(args: &TrainArgs, goal: &Goal, split: &SplitPlan, confidence: Option<f64>) -> Map<String, Value> {
+    let choice = |value: &dyn std::fmt::Debug| Value::String(format!("{value:?}").to_lowercase());
+    let settings = json!({
+        "label": args.label, "positive": args.positive, "drop": args.drop,
+        "categorical": args.categorical, "weight": args.weight,
+        "group": args.group.as_deref().or_else(|| goal.column()), "group-feature": args.group_feature,
+        "min-group": args.min_group, "missing": args.read.missing,
+        "format": args.read.format, "separator": args.read.separator, "header": args.read.header,
+        "split": split.to_string(), "split-by": args.split_by, "split-time": args.split_time,
+        "confidence": confidence, "model": choice(&args.model), "method": method(args.method).1,
+        "positive-weight": args.positive_weight, "optimizer": choice(&args.optimizer),
+        "learning-rate": args.learning_rate, "batch-size": args.batch_size, "steps": args.steps,
+        "patience": args.patience, "thresholds": choice(&args.thresholds),
+        "correct-every": args.correct_every, "correct-batches": args.correct_batches,
+        "pool": args.pool, "mix": args.mix, "surrogate": choice(&args.surrogate),
+        "bandwidth": args.bandwidth, "sharpness": args.sharpness, "ridge": args.ridge,
+        "regulariser": args.regulariser, "inequality": choice(&args.inequality), "bins": args.bins,
+    });
+    match settings {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bandwidths_have_units() {
+        assert_eq!(bandwidth("0.1sd"), Ok(Bandwidth::Deviations(0.1)));
+        assert_eq!(bandwidth("0.5 tail"), Ok(Bandwidth::Tail(0.5)));
+        assert_eq!(bandwidth("2"), Ok(Bandwidth::Score(2.0)));
+        for bad in ["", "sd", "-1sd", "0", "1em", "inf"] {
+            assert!(bandwidth(bad).is_err(), "{bad}");
+        }
+    }
+}

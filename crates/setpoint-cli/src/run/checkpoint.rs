@@ -1,0 +1,217 @@
+//! Checkpoints of a run in a directory, each file written whole or not at all.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use setpoint::artifact::{Checkpoint, Tensor, TensorData};
+use setpoint::goal::{Direction, Goal};
+use setpoint::optimizer::State;
+use setpoint::train::selection::Best;
+use setpoint::train::{Candidate, Running, Snapshot, Store};
+
+use crate::failure::Failure;
+
+/// The file in the checkpoint directory.
+const FILE: &str = "setpoint-checkpoint.safetensors";
+
+/// Least time between two checkpoints within a stage. Going on from an older one only takes longer.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// What a checkpoint says besides its numbers.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Story {
+    /// What the run is: a checkpoint of another one is refused.
+    run: Map<String, Value>,
+    done: Vec<Stage>,
+    running: Option<Stage>,
+}
+
+/// One stage, without its parameters.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stage {
+    name: String,
+    has_value: bool,
+    step: u64,
+    evaluations: u64,
+}
+
+/// Checkpoints of one run.
+pub struct Directory {
+    path: PathBuf,
+    run: Map<String, Value>,
+    direction: Direction,
+    found: Option<Snapshot>,
+    last: Option<(usize, Instant)>,
+}
+
+impl Directory {
+    /// Opens a directory, making it if need be. With `resume`, goes on from the checkpoint there
+    /// if there is one; without, one that is there is refused.
+    pub fn open(
+        directory: &Path,
+        run: Map<String, Value>,
+        goal: &Goal,
+        resume: bool,
+    ) -> Result<Self, Failure> {
+        std::fs::create_dir_all(directory).map_err(|error| {
+            Failure::input(format!(
+                "--checkpoint {}: cannot make the directory: {error}",
+                directory.display()
+            ))
+        })?;
+        let path = directory.join(FILE);
+        let mut found = Self { path, run, direction: goal.objective.direction(), found: None, last: None };
+        if found.path.exists() {
+            if !resume {
+                return Err(Failure::input(format!(
+                    "{} holds the checkpoint of a run that did not end; add --resume to go on with it, or remove the file",
+                    found.path.display()
+                )));
+            }
+            found.found = Some(found.read()?);
+        }
+        Ok(found)
+    }
+
+    /// Whether there is something to go on from.
+    pub fn resumes(&self) -> bool {
+        self.found.is_some()
+    }
+
+    /// Removes the checkpoint of a run that is done.
+    pub fn remove(self) -> Result<(), Failure> {
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Failure::input(format!("{}: cannot remove: {error}", self.path.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn read(&self) -> Result<Snapshot, Failure> {
+        let mut file = Checkpoint::load(&self.path)?;
+        let damaged = |reason: String| Failure::input(format!("{}: {reason}", self.path.display()));
+        let story: Story = serde_json::from_value(std::mem::take(&mut file.document))
+            .map_err(|error| damaged(format!("not a checkpoint of a training run: {error}")))?;
+        if let Some(difference) = difference(&story.run, &self.run) {
+            return Err(damaged(format!(
+                "is the checkpoint of another run: {difference}; use another --checkpoint directory, or remove the file"
+            )));
+        }
+        let mut done = Vec::with_capacity(story.done.len());
+        for (index, stage) in story.done.iter().enumerate() {
+            done.push(Candidate {
+                name: stage.name.clone(),
+                parameters: vector(&file, &format!("done/{index}")).map_err(damaged)?,
+                validation: value(&file, &format!("done/{index}/value"), stage.has_value).map_err(damaged)?,
+                step: stage.step,
+                evaluations: stage.evaluations,
+            });
+        }
+        let running = match &story.running {
+            None => None,
+            Some(stage) => {
+                let value = value(&file, "running/value", stage.has_value).map_err(damaged)?;
+                let state = |name: &str| file.states.get(name).cloned().unwrap_or_default();
+                Some(Running {
+                    best: self.best(&vector(&file, "running").map_err(damaged)?, value, stage.step),
+                    optimizer: state("optimizer"),
+                    extra: state("extra").entries,
+                })
+            }
+        };
+        Ok(Snapshot { done, running })
+    }
+
+    /// The best so far, with the merit that its value had.
+    fn best(&self, parameters: &[f32], value: Option<f64>, step: u64) -> Best {
+        let mut best = Best::none();
+        if !parameters.is_empty() {
+            let sign = if self.direction == Direction::Up { 1.0 } else { -1.0 };
+            best.offer(parameters, value, value.map_or(f64::NEG_INFINITY, |value| sign * value), step);
+        }
+        best
+    }
+
+    fn checkpoint(&self, snapshot: &Snapshot) -> Result<Checkpoint, String> {
+        let mut file = Checkpoint::default();
+        let mut tensor = |name: String, data| {
+            file.tensors.insert(name, Tensor::vector(data));
+        };
+        let mut done = Vec::with_capacity(snapshot.done.len());
+        for (index, candidate) in snapshot.done.iter().enumerate() {
+            tensor(format!("done/{index}"), TensorData::F32(candidate.parameters.clone()));
+            tensor(
+                format!("done/{index}/value"),
+                TensorData::F64(vec![candidate.validation.unwrap_or_default()]),
+            );
+            done.push(Stage {
+                name: candidate.name.clone(),
+                has_value: candidate.validation.is_some(),
+                step: candidate.step,
+                evaluations: candidate.evaluations,
+            });
+        }
+        let running = snapshot.running.as_ref().map(|running| {
+            tensor("running".to_owned(), TensorData::F32(running.best.parameters.clone()));
+            tensor("running/value".to_owned(), TensorData::F64(vec![running.best.value.unwrap_or_default()]));
+            Stage {
+                name: String::new(),
+                has_value: running.best.value.is_some(),
+                step: running.best.step,
+                evaluations: 0,
+            }
+        });
+        if let Some(running) = &snapshot.running {
+            file.states.insert("optimizer".to_owned(), running.optimizer.clone());
+            file.states.insert("extra".to_owned(), State { entries: running.extra.clone() });
+        }
+        let story = Story { run: self.run.clone(), done, running };
+        file.document = serde_json::to_value(story).map_err(|error| error.to_string())?;
+        Ok(file)
+    }
+}
+
+impl Store for Directory {
+    fn load(&mut self) -> Option<Snapshot> {
+        self.found.take()
+    }
+
+    fn save(&mut self, snapshot: &Snapshot) -> Result<(), String> {
+        let stage = snapshot.done.len();
+        let soon = |(last, at): (usize, Instant)| last == stage && at.elapsed() < PAUSE;
+        if snapshot.running.is_some() && self.last.is_some_and(soon) {
+            return Ok(());
+        }
+        self.checkpoint(snapshot)?.save(&self.path).map_err(|error| error.to_string())?;
+        self.last = Some((stage, Instant::now()));
+        Ok(())
+    }
+}
+
+/// The first setting in which two runs differ.
+fn difference(then: &Map<String, Value>, now: &Map<String, Value>) -> Option<String> {
+    let keys = now.keys().chain(then.keys().filter(|key| !now.contains_key(*key)));
+    let mut differing = keys.filter(|key| then.get(*key) != now.get(*key));
+    let key = differing.next()?;
+    let show = |value: Option<&Value>| value.map_or_else(|| "absent".to_owned(), ToString::to_string);
+    Some(format!("its {key} is {}, now {}", show(then.get(key)), show(now.get(key))))
+}
+
+fn vector(file: &Checkpoint, name: &str) -> Result<Vec<f32>, String> {
+    match file.tensors.get(name).map(|tensor| &tensor.data) {
+        Some(TensorData::F32(values)) => Ok(values.clone()),
+        _ => Err(format!("the checkpoint lacks {name:?}")),
+    }
+}
+
+fn value(file: &Checkpoint, name: &str, there: bool) -> Result<Option<f64>, String> {
+    match file.tensors.get(name).map(|tensor| &tensor.data) {
+        Some(TensorData::F64(values)) if values.len() == 1 => Ok(there.then(|| values[0])),
+        _ => Err(format!("the checkpoint lacks {name:?}")),
+    }
+}

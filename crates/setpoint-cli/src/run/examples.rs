@@ -1,0 +1,197 @@
+//! From a file to models over its parts, with one copy of the matrix.
+
+use std::path::Path;
+
+use setpoint::Sample;
+use setpoint::model::linear::{Dense, Sparse};
+use setpoint::model::{Linear, Model, ModelError, Rows};
+use setpoint_data::{Dataset, Encoder, Features, Notes, Parts, ReadOptions, Roles, Table};
+use setpoint_report::Splits;
+
+use super::group;
+use crate::failure::Failure;
+use crate::interrupt;
+
+/// The examples of one part: their features, held by a model, and what is known of them.
+pub struct Examples {
+    /// The model.
+    pub model: Linear,
+    /// Labels, weights, groups.
+    pub sample: Sample,
+}
+
+impl Examples {
+    /// The scores of all examples.
+    pub fn scores(&mut self, parameters: &[f32]) -> Result<Vec<f32>, ModelError> {
+        let mut scores = vec![0.0; self.model.rows()];
+        self.model.scores(parameters, Rows::All, &mut scores)?;
+        Ok(scores)
+    }
+}
+
+/// A data file, read, split and encoded.
+pub struct Loaded {
+    /// How rows became numbers.
+    pub encoder: Encoder,
+    /// The parts; those that were not asked for are `None`.
+    pub parts: Splits<Option<Examples>>,
+    /// Columns of the matrix.
+    pub columns: usize,
+    /// SHA-256 of the data file.
+    pub hash: Option<String>,
+    /// What was left out on the way.
+    pub notes: Vec<String>,
+}
+
+/// Splits a table, fits the encoder on its training rows, and encodes it.
+pub fn load(table: Table, parts: &Parts, min_group: Option<u64>) -> Result<Loaded, Failure> {
+    let encoder = Encoder::fit(&table, parts.rows("train"))?;
+    let mut data = encoder.encode(table)?;
+    interrupt::check()?;
+    if let (Some(least), Some(sample)) = (min_group, &data.sample) {
+        data.sample = Some(group::pool_small(sample, least)?);
+    }
+    let notes = notes(&data.notes, None);
+    let (columns, hash) = (data.features.columns(), data.hash.clone());
+    Ok(Loaded { encoder, parts: take_apart(data, parts)?, columns, hash, notes })
+}
+
+/// Moves the rows of each part into a model of its own.
+fn take_apart(mut data: Dataset, parts: &Parts) -> Result<Splits<Option<Examples>>, Failure> {
+    let ranges = data.arrange(parts)?;
+    let whole = data.sample.take().ok_or_else(|| Failure::input("the data has no labels"))?;
+    let mut split = Splits::default();
+    // From the last part to the first: each is cut off the end of the matrix.
+    for (name, range) in ranges.into_iter().rev() {
+        let rows: Vec<u32> = range.clone().map(|row| row as u32).collect();
+        let sample = setpoint_data::select_sample(&whole, &rows)?;
+        let model = linear(cut_off(&mut data.features, range.start))?;
+        let examples = Some(Examples { model, sample });
+        match name {
+            "train" => split.train = examples,
+            "validation" => split.validation = examples,
+            "calibration" => split.calibration = examples,
+            _ => split.test = examples,
+        }
+    }
+    Ok(split)
+}
+
+/// Cuts the rows from `start` on off a matrix.
+fn cut_off(features: &mut Features, start: usize) -> Features {
+    match features {
+        Features::Dense(dense) => {
+            let values = if start == 0 {
+                std::mem::take(&mut dense.values)
+            } else {
+                let values = dense.values.split_off(start * dense.columns);
+                dense.values.shrink_to_fit();
+                values
+            };
+            let rows = dense.rows - start;
+            dense.rows = start;
+            Features::Dense(setpoint_data::Dense { rows, columns: dense.columns, values })
+        }
+        Features::Sparse(sparse) => {
+            let entry = sparse.indptr[start];
+            let mut indptr = sparse.indptr.split_off(start);
+            indptr.iter_mut().for_each(|at| *at -= entry);
+            sparse.indptr.push(entry);
+            let cut = setpoint_data::Sparse {
+                rows: sparse.rows - start,
+                columns: sparse.columns,
+                indptr,
+                indices: sparse.indices.split_off(entry),
+                values: sparse.values.split_off(entry),
+            };
+            sparse.rows = start;
+            sparse.indices.shrink_to_fit();
+            sparse.values.shrink_to_fit();
+            Features::Sparse(cut)
+        }
+    }
+}
+
+/// A linear model over a matrix.
+pub fn linear(features: Features) -> Result<Linear, ModelError> {
+    Ok(match features {
+        Features::Dense(dense) => Linear::new(Dense::from_row_major(dense.values, dense.columns)?),
+        Features::Sparse(sparse) => {
+            Linear::new(Sparse::from_csr(sparse.indptr, sparse.indices, sparse.values, sparse.columns)?)
+        }
+    })
+}
+
+/// Labelled rows of another file, encoded as in training.
+pub fn load_more(
+    path: &Path,
+    options: &ReadOptions,
+    roles: &Roles,
+    encoder: &Encoder,
+) -> Result<(Examples, Option<String>, Vec<String>), Failure> {
+    let table = Table::read_for(path, options, roles, encoder)?;
+    let data = encoder.encode(table)?;
+    let notes = notes(&data.notes, Some(path));
+    let hash = data.hash.clone();
+    let sample = data
+        .sample
+        .ok_or_else(|| Failure::input(format!("{}: no labels; name them with --label", path.display())))?;
+    Ok((Examples { model: linear(data.features)?, sample }, hash, notes))
+}
+
+/// What was left out or filled in, in words.
+pub fn notes(notes: &Notes, file: Option<&Path>) -> Vec<String> {
+    let mut said = Vec::new();
+    let list = |names: &[String]| names.join(", ");
+    if notes.unlabelled > 0 {
+        said.push(format!("{} rows without a label were left out", notes.unlabelled));
+    }
+    if !notes.constant_columns.is_empty() && file.is_none() {
+        let columns = list(&notes.constant_columns);
+        said.push(format!("left out, with a single value in the training rows: {columns}"));
+    }
+    if !notes.extra_columns.is_empty() {
+        said.push(format!(
+            "columns that the model does not know were ignored: {}",
+            list(&notes.extra_columns)
+        ));
+    }
+    for (column, count) in &notes.unseen_categories {
+        said.push(format!(
+            "column {column:?}: {count} values that the training rows did not have count as no category"
+        ));
+    }
+    for (column, count) in &notes.unseen_missing {
+        said.push(format!(
+            "column {column:?}: {count} missing values where the training rows had none were filled in"
+        ));
+    }
+    if notes.unknown_entries > 0 {
+        said.push(format!("{} entries beyond the model's columns were ignored", notes.unknown_entries));
+    }
+    match file {
+        Some(file) => said.into_iter().map(|note| format!("{}: {note}", file.display())).collect(),
+        None => said,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_cut_off_a_sparse_matrix_are_its_last() {
+        let mut features = Features::Sparse(setpoint_data::Sparse {
+            rows: 3,
+            columns: 2,
+            indptr: vec![0, 2, 3, 5],
+            indices: vec![0, 1, 1, 0, 1],
+            values: vec![1., 2., 3., 4., 5.],
+        });
+        let whole = features.clone();
+        let last = cut_off(&mut features, 1);
+        assert_eq!(last, whole.select(&[1, 2]));
+        assert_eq!(features, whole.select(&[0]));
+        assert_eq!(cut_off(&mut features, 0), whole.select(&[0]));
+    }
+}

@@ -1,0 +1,104 @@
+//! Rates on one part at the thresholds that ship, and the goal's value at its own condition.
+
+use setpoint::Sample;
+use setpoint::goal::{Constraint, Counts, Goal, Objective, Rate};
+use setpoint::metric::{MetricError, confusion};
+use setpoint::threshold::ThresholdError;
+use setpoint::train::{TrainError, selection};
+use setpoint_report::{Confusion, Shipped};
+
+use crate::failure::Failure;
+
+/// The goal's value where its conditions hold exactly on the sample; `None` where they cannot.
+pub fn at_condition(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<Option<f64>, Failure> {
+    match selection::value(goal, sample, scores) {
+        Ok(value) => Ok(Some(value)),
+        Err(
+            TrainError::Metric(MetricError::Infeasible { .. } | MetricError::Undefined { .. })
+            | TrainError::Threshold(
+                ThresholdError::Infeasible { .. } | ThresholdError::Metric(MetricError::Infeasible { .. }),
+            ),
+        ) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What users get: decisions are `margin >= 0`.
+pub fn shipped(goal: &Goal, sample: &Sample, margins: &[f32]) -> Result<Shipped, Failure> {
+    let counts = confusion::at(sample, margins, 0.0)?;
+    let objective = match &goal.objective {
+        Objective::Rate(rate) => rate.of(&counts),
+        Objective::Area(_) => None,
+    };
+    Ok(Shipped {
+        objective,
+        recall: Rate::Recall.of(&counts),
+        fpr: Rate::FalsePositiveRate.of(&counts),
+        precision: Rate::Precision.of(&counts),
+        confusion: counted(&counts),
+    })
+}
+
+/// The counts as reports hold them.
+pub fn counted(counts: &Counts) -> Confusion {
+    Confusion {
+        true_positives: counts.true_positives,
+        false_negatives: counts.false_negatives,
+        false_positives: counts.false_positives,
+        true_negatives: counts.true_negatives,
+    }
+}
+
+/// The rate of each condition, and of each group where it is per group; `None` where undefined.
+pub fn conditions(
+    goal: &Goal,
+    groups: &[String],
+    sample: &Sample,
+    margins: &[f32],
+) -> Result<Vec<Option<f64>>, Failure> {
+    let counts = confusion::at(sample, margins, 0.0)?;
+    let by_group = match (goal.column(), sample.groups()) {
+        (Some(_), Some(_)) => confusion::per_group(sample, margins, 0.0)?,
+        _ => Vec::new(),
+    };
+    let known = |rate: &Rate| by_group.iter().filter_map(|counts| rate.of(counts)).collect::<Vec<f64>>();
+    let mut rates = Vec::new();
+    for constraint in &goal.constraints {
+        match constraint {
+            Constraint::Rate { rate, .. } => rates.push(rate.of(&counts)),
+            Constraint::Top(_) => rates.push(Rate::PositiveRate.of(&counts)),
+            Constraint::PerGroup { rate, .. } => rates.extend(groups.iter().map(|name| {
+                let names = sample.groups()?.names();
+                rate.of(&by_group[names.iter().position(|other| other == name)?])
+            })),
+            Constraint::Gap { rate, .. } => rates.push(extremes(&known(rate)).map(|(low, high)| high - low)),
+            Constraint::Ratio { rate, .. } => {
+                rates.push(extremes(&known(rate)).and_then(|(low, high)| (high > 0.0).then(|| low / high)));
+            }
+        }
+    }
+    Ok(rates)
+}
+
+/// What [`conditions`] returns the rates of.
+pub fn condition_names(goal: &Goal, groups: &[String]) -> Vec<String> {
+    let mut names = Vec::new();
+    for constraint in &goal.constraints {
+        match constraint {
+            Constraint::Rate { rate, .. } => names.push(rate.to_string()),
+            Constraint::Top(_) => names.push(Rate::PositiveRate.to_string()),
+            Constraint::PerGroup { rate, column, .. } => {
+                names.extend(groups.iter().map(|name| format!("{rate}({column}={name})")));
+            }
+            Constraint::Gap { rate, column, .. } => names.push(format!("gap({rate}, {column})")),
+            Constraint::Ratio { rate, column, .. } => names.push(format!("ratio({rate}, {column})")),
+        }
+    }
+    names
+}
+
+fn extremes(values: &[f64]) -> Option<(f64, f64)> {
+    let low = values.iter().copied().reduce(f64::min)?;
+    let high = values.iter().copied().reduce(f64::max)?;
+    Some((low, high))
+}

@@ -1,0 +1,36 @@
+//! The commands, each from a plan to a record.
+
+mod certify;
+mod checkpoint;
+mod demo;
+mod evaluate;
+mod examples;
+mod group;
+mod measure;
+mod model;
+mod predict;
+mod progress;
+mod threshold;
+mod train;
+
+pub use certify::certify;
+pub use demo::demo;
+pub use evaluate::evaluate;
+pub use predict::predict;
+pub use progress::line;
+pub use train::train;
+
+use std::io::Write;
+
+use crate::failure::Failure;
+
+/// Writes to stdout, and nothing else does. A reader that has seen enough is no error.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::input(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,61 @@
+//! A model file, opened and checked against itself.
+
+use std::path::Path;
+
+use setpoint::Goal;
+use setpoint::artifact::{Document, ModelFile};
+use setpoint::certify::Certificate;
+use setpoint::train::selection::as_fraction;
+use setpoint_data::Encoder;
+
+use super::threshold::Shipped;
+use crate::failure::Failure;
+
+/// A model ready to score.
+pub struct Opened {
+    /// What the file says.
+    pub document: Document,
+    /// Its goal, `k=` as a fraction of the rows it was trained for.
+    pub goal: Goal,
+    /// How rows become numbers.
+    pub encoder: Encoder,
+    /// Weights and bias.
+    pub parameters: Vec<f32>,
+    /// Its thresholds.
+    pub shipped: Shipped,
+}
+
+/// Opens a model file.
+pub fn open(path: &Path) -> Result<Opened, Failure> {
+    let ModelFile { document, tensors } = ModelFile::load(path)?;
+    let file = ModelFile { document: document.clone(), tensors };
+    let bad = |reason: String| Failure::input(format!("{}: {reason}", path.display()));
+    if document.model != "linear" {
+        return Err(bad(format!("holds a model of kind {:?}; this version knows linear", document.model)));
+    }
+    let encoder: Encoder = serde_json::from_value(document.features.clone())
+        .map_err(|error| bad(format!("its features cannot be read: {error}")))?;
+    encoder.check().map_err(|error| bad(error.to_string()))?;
+    let mut parameters = file.tensor_f32("weights", &[encoder.columns()])?.to_vec();
+    parameters.extend_from_slice(file.tensor_f32("bias", &[1])?);
+    let certificate: Option<Certificate> = document
+        .certificate
+        .clone()
+        .map(serde_json::from_value)
+        .transpose()
+        .map_err(|error| bad(format!("its certificate cannot be read: {error}")))?;
+    if document.groups.is_none() && document.thresholds.len() != 1 {
+        return Err(bad(format!("holds {} thresholds and no groups", document.thresholds.len())));
+    }
+    let goal = document.parse_goal()?;
+    let rows = document.settings.get("rows-scored").and_then(serde_json::Value::as_u64);
+    let shipped = Shipped {
+        thresholds: document.thresholds.clone(),
+        groups: document.groups.clone(),
+        certificate,
+        refused: None,
+        from: "calibration",
+    };
+    let goal = rows.map_or_else(|| goal.clone(), |rows| as_fraction(&goal, rows.max(1)));
+    Ok(Opened { document, goal, encoder, parameters, shipped })
+}

@@ -1,0 +1,108 @@
+//! Progress on stderr: a bar on a terminal, a line now and then elsewhere.
+
+use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use setpoint::train::{Observer, Progress};
+
+use crate::interrupt;
+
+/// Least time between two lines.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// Draws a run's progress, and ends it on Ctrl-C.
+pub struct Display {
+    kind: Kind,
+    /// Put in front of every stage, such as `seed 2`.
+    prefix: String,
+}
+
+enum Kind {
+    Silent,
+    Bar(ProgressBar),
+    Lines { last: Instant, stage: Option<usize> },
+}
+
+impl Display {
+    /// A display for this stderr.
+    pub fn new(quiet: bool) -> Self {
+        let kind = if quiet {
+            Kind::Silent
+        } else if std::io::stderr().is_terminal() {
+            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{bar:24} {msg}");
+            if let Ok(style) = style {
+                bar.set_style(style);
+            }
+            Kind::Bar(bar)
+        } else {
+            Kind::Lines { last: Instant::now(), stage: None }
+        };
+        Self { kind, prefix: String::new() }
+    }
+
+    /// Says what is going on besides training.
+    pub fn say(&mut self, message: &str) {
+        match &self.kind {
+            Kind::Silent => {}
+            Kind::Bar(bar) => bar.set_message(message.to_owned()),
+            Kind::Lines { .. } => line(message),
+        }
+    }
+
+    /// Puts a text in front of every stage.
+    pub fn prefix(&mut self, prefix: String) {
+        self.prefix = prefix;
+    }
+
+    /// Removes the bar.
+    pub fn finish(&mut self) {
+        if let Kind::Bar(bar) = &self.kind {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Observer for Display {
+    fn observe(&mut self, progress: &Progress) -> ControlFlow<()> {
+        match &mut self.kind {
+            Kind::Silent => {}
+            Kind::Bar(bar) => {
+                bar.set_length(progress.stages as u64 * 1000);
+                let within = 1000 * progress.step.min(progress.steps) / progress.steps.max(1);
+                bar.set_position(progress.stage_index as u64 * 1000 + within);
+                bar.set_message(describe(&self.prefix, progress));
+            }
+            Kind::Lines { last, stage } => {
+                let entered = *stage != Some(progress.stage_index);
+                if last.elapsed() >= PAUSE && (entered || last.elapsed() >= 2 * PAUSE) {
+                    line(&describe(&self.prefix, progress));
+                    *last = Instant::now();
+                    *stage = Some(progress.stage_index);
+                }
+            }
+        }
+        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+fn describe(prefix: &str, progress: &Progress) -> String {
+    let Progress { stage, stage_index, stages, step, steps, loss, validation } = progress;
+    let validation =
+        validation.map_or_else(String::new, |value| format!(", validation {:.2}%", 100.0 * value));
+    let at = stage_index + 1;
+    format!("{prefix}{at}/{stages} {stage}: step {step}/{steps}, loss {loss:.4}{validation}")
+}
+
+/// Writes a line; a closed stderr is not worth ending a run for.
+pub fn line(message: &str) {
+    let _ = writeln!(std::io::stderr(), "{message}");
+}

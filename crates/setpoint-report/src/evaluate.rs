@@ -1,0 +1,195 @@
+//! What a model comes to on labelled data.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::certificate::CertificateRecord;
+use crate::number::percent;
+use crate::table::Table;
+use crate::train::Confusion;
+
+/// A model on labelled data: at its goal's condition, and at the thresholds it ships.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EvaluateRecord {
+    /// The model file.
+    pub artifact: String,
+    /// The goal, as goals print.
+    pub goal: String,
+    /// The goal that the shipped thresholds answer.
+    pub operating: String,
+    /// Examples.
+    pub rows: u64,
+    /// Positives among them.
+    pub positives: u64,
+    /// The goal's value where its condition holds exactly on this data.
+    pub at_condition: Option<AtCondition>,
+    /// Why it has none, where it has none.
+    pub at_condition_refused: Option<String>,
+    /// Rates at the shipped thresholds.
+    pub at_threshold: Vec<Measured>,
+    /// The shipped thresholds: one, or one for each group.
+    pub thresholds: Vec<f32>,
+    /// The decisions, counted.
+    pub confusion: Confusion,
+    /// Areas that need no threshold.
+    pub ranking: Vec<Measured>,
+    /// The same within each group.
+    pub groups: Vec<GroupRecord>,
+    /// What travels with the model.
+    pub certificate: Option<CertificateRecord>,
+    /// Whether it still holds here.
+    pub drift: Vec<DriftRecord>,
+    /// Why that was not tested, where there is a certificate and no test.
+    pub drift_refused: Option<String>,
+    /// SHA-256 of the data file.
+    pub data_hash: Option<String>,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
+}
+
+/// The goal's value at its own condition.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AtCondition {
+    /// The value.
+    pub value: f64,
+    /// Its interval, where there is one.
+    pub interval: Option<Bounds>,
+}
+
+/// A metric with its interval.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    /// Its name in the goal language.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// Its interval, where there is one.
+    pub interval: Option<Bounds>,
+}
+
+/// A confidence interval.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bounds {
+    /// Lower end.
+    pub lower: f64,
+    /// Upper end.
+    pub upper: f64,
+    /// Its confidence.
+    pub confidence: f64,
+    /// How it was made.
+    pub method: &'static str,
+}
+
+/// One group at its threshold.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupRecord {
+    /// The column.
+    pub column: String,
+    /// The group.
+    pub group: String,
+    /// Examples in it.
+    pub rows: u64,
+    /// Its threshold.
+    pub threshold: f32,
+    /// The decisions, counted.
+    pub confusion: Confusion,
+    /// Its rates.
+    pub rates: Vec<Measured>,
+}
+
+/// The test of one certified condition.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DriftRecord {
+    /// The condition.
+    pub condition: String,
+    /// The group it is tested in.
+    pub group: Option<String>,
+    /// `holds`, `inconclusive` or `violated`.
+    pub verdict: &'static str,
+    /// The observed rate.
+    pub observed: Option<f64>,
+    /// Examples it is a share of.
+    pub examples: u64,
+    /// The chance of a rate this bad, were the true one at its target.
+    pub p_value: f64,
+    /// The p-value at which the condition counts as violated.
+    pub level: f64,
+    /// All that in words.
+    pub text: String,
+}
+
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}, {}]", percent(self.lower), percent(self.upper))
+    }
+}
+
+fn measured(table: &mut Table, name: &str, value: f64, interval: Option<&Bounds>) {
+    let bounds = interval.map_or_else(String::new, ToString::to_string);
+    let method = interval.map_or_else(String::new, |bounds| bounds.method.to_owned());
+    table.row([name.to_owned(), percent(value), bounds, method]);
+}
+
+/// The report on a terminal.
+impl fmt::Display for EvaluateRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "goal      {}", self.goal)?;
+        writeln!(f, "rows      {}, {} of them positive\n", self.rows, self.positives)?;
+        let confidence = self.at_threshold.iter().find_map(|one| one.interval.as_ref());
+        let level = confidence.map_or_else(String::new, |bounds| format!("{}%", 100.0 * bounds.confidence));
+        let mut table = Table::new(["", "value", &format!("{level} interval"), "method"]);
+        match (&self.at_condition, &self.at_condition_refused) {
+            (Some(at), _) => measured(&mut table, &self.goal, at.value, at.interval.as_ref()),
+            (None, Some(reason)) => writeln!(f, "{}: no value here: {reason}\n", self.goal)?,
+            (None, None) => {}
+        }
+        for one in &self.ranking {
+            measured(&mut table, &one.name, one.value, one.interval.as_ref());
+        }
+        for one in &self.at_threshold {
+            let name = format!("{} at the threshold", one.name);
+            measured(&mut table, &name, one.value, one.interval.as_ref());
+        }
+        write!(f, "{table}\n{}", self.confusion)?;
+        if !self.groups.is_empty() {
+            self.write_groups(f)?;
+        }
+        if let Some(certificate) = &self.certificate {
+            writeln!(f, "\n{}", certificate.full)?;
+        }
+        for drift in &self.drift {
+            writeln!(f, "here      {}", drift.text)?;
+        }
+        if let Some(reason) = &self.drift_refused {
+            writeln!(f, "here      the certificate was not tested: {reason}")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
+        }
+        Ok(())
+    }
+}
+
+impl EvaluateRecord {
+    fn write_groups(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut heading = vec![self.groups[0].column.clone(), "rows".to_owned(), "threshold".to_owned()];
+        let mut names: Vec<&str> = Vec::new();
+        for rate in self.groups.iter().flat_map(|group| &group.rates) {
+            if !names.contains(&rate.name.as_str()) {
+                names.push(&rate.name);
+            }
+        }
+        heading.extend(names.iter().map(|name| (*name).to_owned()));
+        let mut table = Table::with_heading(heading);
+        for group in &self.groups {
+            let rate = |name: &&str| {
+                let found = group.rates.iter().find(|rate| rate.name == *name);
+                found.map_or_else(|| "-".to_owned(), |rate| percent(rate.value))
+            };
+            let start = [group.group.clone(), group.rows.to_string(), group.threshold.to_string()];
+            table.row(start.into_iter().chain(names.iter().map(rate)));
+        }
+        write!(f, "\n{table}")
+    }
+}

@@ -1,0 +1,44 @@
+//! One record of a run: plain data, as JSON for programs and as text for people.
+//!
+//! The record holds numbers, never formatted text, so that both forms say the same.
+//!
+//! ```
+//! use setpoint_report::{Splits, Table};
+//!
+//! let recall = Splits { train: Some(0.71), validation: Some(0.69), calibration: None, test: Some(0.7) };
+//! let mut table = Table::new(["split", "recall"]);
+//! for (name, value) in recall.iter() {
+//!     if let Some(value) = value {
+//!         table.row([name.to_owned(), setpoint_report::percent(*value)]);
+//!     }
+//! }
+//! assert_eq!(table.to_string(), "split       recall\ntrain       71.00%\nvalidation  69.00%\ntest        70.00%\n");
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod certificate;
+mod evaluate;
+mod number;
+mod splits;
+mod table;
+mod train;
+
+pub use certificate::CertificateRecord;
+pub use evaluate::{AtCondition, Bounds, DriftRecord, EvaluateRecord, GroupRecord, Measured};
+pub use number::{mean_and_deviation, number, percent, value_of};
+pub use splits::Splits;
+pub use table::Table;
+pub use train::{
+    BaselineRecord, CandidateRecord, Confusion, GainRecord, GroupsRecord, Seconds, Shipped, TrainRecord,
+};
+
+/// The record as one JSON object, with a line end.
+///
+/// # Errors
+/// If a number is NaN or infinite, which a record never holds.
+pub fn to_json(record: &impl serde::Serialize) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(record)?;
+    text.push('\n');
+    Ok(text)
+}

@@ -1,0 +1,55 @@
+//! One thing for each part of the data.
+
+use serde::Serialize;
+
+/// One thing for each part of the data, in the order in which they are used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Splits<T> {
+    /// What the parameters are fitted on.
+    pub train: T,
+    /// What chooses between fits.
+    pub validation: T,
+    /// What the threshold is chosen and certified on.
+    pub calibration: T,
+    /// What nothing is chosen on.
+    pub test: T,
+}
+
+impl<T> Splits<T> {
+    /// Each part with its name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &T)> {
+        [
+            ("train", &self.train),
+            ("validation", &self.validation),
+            ("calibration", &self.calibration),
+            ("test", &self.test),
+        ]
+        .into_iter()
+    }
+
+    /// The same parts with something else in each.
+    pub fn map<'a, U>(&'a self, mut change: impl FnMut(&'a T) -> U) -> Splits<U> {
+        Splits {
+            train: change(&self.train),
+            validation: change(&self.validation),
+            calibration: change(&self.calibration),
+            test: change(&self.test),
+        }
+    }
+
+    /// As [`map`](Self::map), ending at the first error.
+    ///
+    /// # Errors
+    /// The first one that `change` returns.
+    pub fn try_map<'a, U, E>(
+        &'a self,
+        mut change: impl FnMut(&'a T) -> Result<U, E>,
+    ) -> Result<Splits<U>, E> {
+        Ok(Splits {
+            train: change(&self.train)?,
+            validation: change(&self.validation)?,
+            calibration: change(&self.calibration)?,
+            test: change(&self.test)?,
+        })
+    }
+}

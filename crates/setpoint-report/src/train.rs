@@ -1,0 +1,242 @@
+//! What a training run came to.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::certificate::CertificateRecord;
+use crate::number::{number, percent, value_of};
+use crate::splits::Splits;
+use crate::table::Table;
+
+/// Everything a training run says about itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrainRecord {
+    /// The goal, as goals print.
+    pub goal: String,
+    /// The goal that the shipped thresholds answer.
+    pub operating: String,
+    /// The kind of model.
+    pub model: String,
+    /// The method asked for.
+    pub method: String,
+    /// Which fit, or average of fits, was kept.
+    pub winner: String,
+    /// The seed.
+    pub seed: u64,
+    /// Gradient evaluations over all stages.
+    pub steps: u64,
+    /// Examples in each part.
+    pub rows: Splits<u64>,
+    /// Columns of the encoded matrix.
+    pub columns: u64,
+    /// The shipped thresholds: one, or one for each group.
+    pub thresholds: Vec<f32>,
+    /// The part on which the thresholds were chosen.
+    pub thresholds_from: String,
+    /// The groups with a threshold each.
+    pub groups: Option<GroupsRecord>,
+    /// The goal's value at its own condition on each part.
+    pub objective: Splits<Option<f64>>,
+    /// The rates of the conditions at the shipped thresholds, on each part.
+    pub constraint: Splits<Option<Vec<Option<f64>>>>,
+    /// The names of those rates.
+    pub constraint_names: Vec<String>,
+    /// What users get at the shipped thresholds, on each part.
+    pub shipped: Splits<Option<Shipped>>,
+    /// What the calibration part proves.
+    pub certificate: Option<CertificateRecord>,
+    /// Why it proves nothing, where it does not.
+    pub certificate_refused: Option<String>,
+    /// Cross-entropy, beside.
+    pub baseline: BaselineRecord,
+    /// The gain over it on validation.
+    pub gain: Option<GainRecord>,
+    /// Every fit that was tried.
+    pub candidates: Vec<CandidateRecord>,
+    /// SHA-256 of the data file.
+    pub data_hash: Option<String>,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
+    /// Where the time went.
+    pub seconds: Seconds,
+    /// The model file.
+    pub artifact: String,
+}
+
+/// Groups with a threshold each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GroupsRecord {
+    /// The column.
+    pub column: String,
+    /// The groups, in the order of the thresholds.
+    pub names: Vec<String>,
+}
+
+/// What users get at the shipped thresholds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Shipped {
+    /// The objective of the operating goal.
+    pub objective: Option<f64>,
+    /// Its recall.
+    pub recall: Option<f64>,
+    /// Its false-positive rate.
+    pub fpr: Option<f64>,
+    /// Its precision.
+    pub precision: Option<f64>,
+    /// The decisions, counted.
+    pub confusion: Confusion,
+}
+
+/// Decisions, by weight where there are weights.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Confusion {
+    /// Positives predicted positive.
+    pub true_positives: f64,
+    /// Positives predicted negative.
+    pub false_negatives: f64,
+    /// Negatives predicted positive.
+    pub false_positives: f64,
+    /// Negatives predicted negative.
+    pub true_negatives: f64,
+}
+
+/// Cross-entropy with the positive weight that validation prefers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BaselineRecord {
+    /// `cross-entropy`.
+    pub method: String,
+    /// Which fit it is.
+    pub name: String,
+    /// The goal's value at its own condition on each part.
+    pub objective: Splits<Option<f64>>,
+}
+
+/// How much better than the baseline, on validation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct GainRecord {
+    /// Positive is better.
+    pub difference: f64,
+    /// From a paired bootstrap.
+    pub standard_error: Option<f64>,
+}
+
+/// One fit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CandidateRecord {
+    /// What was fitted.
+    pub name: String,
+    /// The goal's value on validation.
+    pub validation: Option<f64>,
+    /// The step that made its parameters.
+    pub step: u64,
+    /// Its gradient evaluations.
+    pub evaluations: u64,
+}
+
+/// Where the time went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Seconds {
+    /// Reading, splitting and encoding.
+    pub load: f64,
+    /// Training.
+    pub train: f64,
+    /// Everything.
+    pub total: f64,
+}
+
+/// The report on a terminal.
+impl fmt::Display for TrainRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, seconds, .. } = self;
+        let split_rows: Vec<String> = rows
+            .iter()
+            .filter(|(_, rows)| **rows > 0)
+            .map(|(split, rows)| format!("{rows} {split}"))
+            .collect();
+        writeln!(f, "goal      {}", self.goal)?;
+        writeln!(f, "rows      {} x {} columns", split_rows.join(", "), self.columns)?;
+        writeln!(f, "kept      {}", self.winner)?;
+        writeln!(
+            f,
+            "time      {:.1} s ({:.1} s reading, {:.1} s training, {} gradient evaluations)\n",
+            seconds.total, seconds.load, seconds.train, self.steps
+        )?;
+        self.write_table(f)?;
+        self.write_gain(f)?;
+        self.write_thresholds(f)?;
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
+        }
+        writeln!(f, "\nwrote {}", self.artifact)
+    }
+}
+
+impl TrainRecord {
+    /// Splits as rows: the value at the condition for both methods, and what the threshold gives.
+    fn write_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let heading = ["", &self.goal, "cross-entropy", "at threshold: recall", "fpr", "precision"];
+        let mut table = Table::new(heading);
+        let shipped = self.shipped.iter();
+        let values = self.objective.iter().zip(self.baseline.objective.iter());
+        for (((split, value), (_, base)), (_, shipped)) in values.zip(shipped) {
+            let Some(shipped) = shipped else { continue };
+            let rates = [shipped.recall, shipped.fpr, shipped.precision].map(value_of);
+            table.row([split.to_owned(), value_of(*value), value_of(*base)].into_iter().chain(rates));
+        }
+        write!(f, "{table}")
+    }
+
+    fn write_gain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nbaseline  {}", self.baseline.name)?;
+        let Some(gain) = self.gain else { return Ok(()) };
+        let points = format!("{:+.2} points", 100.0 * gain.difference);
+        match gain.standard_error {
+            Some(error) => {
+                writeln!(f, "gain      {points} over it on validation, standard error {:.2}", 100.0 * error)
+            }
+            None => writeln!(f, "gain      {points} over it on validation"),
+        }
+    }
+
+    fn write_thresholds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.groups {
+            None => {
+                let thresholds: Vec<String> = self.thresholds.iter().map(ToString::to_string).collect();
+                writeln!(f, "threshold {} for {}", thresholds.join(", "), self.operating)?;
+            }
+            Some(groups) => {
+                writeln!(f, "thresholds by {} for {}", groups.column, self.operating)?;
+                for (name, threshold) in groups.names.iter().zip(&self.thresholds) {
+                    writeln!(f, "  {name}: {threshold}")?;
+                }
+            }
+        }
+        match (&self.certificate, &self.certificate_refused) {
+            (Some(certificate), _) => writeln!(f, "          {}", certificate.full),
+            (None, reason) => {
+                let reason = reason.as_deref().unwrap_or("no certificate was asked for");
+                writeln!(f, "          not certified ({reason})")?;
+                writeln!(f, "          chosen on the {} part, where it holds exactly", self.thresholds_from)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Shipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rates = [("recall", self.recall), ("fpr", self.fpr), ("precision", self.precision)];
+        let known = rates.iter().filter_map(|(name, value)| Some(format!("{name} {}", percent((*value)?))));
+        write!(f, "{}", known.collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl fmt::Display for Confusion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new(["", "predicted positive", "predicted negative"]);
+        let whole = |value: f64| if value.fract() == 0.0 { format!("{value:.0}") } else { number(value) };
+        table.row(["positive".to_owned(), whole(self.true_positives), whole(self.false_negatives)]);
+        table.row(["negative".to_owned(), whole(self.false_positives), whole(self.true_negatives)]);
+        write!(f, "{table}")
+    }
+}
