@@ -29,7 +29,11 @@ use crate::surrogate::Surrogate;
 use kernel::{Coefficients, Gathered, Margins, Rows, Workspace};
 
 /// Rows handled as one unit of work. Fixed, so that sums do not depend on the number of threads.
-const CHUNK: usize = 16_384;
+const CHUNK: usize = 8_192;
+
+/// Margins below which waking other threads costs more than they save. The chunks, and so the sums,
+/// are the same either way.
+const WORTH_SHARING: usize = 1 << 18;
 
 /// Smooth counts of one slice at one threshold, and their derivatives in the scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -246,8 +250,8 @@ impl<'s> Counter<'s> {
         let work = |(chunk, (partial, finite)): (usize, (&mut [Cell], &mut bool))| {
             *finite = this.count_chunk(chunk, scores, motion, thresholds, curvature, partial);
         };
-        if chunks == 1 {
-            work((0, (&mut partials[..], &mut finite[0])));
+        if scores.len() * thresholds.len() <= WORTH_SHARING {
+            partials.chunks_mut(cells.len()).zip(&mut finite).enumerate().for_each(work);
         } else {
             partials.par_chunks_mut(cells.len()).zip(finite.par_iter_mut()).enumerate().for_each(work);
         }
@@ -327,8 +331,8 @@ impl<'s> Counter<'s> {
         let work = |(chunk, gradient): (usize, &mut [f32])| {
             this.gradient_chunk(chunk, scores, thresholds, second_order, gradient);
         };
-        if gradient.len() <= CHUNK {
-            work((0, gradient));
+        if scores.len() * thresholds.len() <= WORTH_SHARING {
+            gradient.chunks_mut(CHUNK).enumerate().for_each(work);
         } else {
             gradient.par_chunks_mut(CHUNK).enumerate().for_each(work);
         }

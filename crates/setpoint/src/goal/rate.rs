@@ -79,6 +79,16 @@ impl Counts {
         negatives: 0.0,
     };
 
+    /// Adds `factor` times another set of counts.
+    pub fn add(&mut self, other: &Self, factor: f64) {
+        self.true_positives += factor * other.true_positives;
+        self.false_negatives += factor * other.false_negatives;
+        self.false_positives += factor * other.false_positives;
+        self.true_negatives += factor * other.true_negatives;
+        self.positives += factor * other.positives;
+        self.negatives += factor * other.negatives;
+    }
+
     /// Sum of products with another set of counts.
     #[must_use]
     pub fn dot(&self, other: &Self) -> f64 {

@@ -12,7 +12,7 @@ use crate::threshold::smooth::{self, Request, SmoothOptions, SmoothThresholds};
 use crate::threshold::track;
 
 const FEATURES: usize = 4;
-const TIGHT: SmoothOptions = SmoothOptions { tolerance: 1e-11, passes: 400 };
+const TIGHT: SmoothOptions = SmoothOptions { tolerance: 1e-11, noise: 0.0, passes: 400 };
 
 /// A small linear problem: two overlapping classes, two groups that differ, uneven weights.
 struct Case {

@@ -167,17 +167,9 @@ impl<'a> Search<'a> {
 
     /// Counts over all groups, for one cut in each.
     fn sum(&self, choice: &[usize]) -> Counts {
-        choice.iter().zip(self.cuts).fold(Counts::default(), |sum, (cut, cuts)| {
-            let counts = cuts.counts_at(*cut);
-            Counts {
-                true_positives: sum.true_positives + counts.true_positives,
-                false_negatives: sum.false_negatives + counts.false_negatives,
-                false_positives: sum.false_positives + counts.false_positives,
-                true_negatives: sum.true_negatives + counts.true_negatives,
-                positives: sum.positives + counts.positives,
-                negatives: sum.negatives + counts.negatives,
-            }
-        })
+        let mut sum = Counts::default();
+        choice.iter().zip(self.cuts).for_each(|(cut, cuts)| sum.add(&cuts.counts_at(*cut), 1.0));
+        sum
     }
 
     /// The objective, larger is better; minus infinity where it is undefined.
@@ -201,7 +193,7 @@ impl<'a> Search<'a> {
             let mut worth = Worth::default();
             for fraction in &fractions {
                 let scale = sign / (fraction.denominator.dot(&totals) * fractions.len() as f64);
-                add(&mut worth, &fraction.numerator, scale);
+                worth.add(&fraction.numerator, scale);
             }
             return self.under_overall_conditions(&worth);
         }
@@ -211,8 +203,8 @@ impl<'a> Search<'a> {
         let mut best: Option<Vec<usize>> = None;
         for _ in 0..30 {
             let mut worth = Worth::default();
-            add(&mut worth, &numerator, sign);
-            add(&mut worth, &denominator, -sign * quotient);
+            worth.add(&numerator, sign);
+            worth.add(&denominator, -sign * quotient);
             let choice = self.under_overall_conditions(&worth)?;
             let merit = self.merit(&choice);
             if best.as_ref().is_some_and(|best| merit <= self.merit(best)) {
@@ -236,7 +228,7 @@ impl<'a> Search<'a> {
             |prices: &[f64], best: &mut Option<(f64, Vec<usize>)>| -> Result<Vec<bool>, ThresholdError> {
                 let mut priced = *worth;
                 for (cost, price) in costs.iter().zip(prices) {
-                    add(&mut priced, cost, -price);
+                    priced.add(cost, -price);
                 }
                 let choice = self.within_windows(&priced)?;
                 let counts = self.sum(&choice);
@@ -396,19 +388,10 @@ fn cost(condition: &Condition) -> Worth {
     // N / D <= b as N - b D <= 0; balanced accuracy, the one mean of two, has constant denominators
     // that differ, and is close enough when priced by their sum: the price search checks what holds.
     for fraction in &fractions {
-        add(&mut cost, &fraction.numerator, sign);
-        add(&mut cost, &fraction.denominator, -sign * condition.target);
+        cost.add(&fraction.numerator, sign);
+        cost.add(&fraction.denominator, -sign * condition.target);
     }
     cost
-}
-
-fn add(sum: &mut Worth, other: &Worth, factor: f64) {
-    sum.true_positives += factor * other.true_positives;
-    sum.false_negatives += factor * other.false_negatives;
-    sum.false_positives += factor * other.false_positives;
-    sum.true_negatives += factor * other.true_negatives;
-    sum.positives += factor * other.positives;
-    sum.negatives += factor * other.negatives;
 }
 
 fn scale_of(worth: &Worth) -> f64 {

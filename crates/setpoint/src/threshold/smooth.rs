@@ -22,13 +22,15 @@ use crate::problem::{Combination, Kind, Monotone, Problem};
 pub struct SmoothOptions {
     /// Largest error of a rate, relative to the distance of its target from 0 and 1.
     pub tolerance: f64,
+    /// Rounding error of a rate, relative to it: no solver can ask for more.
+    pub noise: f64,
     /// Most passes over the scores.
     pub passes: usize,
 }
 
 impl Default for SmoothOptions {
     fn default() -> Self {
-        Self { tolerance: 1e-6, passes: 60 }
+        Self { tolerance: 1e-6, noise: 3e-7, passes: 60 }
     }
 }
 
@@ -221,7 +223,7 @@ impl<C: Count> Search<'_, C> {
         };
         let room = if target < 1.0 { target.min(1.0 - target) } else { target };
         RootStep {
-            error: gap.abs() / room.max(f64::MIN_POSITIVE),
+            error: (gap.abs() - self.options.noise * rate.abs()).max(0.0) / room.max(f64::MIN_POSITIVE),
             newton,
             rise: (gap > 0.0) == (self.problem.monotone(k) == Some(Monotone::Falling)),
         }
@@ -255,7 +257,7 @@ impl<C: Count> Search<'_, C> {
                 })
                 .fold(0.0f64, |worst, s| worst.max(s.abs() / self.sharpness));
             let residual = stationarity.max(self.violation(gaps).1);
-            if residual <= self.options.tolerance * 1e-2 {
+            if residual <= (self.options.tolerance * 1e-2).max(self.options.noise) {
                 let active = self.active(&multipliers);
                 return Ok(SmoothThresholds { thresholds, active, passes: self.passes });
             }

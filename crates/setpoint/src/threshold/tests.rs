@@ -38,14 +38,9 @@ fn grouped(rows: usize) -> impl Strategy<Value = (Sample, Vec<f32>)> {
 }
 
 fn add(a: &Counts, b: &Counts) -> Counts {
-    Counts {
-        true_positives: a.true_positives + b.true_positives,
-        false_negatives: a.false_negatives + b.false_negatives,
-        false_positives: a.false_positives + b.false_positives,
-        true_negatives: a.true_negatives + b.true_negatives,
-        positives: a.positives + b.positives,
-        negatives: a.negatives + b.negatives,
-    }
+    let mut sum = *a;
+    sum.add(b, 1.0);
+    sum
 }
 
 /// Whether a pair of decisions satisfies every constraint, by the definition.

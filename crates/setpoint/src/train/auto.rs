@@ -1,6 +1,6 @@
 //! The stages of a run, and what is made of their results.
 
-use super::full_batch::{ScaleFreeRidge, Stage};
+use super::full_batch::{Penalty, Stage};
 use super::method::{CrossEntropy, Ico, Loss};
 use super::mini_batch::{self, BatchLoss};
 use super::selection::{Best, Selection, as_fraction};
@@ -21,7 +21,9 @@ const POSITIVE_WEIGHTS: [f64; 5] = [1.0, 3.0, 10.0, 30.0, 100.0];
 /// Bandwidths and ridges that `auto` tries, see `docs/decisions.md`.
 const BANDWIDTHS: [Bandwidth; 3] =
     [Bandwidth::Deviations(0.05), Bandwidth::Deviations(0.1), Bandwidth::Tail(0.5)];
-const RIDGES: [f64; 2] = [0.0, 1e-3];
+const RIDGES: [f64; 3] = [0.0, 0.01, 0.1];
+/// Shrinkages of cross-entropy that `auto` tries.
+const SHRINKAGES: [f64; 2] = [0.0, 0.01];
 /// How many of the best candidates are averaged.
 const AVERAGED: usize = 3;
 
@@ -70,16 +72,22 @@ pub struct Fit {
 
 /// One stage of a run.
 enum Task {
-    CrossEntropy { positive_weight: f64 },
+    CrossEntropy { positive_weight: f64, shrinkage: f64 },
     Ico { bandwidth: Bandwidth, ridge: f64 },
 }
 
 impl Task {
     fn name(&self) -> String {
         match self {
-            Self::CrossEntropy { positive_weight: 1.0 } => "cross-entropy".to_owned(),
-            Self::CrossEntropy { positive_weight } => {
-                format!("cross-entropy, positive weight {positive_weight}")
+            Self::CrossEntropy { positive_weight, shrinkage } => {
+                let mut name = "cross-entropy".to_owned();
+                if *positive_weight != 1.0 {
+                    name += &format!(", positive weight {positive_weight}");
+                }
+                if *shrinkage > 0.0 {
+                    name += &format!(", shrinkage {shrinkage}");
+                }
+                name
             }
             Self::Ico { bandwidth, ridge } => {
                 let bandwidth = match bandwidth {
@@ -102,8 +110,10 @@ fn tasks(settings: &Settings) -> Vec<Task> {
         PositiveWeight::Fixed(weight) => vec![weight],
         PositiveWeight::Auto => POSITIVE_WEIGHTS.to_vec(),
     };
-    let mut tasks: Vec<Task> =
-        weights.into_iter().map(|positive_weight| Task::CrossEntropy { positive_weight }).collect();
+    let mut tasks = Vec::new();
+    for positive_weight in weights {
+        tasks.extend(SHRINKAGES.map(|shrinkage| Task::CrossEntropy { positive_weight, shrinkage }));
+    }
     match settings.method {
         MethodChoice::CrossEntropy => {}
         MethodChoice::Ico => tasks.push(Task::Ico { bandwidth: settings.bandwidth, ridge: settings.ridge }),
@@ -229,7 +239,7 @@ fn run_task(
     let sample = train.sample;
     if let Some(size) = settings.batch_size {
         let loss = match task {
-            Task::CrossEntropy { positive_weight } => {
+            Task::CrossEntropy { positive_weight, .. } => {
                 BatchLoss::CrossEntropy { positive_weight: *positive_weight }
             }
             Task::Ico { bandwidth, .. } => BatchLoss::Ico { goal, engine, bandwidth: *bandwidth },
@@ -237,19 +247,19 @@ fn run_task(
         let steps = settings.steps.unwrap_or(20 * (sample.len() as u64).div_ceil(size as u64));
         return mini_batch::run(&loss, train, selection, reporter, settings, size, start, steps);
     }
-    let (ridge, quasi_newton_steps) = match task {
-        Task::CrossEntropy { .. } => (0.0, 100),
-        Task::Ico { ridge, .. } => (*ridge, 30),
+    let (penalty, quasi_newton_steps) = match task {
+        Task::CrossEntropy { shrinkage, .. } => (Penalty::Shrinkage(*shrinkage), 100),
+        Task::Ico { ridge, .. } => (Penalty::ScaleFreeRidge(*ridge), 30),
     };
     let steps = settings.steps.unwrap_or(match settings.optimizer {
         OptimizerChoice::Lbfgs => quasi_newton_steps,
         _ => 500,
     });
     let mut loss: Box<dyn Loss> = match task {
-        Task::CrossEntropy { positive_weight } => Box::new(CrossEntropy::new(sample, *positive_weight)),
+        Task::CrossEntropy { positive_weight, .. } => Box::new(CrossEntropy::new(sample, *positive_weight)),
         Task::Ico { bandwidth, .. } => Box::new(Ico::new(goal, sample, engine, *bandwidth)?),
     };
-    Stage { train, selection, reporter, ridge: ScaleFreeRidge(ridge), settings }.run(&mut *loss, start, steps)
+    Stage { train, selection, reporter, penalty, settings }.run(&mut *loss, start, steps)
 }
 
 fn best_of<'c>(
@@ -276,7 +286,7 @@ fn conclude(
     let (parameters, winner) = match settings.method {
         MethodChoice::Auto if train.model.linear() => average(&candidates, train, &selection)?,
         MethodChoice::Ico => {
-            let ico = fitted_by("ico").last().unwrap_or(&baseline);
+            let ico = fitted_by("ico").next_back().unwrap_or(&baseline);
             (ico.parameters.clone(), ico.name.clone())
         }
         _ => {

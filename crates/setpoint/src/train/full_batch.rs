@@ -14,30 +14,35 @@ use super::{OptimizerChoice, Part, Settings, Thresholds, TrainError};
 use crate::model::Rows;
 use crate::optimizer::{Lbfgs, LbfgsConfig, Optimizer, Outcome, Values};
 
-/// ρ |w|² / sd(s)²: a ridge that does not care about the scale of the scores.
-///
-/// Plain shrinkage does nothing to an objective that is scale-free itself. The last parameter, the
-/// bias, is left out.
+/// What keeps the weights in check; the last parameter, the bias, is left out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ScaleFreeRidge(pub(super) f64);
+pub(super) enum Penalty {
+    /// λ |w|² / 2.
+    Shrinkage(f64),
+    /// ρ |w|² / sd(s)²: shrinkage for an objective that is scale-free itself, on which the plain
+    /// kind does nothing.
+    ScaleFreeRidge(f64),
+}
 
-impl ScaleFreeRidge {
-    /// Adds the penalty's gradient by the scores to `v`, and by the weights directly to `gradient`
-    /// once [`finish`](Self::finish)ed; returns the penalty.
+impl Penalty {
+    /// Adds the penalty's gradient by the scores to `v`; returns the penalty, and the factor of the
+    /// weights in its gradient by them.
     fn add_to_scores(self, parameters: &[f32], part: &Part<'_>, scores: &[f32], v: &mut [f32]) -> (f64, f64) {
-        if self.0 == 0.0 {
-            return (0.0, 0.0);
-        }
-        let standard = super::Standard::of(part.sample, scores);
         let squares: f64 = weights(parameters).iter().map(|w| f64::from(*w).powi(2)).sum();
-        let variance = standard.deviation.powi(2);
-        let total: f64 = (0..scores.len()).map(|row| part.sample.weight(row)).sum();
-        // d(sd²)/ds_i = 2 w_i (s_i - mean) / total
-        let factor = -self.0 * squares / (variance * variance) * 2.0 / total;
-        for (row, (v, score)) in v.iter_mut().zip(scores).enumerate() {
-            *v += (factor * part.sample.weight(row) * (f64::from(*score) - standard.mean)) as f32;
+        match self {
+            Self::Shrinkage(lambda) => (0.5 * lambda * squares, lambda),
+            Self::ScaleFreeRidge(0.0) => (0.0, 0.0),
+            Self::ScaleFreeRidge(rho) => {
+                let standard = super::Standard::of(part.sample, scores);
+                let variance = standard.deviation.powi(2);
+                // d(sd²)/ds_i = 2 w_i (s_i - mean) / Σ w
+                let factor = -rho * squares / (variance * variance) * 2.0 / standard.total;
+                for (row, (v, score)) in v.iter_mut().zip(scores).enumerate() {
+                    *v += (factor * part.sample.weight(row) * (f64::from(*score) - standard.mean)) as f32;
+                }
+                (rho * squares / variance, 2.0 * rho / variance)
+            }
         }
-        (self.0 * squares / variance, 2.0 * self.0 / variance)
     }
 }
 
@@ -51,7 +56,7 @@ pub(super) struct Stage<'a, 't, 's, 'r> {
     pub(super) train: &'a mut Part<'t>,
     pub(super) selection: &'a mut Selection<'s>,
     pub(super) reporter: &'a mut Reporter<'r>,
-    pub(super) ridge: ScaleFreeRidge,
+    pub(super) penalty: Penalty,
     pub(super) settings: &'a Settings,
 }
 
@@ -81,7 +86,7 @@ impl Stage<'_, '_, '_, '_> {
             Err(error) if error.is_about_the_scores() => return Ok(f64::INFINITY),
             Err(error) => return Err(error),
         };
-        let (penalty, pull) = self.ridge.add_to_scores(parameters, self.train, &work.scores, &mut work.v);
+        let (penalty, pull) = self.penalty.add_to_scores(parameters, self.train, &work.scores, &mut work.v);
         self.train.model.backward(parameters, &work.v, gradient)?;
         for (gradient, weight) in gradient.iter_mut().zip(weights(parameters)) {
             *gradient += (pull * f64::from(*weight)) as f32;
@@ -203,5 +208,53 @@ struct Work {
 impl Work {
     fn new(rows: usize) -> Self {
         Self { scores: vec![0.0; rows], v: vec![0.0; rows] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Model;
+    use crate::model::linear::{Dense, Linear};
+    use crate::sample::Sample;
+
+    /// The penalty with its gradient, through the scores of a small linear model.
+    #[test]
+    fn gradients_of_the_penalties_match_finite_differences() {
+        let values: Vec<f32> = (0..60).map(|i| ((i * i) as f32 * 0.37).sin()).collect();
+        let mut model = Linear::new(Dense::from_row_major(values, 3).unwrap());
+        let sample = Sample::new((0..20).map(|i| i % 4 == 0).collect())
+            .unwrap()
+            .with_weights((0..20).map(|i| 0.5 + i as f32 / 20.0).collect())
+            .unwrap();
+        let parameters = [0.5f32, -1.0, 0.75, 0.25];
+        for penalty in [Penalty::Shrinkage(0.3), Penalty::ScaleFreeRidge(0.3)] {
+            let mut evaluate = |parameters: &[f32]| {
+                let (mut scores, mut v, mut gradient) = (vec![0.0; 20], vec![0.0; 20], vec![0.0; 4]);
+                model.scores(parameters, Rows::All, &mut scores).unwrap();
+                let part = Part { model: &mut model, sample: &sample };
+                let (value, pull) = penalty.add_to_scores(parameters, &part, &scores, &mut v);
+                model.backward(parameters, &v, &mut gradient).unwrap();
+                gradient
+                    .iter_mut()
+                    .zip(weights(parameters))
+                    .for_each(|(g, w)| *g += (pull * f64::from(*w)) as f32);
+                (value, gradient)
+            };
+            let (value, gradient) = evaluate(&parameters);
+            for index in 0..4 {
+                let h = 0.007_812_5;
+                let mut moved = parameters;
+                moved[index] += h;
+                let above = evaluate(&moved).0;
+                moved[index] -= 2.0 * h;
+                let numeric = (above - evaluate(&moved).0) / (2.0 * f64::from(h));
+                // Scores are f32: errors of 1e-7 of the value, over the step; and h² of it.
+                assert!(
+                    (f64::from(gradient[index]) - numeric).abs() < 5e-4 * value,
+                    "{penalty:?}: {numeric}"
+                );
+            }
+        }
     }
 }

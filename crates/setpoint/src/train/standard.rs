@@ -1,16 +1,22 @@
 //! Scores in units of their own spread.
 //!
 //! A surrogate objective is scale-free: scores can grow until every surrogate saturates, or shrink
-//! until it sees nothing. Inside the objective, scores are therefore standardised,
+//! until it sees nothing. So the objective is that of the standardised scores,
 //!
 //! ```text
 //! p_i = (s_i - mean) / sd,        v_s = (v - w mean(v) - w p mean(v p)) / sd
 //! ```
 //!
-//! where means are weighted with w (summing to 1 over the sample) and v is sent back through the
-//! standardisation, so that the gradient is that of the whole.
+//! where means are weighted with w (summing to 1 over the sample) and v, the gradient by p, is sent
+//! back through the standardisation. The scores need not be touched for that: sharpness k in units
+//! of p is k / sd in units of s, and a threshold t is mean + sd t.
+
+use rayon::prelude::*;
 
 use crate::sample::Sample;
+
+/// Rows added up as one unit, so that sums do not depend on the number of threads.
+const CHUNK: usize = 8_192;
 
 /// Weighted mean and standard deviation of scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,49 +25,91 @@ pub struct Standard {
     pub mean: f64,
     /// Standard deviation; never zero.
     pub deviation: f64,
+    /// Summed weight.
+    pub total: f64,
 }
 
 impl Standard {
     /// Measures scores; equal scores get a deviation of 1.
     #[must_use]
     pub fn of(sample: &Sample, scores: &[f32]) -> Self {
-        let mut total = 0.0;
-        let mut sum = 0.0;
-        for (row, score) in scores.iter().enumerate() {
-            let weight = sample.weight(row);
-            total += weight;
-            sum += weight * f64::from(*score);
-        }
+        // Squares around some score, not around 0: no digits are lost when the mean is far from 0.
+        let pivot = scores.first().map_or(0.0, |score| f64::from(*score));
+        let [total, sum, squares] = sums(sample, scores, scores, |w, s, _| {
+            let from_pivot = s - pivot;
+            [w, w * from_pivot, w * from_pivot * from_pivot]
+        });
         let mean = sum / total;
-        let squares: f64 = scores
-            .iter()
-            .enumerate()
-            .map(|(row, s)| sample.weight(row) * (f64::from(*s) - mean).powi(2))
-            .sum();
-        let deviation = (squares / total).sqrt();
-        Self { mean, deviation: if deviation > 0.0 && deviation.is_finite() { deviation } else { 1.0 } }
+        let deviation = (squares / total - mean * mean).max(0.0).sqrt();
+        let deviation = if deviation > 0.0 && deviation.is_finite() { deviation } else { 1.0 };
+        Self { mean: pivot + mean, deviation, total }
     }
 
-    /// Writes the standardised scores.
-    pub fn apply(&self, scores: &[f32], out: &mut [f32]) {
-        for (out, score) in out.iter_mut().zip(scores) {
-            *out = ((f64::from(*score) - self.mean) / self.deviation) as f32;
-        }
+    /// A threshold in standardised units, as a score; and back.
+    #[must_use]
+    pub fn to_score(&self, threshold: f64) -> f64 {
+        self.mean + self.deviation * threshold
     }
 
-    /// Turns the gradient by standardised scores into that by the scores, in place.
-    pub fn pull_back(&self, sample: &Sample, standardised: &[f32], v: &mut [f32]) {
-        let (mut total, mut sum, mut product) = (0.0, 0.0, 0.0);
-        for (row, (v, p)) in v.iter().zip(standardised).enumerate() {
-            total += sample.weight(row);
-            sum += f64::from(*v);
-            product += f64::from(*v) * f64::from(*p);
-        }
-        for (row, (v, p)) in v.iter_mut().zip(standardised).enumerate() {
-            let share = sample.weight(row) / total;
-            *v = ((f64::from(*v) - share * (sum + product * f64::from(*p))) / self.deviation) as f32;
-        }
+    /// A score in standardised units.
+    #[must_use]
+    pub fn from_score(&self, score: f64) -> f64 {
+        (score - self.mean) / self.deviation
     }
+
+    /// Turns the gradient by the scores with mean and deviation held into that with them moving.
+    pub fn pull_back(&self, sample: &Sample, scores: &[f32], v: &mut [f32]) {
+        let scale = 1.0 / self.deviation;
+        let mean = self.mean;
+        let [_, sum, product] = sums(sample, scores, v, |_, s, v| [0.0, v, v * (s - mean) * scale]);
+        let (sum, product) = (sum / self.total, product / self.total);
+        let weights = sample.weights();
+        v.par_chunks_mut(CHUNK).zip(scores.par_chunks(CHUNK)).enumerate().for_each(|(chunk, (v, scores))| {
+            let pull = |v: &mut f32, s: f32, w: f64| {
+                *v = (f64::from(*v) - w * (sum + product * (f64::from(s) - mean) * scale)) as f32;
+            };
+            match weights {
+                None => v.iter_mut().zip(scores).for_each(|(v, s)| pull(v, *s, 1.0)),
+                Some(weights) => {
+                    let weights = &weights[chunk * CHUNK..];
+                    v.iter_mut().zip(scores).zip(weights).for_each(|((v, s), w)| pull(v, *s, f64::from(*w)));
+                }
+            }
+        });
+    }
+}
+
+/// Sums over the rows of f(weight, a, b), the same bits for any number of threads.
+fn sums(sample: &Sample, a: &[f32], b: &[f32], f: impl Fn(f64, f64, f64) -> [f64; 3] + Sync) -> [f64; 3] {
+    const LANES: usize = 8;
+    let weights = sample.weights();
+    let partial = |(chunk, (a, b)): (usize, (&[f32], &[f32]))| {
+        // Sums side by side: additions need not wait for each other.
+        let mut lanes = [[0.0; LANES]; 3];
+        let mut add = |lane: usize, w: f64, a: f32, b: f32| {
+            let terms = f(w, f64::from(a), f64::from(b));
+            for (lanes, term) in lanes.iter_mut().zip(terms) {
+                lanes[lane] += term;
+            }
+        };
+        match weights {
+            None => {
+                let (whole, rest) = (a.chunks_exact(LANES), a.len() / LANES * LANES);
+                for (a, b) in whole.zip(b.chunks_exact(LANES)) {
+                    (0..LANES).for_each(|lane| add(lane, 1.0, a[lane], b[lane]));
+                }
+                (rest..a.len()).for_each(|row| add(row % LANES, 1.0, a[row], b[row]));
+            }
+            Some(weights) => {
+                let weights = &weights[chunk * CHUNK..];
+                (0..a.len()).for_each(|row| add(row % LANES, f64::from(weights[row]), a[row], b[row]));
+            }
+        }
+        lanes.map(|lanes| lanes.iter().sum::<f64>())
+    };
+    let partials: Vec<[f64; 3]> =
+        a.par_chunks(CHUNK).zip(b.par_chunks(CHUNK)).enumerate().map(partial).collect();
+    partials.iter().fold([0.0; 3], |sum, part| std::array::from_fn(|k| sum[k] + part[k]))
 }
 
 #[cfg(test)]
@@ -75,15 +123,14 @@ mod tests {
         // f = Σ c p² / 2 of the standardised scores.
         let factors = [0.5, -1.0, 2.0, 0.25, 1.0];
         let value = |scores: &[f32]| {
-            let mut p = [0.0; 5];
-            Standard::of(&sample, scores).apply(scores, &mut p);
-            p.iter().zip(factors).map(|(p, c)| 0.5 * c * f64::from(*p).powi(2)).sum::<f64>()
+            let standard = Standard::of(&sample, scores);
+            let square = |s: &f32| standard.from_score(f64::from(*s)).powi(2);
+            scores.iter().zip(factors).map(|(s, c)| 0.5 * c * square(s)).sum::<f64>()
         };
         let standard = Standard::of(&sample, &scores);
-        let mut p = [0.0; 5];
-        standard.apply(&scores, &mut p);
-        let mut v: Vec<f32> = p.iter().zip(factors).map(|(p, c)| p * c as f32).collect();
-        standard.pull_back(&sample, &p, &mut v);
+        let held = |s: &f32, c: f64| (c * standard.from_score(f64::from(*s)) / standard.deviation) as f32;
+        let mut v: Vec<f32> = scores.iter().zip(factors).map(|(s, c)| held(s, c)).collect();
+        standard.pull_back(&sample, &scores, &mut v);
         for row in 0..5 {
             // Steps of 2^-6 are exact in f32; the error is a few 1e-7 of the value over the step.
             let h = 0.015_625;
@@ -99,6 +146,6 @@ mod tests {
     #[test]
     fn equal_scores_do_not_divide_by_zero() {
         let sample = Sample::new(vec![true, false]).unwrap();
-        assert_eq!(Standard::of(&sample, &[2.0, 2.0]), Standard { mean: 2.0, deviation: 1.0 });
+        assert_eq!(Standard::of(&sample, &[2.0, 2.0]), Standard { mean: 2.0, deviation: 1.0, total: 2.0 });
     }
 }

@@ -49,7 +49,7 @@ fn auto_beats_cross_entropy_where_the_tail_differs_from_the_bulk() {
         let fit = run(goal, &Settings::default(), &mut Silent, None).unwrap();
         let gain = fit.gain.unwrap();
         assert!(gain.difference > -0.02, "{goal}: {gain:?} by {}", fit.winner);
-        assert_eq!(fit.candidates.len(), 11);
+        assert_eq!(fit.candidates.len(), 19);
         assert!(fit.candidates.iter().all(|candidate| candidate.validation.is_some()));
     }
 }

@@ -1,8 +1,8 @@
 //! Implicit constrained optimisation: the engine as a loss over a whole sample.
 //!
-//! The engine sees standardised scores, so that its sharpness means the same at every step
-//! ([`Standard`]); the bandwidth 1 / sharpness is given in these units, or taken from the tail of
-//! the scores that the goal's conditions look at.
+//! The objective is that of standardised scores ([`Standard`]), so that its sharpness means the same
+//! at every step; the bandwidth 1 / sharpness is given in these units, or taken from the tail of the
+//! scores that the goal's conditions look at.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +21,10 @@ pub struct Ico<'s> {
     engine: Engine<'s>,
     bandwidth: Bandwidth,
     goal: Goal,
-    ready: bool,
-    standardised: Vec<f32>,
+    /// 1 / bandwidth in standardised units; fixed by the first scores seen.
+    sharpness: Option<f64>,
+    /// The thresholds in standardised units: where the next solve starts.
+    thresholds: Option<Vec<f64>>,
     clamped: u64,
 }
 
@@ -42,8 +44,8 @@ impl<'s> Ico<'s> {
             engine: Engine::new(goal, sample, options)?,
             bandwidth,
             goal: goal.clone(),
-            ready: false,
-            standardised: vec![0.0; sample.len()],
+            sharpness: None,
+            thresholds: None,
             clamped: 0,
         })
     }
@@ -59,15 +61,29 @@ impl<'s> Ico<'s> {
         self.clamped
     }
 
-    /// Fixes the sharpness from the first scores seen, so that the objective stays one function.
-    fn prepare(&mut self, standard: &Standard) {
-        let bandwidth = match self.bandwidth {
-            Bandwidth::Deviations(bandwidth) => bandwidth,
-            Bandwidth::Tail(share) => share * tail_scale(&self.goal, self.sample, &self.standardised),
-            Bandwidth::Score(bandwidth) => bandwidth / standard.deviation,
-        };
-        self.engine.set_sharpness(1.0 / bandwidth);
-        self.ready = true;
+    /// Brings the engine to the units of these scores.
+    ///
+    /// The first scores seen fix the sharpness, so that the objective stays one function.
+    fn prepare(&mut self, standard: &Standard, scores: &[f32]) -> Result<(), TrainError> {
+        let sharpness = *self.sharpness.get_or_insert_with(|| match self.bandwidth {
+            Bandwidth::Deviations(bandwidth) => 1.0 / bandwidth,
+            Bandwidth::Tail(share) => {
+                standard.deviation / (share * tail_scale(&self.goal, self.sample, scores))
+            }
+            Bandwidth::Score(bandwidth) => standard.deviation / bandwidth,
+        });
+        self.engine.set_sharpness(sharpness / standard.deviation);
+        if let Some(thresholds) = &self.thresholds {
+            let thresholds: Vec<f64> = thresholds.iter().map(|t| standard.to_score(*t)).collect();
+            self.engine.set_thresholds(&thresholds)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the engine's thresholds in standardised units.
+    fn keep(&mut self, standard: &Standard) {
+        let kept = self.engine.thresholds();
+        self.thresholds = kept.map(|thresholds| thresholds.iter().map(|t| standard.from_score(*t)).collect());
     }
 }
 
@@ -75,67 +91,67 @@ impl Loss for Ico<'_> {
     fn evaluate(&mut self, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
         self.sample.check_scores(scores)?;
         let standard = Standard::of(self.sample, scores);
-        standard.apply(scores, &mut self.standardised);
-        if !self.ready {
-            self.prepare(&standard);
-        }
-        let step = match self.engine.step(&self.standardised, v) {
+        self.prepare(&standard, scores)?;
+        let step = match self.engine.step(scores, v) {
             Ok(step) => step,
             // Thresholds that lost their way start again from the exact ones.
             Err(EngineError::Threshold(
                 ThresholdError::NotSettled { .. } | ThresholdError::Infeasible { .. },
             )) => {
-                self.engine.correct(&self.standardised)?;
-                self.engine.step(&self.standardised, v)?
+                self.engine.correct(scores)?;
+                self.engine.step(scores, v)?
             }
             Err(error) => return Err(error.into()),
         };
         let loss = step.loss + step.penalty;
         self.clamped += step.clamped as u64;
-        standard.pull_back(self.sample, &self.standardised, v);
+        self.keep(&standard);
+        standard.pull_back(self.sample, scores, v);
         Ok(loss)
     }
 
     fn after_step(&mut self, before: &[f32], after: &[f32]) -> Result<(), TrainError> {
-        // Both in the units of the old standardisation: the thresholds move with the scores.
-        let standard = Standard::of(self.sample, before);
-        let mut old = vec![0.0; before.len()];
-        standard.apply(before, &mut old);
-        let mut motion = vec![0.0; after.len()];
-        Standard::of(self.sample, after).apply(after, &mut motion);
-        motion.iter_mut().zip(&old).for_each(|(new, old)| *new -= old);
-        Ok(self.engine.track(&old, &motion)?)
-    }
-
-    fn state(&self) -> BTreeMap<String, Values> {
-        let mut state = BTreeMap::new();
-        if let (true, Some(thresholds)) = (self.ready, self.engine.thresholds()) {
-            state.insert("thresholds".to_owned(), Values::F64(thresholds.to_vec()));
-            state.insert("sharpness".to_owned(), Values::F64(vec![self.engine.sharpness()]));
-        }
-        if let Some(slack) = self.engine.slack() {
-            state.insert("slack".to_owned(), Values::F64(slack.to_vec()));
-        }
-        state
-    }
-
-    fn restore(&mut self, state: &BTreeMap<String, Values>) -> Result<(), TrainError> {
-        if let (Some(Values::F64(thresholds)), Some(Values::F64(sharpness))) =
-            (state.get("thresholds"), state.get("sharpness"))
-        {
-            self.engine.set_thresholds(thresholds)?;
-            self.engine.set_sharpness(sharpness.first().copied().unwrap_or(1.0));
-            self.ready = true;
-        }
-        if let Some(Values::F64(slack)) = state.get("slack") {
-            self.engine.set_slack(slack);
-        }
+        // The scores as they would be, had their mean and spread not changed: thresholds are kept in
+        // standardised units.
+        let (old, new) = (Standard::of(self.sample, before), Standard::of(self.sample, after));
+        let moved =
+            |after: &f32, before: &f32| (old.to_score(new.from_score(f64::from(*after))) as f32) - before;
+        let motion: Vec<f32> = after.iter().zip(before).map(|(after, before)| moved(after, before)).collect();
+        self.engine.track(before, &motion)?;
+        self.keep(&old);
         Ok(())
     }
 
     fn correct(&mut self, scores: &[f32]) -> Result<(), TrainError> {
-        Standard::of(self.sample, scores).apply(scores, &mut self.standardised);
-        Ok(self.engine.correct(&self.standardised)?)
+        let standard = Standard::of(self.sample, scores);
+        self.prepare(&standard, scores)?;
+        self.engine.correct(scores)?;
+        self.keep(&standard);
+        Ok(())
+    }
+
+    fn state(&self) -> BTreeMap<String, Values> {
+        let mut state = BTreeMap::new();
+        let mut put = |name: &str, values: Option<Vec<f64>>| {
+            values.map(|values| state.insert(name.to_owned(), Values::F64(values)));
+        };
+        put("thresholds", self.thresholds.clone());
+        put("sharpness", self.sharpness.map(|sharpness| vec![sharpness]));
+        put("slack", self.engine.slack().map(<[f64]>::to_vec));
+        state
+    }
+
+    fn restore(&mut self, state: &BTreeMap<String, Values>) -> Result<(), TrainError> {
+        let get = |name: &str| match state.get(name) {
+            Some(Values::F64(values)) => Some(values.clone()),
+            _ => None,
+        };
+        self.thresholds = get("thresholds");
+        self.sharpness = get("sharpness").and_then(|values| values.first().copied());
+        if let Some(slack) = get("slack") {
+            self.engine.set_slack(&slack);
+        }
+        Ok(())
     }
 }
 
