@@ -246,7 +246,10 @@ impl TrainRecord {
             }
         }
         match (&self.certificate, &self.certificate_refused) {
-            (Some(certificate), _) => writeln!(f, "          {}", certificate.full),
+            (Some(certificate), _) => {
+                let text = certificate.full.to_string().replace("\n  ", "\n          ");
+                writeln!(f, "          {text}")
+            }
             (None, reason) => {
                 let reason = reason.as_deref().unwrap_or("no certificate was asked for");
                 writeln!(f, "          not certified ({reason})")?;

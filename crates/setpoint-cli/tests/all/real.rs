@@ -1,0 +1,85 @@
+//! The data sets of the paper, where they are at hand.
+
+use std::path::PathBuf;
+
+use crate::{directory, read, setpoint};
+
+const GOALS: [&str; 5] = [
+    "pr-auc @ recall in 0.95..1",
+    "recall @ fpr<=1%",
+    "fnr @ fpr=5%",
+    "precision @ k=100",
+    "roc-auc @ fpr in 0..5%",
+];
+
+/// The directory with the data, or a line that says what is skipped.
+fn data(test: &str) -> Option<PathBuf> {
+    let found = std::env::var_os("SETPOINT_DATA").map(PathBuf::from);
+    if found.is_none() {
+        eprintln!("skipped: {test}: SETPOINT_DATA is not set");
+    }
+    found
+}
+
+/// Trains for every goal with one and with two threads, and evaluates and predicts with the last.
+fn every_goal(name: &str, flags: &[&str], test: Option<&str>) {
+    let Some(data) = data(name) else { return };
+    let home = directory();
+    let path = |file: &str| data.join(file).to_str().expect("a UTF-8 path").to_owned();
+    let (train, test) = (path(name), test.map(path));
+    let mut arguments = vec!["train", &train, "-q", "--json"];
+    arguments.extend(flags);
+    match &test {
+        Some(test) => arguments.extend(["--test", test]),
+        None => arguments.extend(["--split", "train=0.5,validation=0.2,calibration=0.1,test=0.2"]),
+    }
+    for goal in GOALS {
+        let run = |threads: &str, output: &str| {
+            let more = ["--goal", goal, "--threads", threads, "-o", output];
+            setpoint(home.path(), &[&arguments[..], &more].concat()).ok().json()
+        };
+        let record = run("1", "one");
+        run("2", "two");
+        assert_eq!(read(home.path(), "one"), read(home.path(), "two"), "{name} {goal}");
+        let value = record["objective"]["test"].as_f64().unwrap_or_else(|| panic!("{name} {goal}: {record}"));
+        assert!((0.0..=1.0).contains(&value), "{name} {goal}: {value}");
+        assert!(record["certificate"].is_object() != record["certificate_refused"].is_string());
+    }
+    let rows = test.as_ref().unwrap_or(&train);
+    let evaluated = setpoint(home.path(), &["evaluate", "one", rows, "--json", "-q"]).ok().json();
+    assert!(evaluated["at_condition"]["interval"]["lower"].is_number(), "{evaluated}");
+    setpoint(home.path(), &["predict", "one", rows, "-q", "-o", "out.csv"]).ok();
+    let lines = read(home.path(), "out.csv").iter().filter(|byte| **byte == b'\n').count();
+    assert_eq!(lines as u64, 1 + evaluated["rows"].as_u64().unwrap());
+}
+
+#[test]
+fn letter() {
+    every_goal("letter-recognition.data", &["--label", "1", "--positive", "U"], None);
+}
+
+#[test]
+fn ijcnn1() {
+    every_goal("ijcnn1.gz", &[], None);
+}
+
+#[test]
+fn adult() {
+    every_goal("adult.data", &["--label", "15", "--positive", ">50K"], Some("adult.test"));
+}
+
+#[test]
+fn spambase() {
+    every_goal("spambase.data", &["--label", "58"], None);
+}
+
+#[test]
+fn communities() {
+    let flags = ["--label", "128", "--positive", ">0.28", "--drop", "1-5", "--missing", "?"];
+    every_goal("communities.data", &flags, None);
+}
+
+#[test]
+fn a9a() {
+    every_goal("a9a", &[], Some("a9a.t"));
+}
