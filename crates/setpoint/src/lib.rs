@@ -82,3 +82,8 @@ pub mod train;
 
 pub use goal::Goal;
 pub use sample::Sample;
+
+/// The README's examples, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ReadmeExamples;

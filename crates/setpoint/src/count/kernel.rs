@@ -15,6 +15,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::phi::{Offset, Phi, Sigmoid, Softplus};
 use super::vector::Vector;
 use super::{Cell, CellPartial};
 use crate::surrogate::Surrogate;
@@ -25,8 +26,6 @@ pub(super) const BLOCK: usize = 512;
 pub(super) const LANES: usize = 16;
 /// Largest scaled distance of a threshold from the centre of its exponentials.
 const SPREAD: f64 = 16.0;
-/// Scaled margins from the centre are clamped to this: e^(64 + 16) still fits an f32.
-const CLAMP: f32 = 64.0;
 
 /// Up to [`BLOCK`] rows, a whole number of vectors: what the kernels read.
 #[derive(Clone, Copy)]
@@ -109,15 +108,6 @@ impl Workspace {
 pub(super) struct Margins<'a> {
     sharpness: f64,
     thresholds: &'a [f64],
-}
-
-/// One threshold relative to the centre of the block's exponentials.
-#[derive(Clone, Copy)]
-struct Offset {
-    /// k (t - c), as far as it is used to shift a margin.
-    shift: f32,
-    /// e^{-k (t - c)}.
-    factor: f32,
 }
 
 impl<'a> Margins<'a> {
@@ -393,79 +383,5 @@ fn spread_rows<S: Simd, P: Phi, const CURVATURE: bool, const FIRST: bool>(
             v = vector.multiply_add(by_label(curvature), at.curvature, v);
         }
         *gradient = v;
-    }
-}
-
-/// φ(x), φ(-x), φ'(x), φ'(-x) and φ''(x) at one margin.
-struct PhiAt<V> {
-    positive: V,
-    negative: V,
-    slope: V,
-    back_slope: V,
-    curvature: V,
-}
-
-/// A surrogate in vector form: what it keeps per score, and its values from that.
-trait Phi {
-    /// Whether φ'(x) and φ'(-x) differ.
-    const TWO_SLOPES: bool;
-    /// What to keep of a margin from the centre.
-    fn prepare<S: Simd>(vector: Vector<S>, margin: S::f32s) -> S::f32s;
-    /// The values at the threshold with this offset from the centre.
-    fn at<S: Simd>(vector: Vector<S>, prepared: S::f32s, offset: Offset) -> PhiAt<S::f32s>;
-}
-
-struct Sigmoid;
-
-impl Phi for Sigmoid {
-    const TWO_SLOPES: bool = false;
-
-    #[inline(always)]
-    fn prepare<S: Simd>(vector: Vector<S>, margin: S::f32s) -> S::f32s {
-        vector.exp(vector.clamp(margin, CLAMP))
-    }
-
-    #[inline(always)]
-    fn at<S: Simd>(vector: Vector<S>, exponential: S::f32s, offset: Offset) -> PhiAt<S::f32s> {
-        let one = vector.splat(1.0);
-        let u = vector.multiply(exponential, vector.splat(offset.factor));
-        let negative = vector.divide(one, vector.add(one, u));
-        let positive = vector.multiply(u, negative);
-        let slope = vector.multiply(positive, negative);
-        let curvature = vector.multiply(slope, vector.subtract(negative, positive));
-        PhiAt { positive, negative, slope, back_slope: slope, curvature }
-    }
-}
-
-struct Softplus;
-
-impl Phi for Softplus {
-    const TWO_SLOPES: bool = true;
-
-    /// The margin itself: the softplus grows with it without bound.
-    #[inline(always)]
-    fn prepare<S: Simd>(_: Vector<S>, margin: S::f32s) -> S::f32s {
-        margin
-    }
-
-    #[inline(always)]
-    fn at<S: Simd>(vector: Vector<S>, margin: S::f32s, offset: Offset) -> PhiAt<S::f32s> {
-        let (zero, one) = (vector.splat(0.0), vector.splat(1.0));
-        let x = vector.subtract(margin, vector.splat(offset.shift));
-        let back = vector.subtract(zero, x);
-        // With e = e^-|x|: φ(±x) = max(±x, 0) + ln(1 + e), φ' is 1 / (1 + e) on the near side, e / (1 + e) beyond.
-        let distance = vector.0.max_f32s(x, back);
-        let e = vector.exp(vector.clamp(vector.subtract(zero, distance), CLAMP));
-        let log = vector.ln_1p(e);
-        let near = vector.divide(one, vector.add(one, e));
-        let far = vector.multiply(e, near);
-        let right = vector.0.greater_than_or_equal_f32s(x, zero);
-        PhiAt {
-            positive: vector.add(vector.0.max_f32s(x, zero), log),
-            negative: vector.add(vector.0.max_f32s(back, zero), log),
-            slope: vector.0.select_f32s(right, near, far),
-            back_slope: vector.0.select_f32s(right, far, near),
-            curvature: vector.multiply(near, far),
-        }
     }
 }

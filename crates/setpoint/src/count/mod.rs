@@ -14,6 +14,7 @@
 //! are the same bits for any number of threads.
 
 mod kernel;
+mod phi;
 #[cfg(test)]
 pub(crate) mod reference;
 #[cfg(test)]

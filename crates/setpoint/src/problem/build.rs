@@ -1,0 +1,191 @@
+//! A goal's rates and conditions, spelled out as functions of one sample's counts.
+
+use std::ops::Range;
+
+use super::{Combination, Condition, Form, FormTerm, Kind, ProblemError, ProblemOptions, Ratio};
+use crate::count::Shape;
+use crate::goal::{Constraint, Counts, Goal, Rate, Relation, Top};
+use crate::sample::{ClassTotals, Sample, SampleError};
+
+/// What is known of the sample while the goal's rates are spelled out.
+pub(super) struct Build {
+    pub(super) totals: Vec<ClassTotals>,
+    names: Vec<String>,
+    column: String,
+    rows: u64,
+    pub(super) columns: usize,
+}
+
+impl Build {
+    pub(super) fn new(goal: &Goal, sample: &Sample) -> Result<Self, ProblemError> {
+        let rows = sample.len() as u64;
+        let Some(column) = goal.column() else {
+            return Ok(Self {
+                totals: vec![sample.totals()],
+                names: Vec::new(),
+                column: String::new(),
+                rows,
+                columns: 1,
+            });
+        };
+        let missing = |found: String| ProblemError::Groups { column: column.to_owned(), found };
+        let groups =
+            sample.groups().ok_or_else(|| missing("has no groups; name the column with --group".into()))?;
+        if groups.column() != column {
+            return Err(missing(format!("is grouped by {:?}", groups.column())));
+        }
+        if groups.names().len() < 2 {
+            return Err(missing(format!("has only one group, {:?}", groups.names()[0])));
+        }
+        Ok(Self {
+            totals: (0..groups.names().len()).map(|group| sample.group_totals(groups, group)).collect(),
+            names: groups.names().to_vec(),
+            column: column.to_owned(),
+            rows,
+            columns: 1,
+        })
+    }
+
+    pub(super) fn overall(&self, rate: Rate, column: usize) -> Result<Combination, ProblemError> {
+        self.rate(rate, 0..self.totals.len(), column)
+    }
+
+    fn group(&self, rate: Rate, group: usize) -> Result<Combination, ProblemError> {
+        self.rate(rate, group..group + 1, 0)
+    }
+
+    fn rate(&self, rate: Rate, groups: Range<usize>, column: usize) -> Result<Combination, ProblemError> {
+        self.check(rate, &groups)?;
+        let fractions = rate.fractions();
+        let weight = 1.0 / fractions.len() as f64;
+        let ratios = fractions
+            .iter()
+            .map(|fraction| Ratio {
+                weight,
+                numerator: self.form(&fraction.numerator, groups.clone(), column),
+                denominator: self.form(&fraction.denominator, groups.clone(), column),
+            })
+            .collect();
+        Ok(Combination { constant: 0.0, ratios })
+    }
+
+    fn form(&self, counts: &Counts, groups: Range<usize>, column: usize) -> Form {
+        let shape = Shape { groups: self.totals.len(), columns: self.columns };
+        let mut form = Form::default();
+        for group in groups {
+            let totals = self.totals[group];
+            form.constant += counts.positives * totals.positives + counts.negatives * totals.negatives;
+            for (label, positive, negative) in [
+                (true, counts.true_positives, counts.false_negatives),
+                (false, counts.false_positives, counts.true_negatives),
+            ] {
+                if positive != 0.0 || negative != 0.0 {
+                    form.terms.push(FormTerm { cell: shape.cell(group, column, label), positive, negative });
+                }
+            }
+        }
+        form
+    }
+
+    fn check(&self, rate: Rate, groups: &Range<usize>) -> Result<(), ProblemError> {
+        let (positives, negatives) = rate.needs();
+        let sum = |of: fn(&ClassTotals) -> f64| self.totals[groups.clone()].iter().map(of).sum::<f64>();
+        let missing = if sum(|t| t.positives + t.negatives) == 0.0 {
+            "examples"
+        } else if positives && sum(|t| t.positives) == 0.0 {
+            "positives"
+        } else if negatives && sum(|t| t.negatives) == 0.0 {
+            "negatives"
+        } else {
+            return Ok(());
+        };
+        let rate = rate.to_string();
+        Err(ProblemError::Sample(if groups.len() < self.totals.len() {
+            let group = self.names[groups.start].clone();
+            SampleError::GroupWithoutClass { column: self.column.clone(), group, missing, rate }
+        } else {
+            SampleError::OneClass { missing, rows: self.rows as usize, rate }
+        }))
+    }
+
+    pub(super) fn condition(
+        &self,
+        constraint: &Constraint,
+        source: usize,
+        options: &ProblemOptions,
+        conditions: &mut Vec<Condition>,
+    ) -> Result<(), ProblemError> {
+        let mut add = |expression: Combination, relation: Relation, target: f64| {
+            let mut expression = expression;
+            expression.constant -= target;
+            let (expression, kind) = match relation {
+                Relation::Equal => (expression, Kind::Equal),
+                Relation::AtMost => (expression, Kind::AtMost),
+                Relation::AtLeast => (expression.scaled(-1.0), Kind::AtMost),
+            };
+            conditions.push(Condition { expression, kind, source });
+        };
+        let groups = self.totals.len();
+        match constraint {
+            Constraint::Rate { rate, relation, target } => add(self.overall(*rate, 0)?, *relation, *target),
+            Constraint::Top(top) => {
+                add(self.overall(Rate::PositiveRate, 0)?, Relation::Equal, self.fraction(*top, options)?);
+            }
+            Constraint::PerGroup { rate, relation, target, .. } => {
+                for group in 0..groups {
+                    add(self.group(*rate, group)?, *relation, *target);
+                }
+            }
+            // R_a - R_b <= target for every pair; no difference at all is an equality.
+            Constraint::Gap { rate, target, .. } => {
+                self.pairs(*target == 0.0, |a, b, relation| {
+                    add(self.group(*rate, a)?.minus(self.group(*rate, b)?, 1.0), relation, *target);
+                    Ok(())
+                })?;
+            }
+            // R_a / R_b >= target for every pair, as target R_b - R_a <= 0.
+            Constraint::Ratio { rate, target, .. } => {
+                self.pairs(*target == 1.0, |a, b, relation| {
+                    add(
+                        self.group(*rate, b)?.scaled(*target).minus(self.group(*rate, a)?, 1.0),
+                        relation,
+                        0.0,
+                    );
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every ordered pair of groups with `AtMost`, or each later group against the first with `Equal`.
+    fn pairs(
+        &self,
+        equal: bool,
+        mut visit: impl FnMut(usize, usize, Relation) -> Result<(), ProblemError>,
+    ) -> Result<(), ProblemError> {
+        let groups = self.totals.len();
+        if equal {
+            return (1..groups).try_for_each(|a| visit(a, 0, Relation::Equal));
+        }
+        for a in 0..groups {
+            for b in (0..groups).filter(|b| *b != a) {
+                visit(a, b, Relation::AtMost)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fraction(&self, top: Top, options: &ProblemOptions) -> Result<f64, ProblemError> {
+        match top {
+            Top::Fraction(fraction) => Ok(fraction),
+            Top::Count { k, of } => {
+                let rows = of.or(options.rows_scored).unwrap_or(self.rows);
+                if k >= rows {
+                    return Err(ProblemError::TopTooLarge { k, rows });
+                }
+                Ok(k as f64 / rows as f64)
+            }
+        }
+    }
+}

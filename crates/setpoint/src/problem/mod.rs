@@ -1,0 +1,250 @@
+//! A goal tied to a sample: the loss and the constraints as functions of counts.
+//!
+//! ```text
+//! f = constant + sum weight (a.C + a0) / (b.C + b0)         the loss, smaller is better
+//! g = the same form, = 0 or <= 0                            one for each condition
+//! ```
+//!
+//! where C are the cells of [`count`](crate::count). Rates of one label slice
+//! have constant denominators; precision and its like do not. A goal with group
+//! conditions has one threshold per group, any other goal one per operating
+//! point (one, or as many as an area has bins).
+
+mod build;
+mod combination;
+
+pub use combination::{Combination, Form, FormTerm, Monotone, Ratio};
+
+use thiserror::Error;
+
+use build::Build;
+
+use crate::count::Shape;
+use crate::goal::{Direction, Goal, Objective};
+use crate::sample::{Sample, SampleError};
+
+/// How a constraint binds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// g = 0.
+    Equal,
+    /// g <= 0.
+    AtMost,
+}
+
+/// One constraint on the thresholds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// g.
+    pub expression: Combination,
+    /// = 0 or <= 0.
+    pub kind: Kind,
+    /// Which of the goal's constraints it comes from; for an area, which bin.
+    pub source: usize,
+}
+
+/// How a goal is tied to a sample.
+#[derive(Clone, Debug, Default)]
+pub struct ProblemOptions {
+    /// Thresholds that stand for an area; by default 10 for roc-auc and 5 for pr-auc.
+    pub bins: Option<usize>,
+    /// Rows of the data that `k=100` will be asked of; by default those of the sample.
+    pub rows_scored: Option<u64>,
+}
+
+/// Why a goal does not fit a sample.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ProblemError {
+    /// The sample lacks what a rate needs.
+    #[error(transparent)]
+    Sample(#[from] SampleError),
+    /// The goal speaks of groups and the sample has none, or has another column.
+    #[error("the goal has a condition by {column:?}, but the sample {found}")]
+    Groups {
+        /// The column of the goal.
+        column: String,
+        /// What the sample has instead.
+        found: String,
+    },
+    /// Thresholds cannot meet that many equalities.
+    #[error(
+        "{equalities} equalities need as many thresholds, but the goal has {thresholds}; turn all but one into limits (<= or >=)"
+    )]
+    TooManyEqualities {
+        /// Number of equalities.
+        equalities: usize,
+        /// Number of thresholds.
+        thresholds: usize,
+    },
+    /// More examples asked for than there are.
+    #[error("k={k} of {rows} rows leaves nothing to choose; k must be below the number of rows")]
+    TopTooLarge {
+        /// Examples asked for.
+        k: u64,
+        /// Rows to pick from.
+        rows: u64,
+    },
+    /// An area without bins, or a curve without that axis.
+    #[error("{message}")]
+    Area {
+        /// What is wrong.
+        message: String,
+    },
+    /// An objective without a direction.
+    #[error(
+        "positive-rate has no better direction; make it a condition and name an objective such as recall"
+    )]
+    NoDirection,
+}
+
+/// A goal as functions of the counts of one sample.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    shape: Shape,
+    per_group: bool,
+    higher_is_better: bool,
+    loss: Combination,
+    conditions: Vec<Condition>,
+    diagonal: bool,
+}
+
+impl Problem {
+    /// Ties a goal to a sample.
+    ///
+    /// # Errors
+    /// If the sample lacks a class or the groups that the goal speaks of, or
+    /// the conditions cannot be met by thresholds.
+    pub fn new(goal: &Goal, sample: &Sample, options: &ProblemOptions) -> Result<Self, ProblemError> {
+        let mut build = Build::new(goal, sample)?;
+        let (loss, conditions, columns) = match &goal.objective {
+            Objective::Rate(rate) => {
+                if rate.direction() == Direction::Neither {
+                    return Err(ProblemError::NoDirection);
+                }
+                let mut conditions = Vec::new();
+                for (source, constraint) in goal.constraints.iter().enumerate() {
+                    build.condition(constraint, source, options, &mut conditions)?;
+                }
+                (build.overall(*rate, 0)?, conditions, 1)
+            }
+            Objective::Area(area) => {
+                let bins = options.bins.unwrap_or_else(|| area.default_bins());
+                let Some(height) = area.height().filter(|_| bins > 0) else {
+                    let message = if bins == 0 {
+                        "an area needs at least one bin".to_owned()
+                    } else {
+                        format!("a {:?} curve has no {:?} axis", area.curve, area.axis)
+                    };
+                    return Err(ProblemError::Area { message });
+                };
+                build.columns = bins;
+                let mut loss = Combination::default();
+                let mut conditions = Vec::new();
+                for (bin, target) in area.midpoints(bins).enumerate() {
+                    loss = loss.minus(build.overall(height, bin)?, -1.0 / bins as f64);
+                    let mut expression = build.overall(area.axis, bin)?;
+                    expression.constant -= target;
+                    conditions.push(Condition { expression, kind: Kind::Equal, source: bin });
+                }
+                (loss, conditions, bins)
+            }
+        };
+        let higher_is_better = goal.objective.direction() == Direction::Up;
+        let mut problem = Self {
+            shape: Shape { groups: build.totals.len(), columns },
+            per_group: build.totals.len() > 1,
+            higher_is_better,
+            loss: if higher_is_better { loss.scaled(-1.0) } else { loss },
+            conditions,
+            diagonal: false,
+        };
+        let equalities = problem.conditions.iter().filter(|c| c.kind == Kind::Equal).count();
+        if equalities > problem.thresholds() {
+            return Err(ProblemError::TooManyEqualities { equalities, thresholds: problem.thresholds() });
+        }
+        problem.diagonal = problem.is_diagonal();
+        Ok(problem)
+    }
+
+    /// The layout of the cells.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Number of thresholds, m.
+    #[must_use]
+    pub fn thresholds(&self) -> usize {
+        if self.per_group { self.shape.groups } else { self.shape.columns }
+    }
+
+    /// Whether each group has its own threshold.
+    #[must_use]
+    pub fn per_group(&self) -> bool {
+        self.per_group
+    }
+
+    /// Which threshold the counts of a cell depend on.
+    #[must_use]
+    pub fn threshold_of(&self, cell: usize) -> usize {
+        if self.per_group { cell / 2 / self.shape.columns } else { cell / 2 % self.shape.columns }
+    }
+
+    /// f: the objective as something to minimise.
+    #[must_use]
+    pub fn loss(&self) -> &Combination {
+        &self.loss
+    }
+
+    /// g: the constraints.
+    #[must_use]
+    pub fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    /// Spreads m thresholds over the cells' grid: a row of columns for each group.
+    pub fn fill_grid(&self, thresholds: &[f64], grid: &mut [f64]) {
+        for (group, row) in grid.chunks_mut(self.shape.columns).enumerate() {
+            if self.per_group {
+                row.fill(thresholds[group]);
+            } else {
+                row.copy_from_slice(thresholds);
+            }
+        }
+    }
+
+    /// The objective's own value, from the loss.
+    #[must_use]
+    pub fn objective(&self, loss: f64) -> f64 {
+        if self.higher_is_better { -loss } else { loss }
+    }
+
+    /// Whether condition k ties threshold k and no other, and is sure to be active.
+    #[must_use]
+    pub fn diagonal(&self) -> bool {
+        self.diagonal
+    }
+
+    fn is_diagonal(&self) -> bool {
+        self.conditions.len() == self.thresholds()
+            && self.conditions.iter().enumerate().all(|(k, condition)| {
+                condition.expression.cells().all(|cell| self.threshold_of(cell) == k)
+                    && match condition.kind {
+                        Kind::Equal => true,
+                        // A loss that rises with the threshold pushes it down until the condition stops it.
+                        Kind::AtMost => matches!(
+                            (self.loss.monotone(self, k), condition.expression.monotone(self, k)),
+                            (Some(Monotone::Rising), Some(Monotone::Falling))
+                                | (Some(Monotone::Falling), Some(Monotone::Rising))
+                        ),
+                    }
+            })
+    }
+
+    /// Which way condition k moves with threshold k, where its form alone tells.
+    #[must_use]
+    pub fn monotone(&self, k: usize) -> Option<Monotone> {
+        self.conditions[k].expression.monotone(self, k)
+    }
+}
