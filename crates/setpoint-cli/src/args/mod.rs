@@ -51,7 +51,7 @@ pub enum Command {
     #[command(after_help = DEMO)]
     Demo,
     /// Train a model for a goal, choose its threshold on held-out data, and write both to one file
-    #[command(args_override_self = true, after_help = train::EXAMPLES)]
+    #[command(args_override_self = true, allow_negative_numbers = true, after_help = train::EXAMPLES)]
     Train(Box<TrainArgs>),
     /// Measure a model on labelled data, with intervals, at its goal and at its threshold
     #[command(after_help = evaluate::EXAMPLES)]

@@ -18,7 +18,7 @@ use crate::interrupt;
 const LETTER: &[u8] = include_bytes!("../../data/letter.csv.zst");
 const GOAL: &str = "recall @ fpr<=1%";
 const SPLIT: &str = "train=0.5,validation=0.15,calibration=0.15,test=0.2";
-const SEEDS: u64 = 5;
+const SEEDS: u64 = 20;
 const CONFIDENCE: f64 = 0.95;
 
 /// What one method comes to on the test parts, seed by seed.
@@ -37,14 +37,14 @@ pub fn demo(quiet: bool) -> Result<(), Failure> {
     let goal: Goal = GOAL.parse()?;
     let mut display = Display::new(quiet);
     let mut lines =
-        [("cross-entropy", Line::default()), ("", Line::default()), ("Setpoint", Line::default())];
-    lines[1].0 = "cross-entropy, weighted";
+        ["cross-entropy", "cross-entropy, weighted", "Setpoint"].map(|name| (name, Line::default()));
     let mut rows = Splits::default();
     for seed in 0..SEEDS {
         display.prefix(format!("split {} of {SEEDS}: ", seed + 1));
         let (mut parts, fitted) = run(&goal, seed, &mut display)?;
         rows = parts.map(|part| part.as_ref().map_or(0, |part| part.sample.len()));
-        let plain = fitted.candidates.first().map_or(&fitted.baseline, |first| first);
+        let plain = fitted.candidates.iter().find(|one| one.name == "cross-entropy");
+        let plain = plain.unwrap_or(&fitted.baseline);
         let fits = [&plain.parameters, &fitted.baseline.parameters, &fitted.parameters];
         for (parameters, (_, line)) in fits.into_iter().zip(&mut lines) {
             add(line, &goal, &mut parts, parameters)?;
@@ -100,6 +100,15 @@ fn add(
     Ok(())
 }
 
+/// Mean of the differences in points, ± its standard error.
+fn gain(ours: &[f64], base: &[f64]) -> String {
+    let differences: Vec<f64> = ours.iter().zip(base).map(|(ours, base)| 100.0 * (ours - base)).collect();
+    let count = differences.len() as f64;
+    let mean = differences.iter().sum::<f64>() / count;
+    let variance = differences.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    format!("{mean:+.2} ± {:.2}", (variance / count).sqrt())
+}
+
 fn report(lines: &[(&str, Line); 3], rows: &Splits<usize>, seconds: f64) -> String {
     let mut table = Text::new(["", "recall at fpr<=1%", "certified: recall", "fpr"]);
     for (name, line) in lines {
@@ -108,6 +117,9 @@ fn report(lines: &[(&str, Line); 3], rows: &Splits<usize>, seconds: f64) -> Stri
         table.row([(*name).to_owned()].into_iter().chain(cells));
     }
     let Splits { train, validation, calibration, test } = rows;
+    let [_, (_, base), (_, ours)] = lines;
+    let gain = gain(&ours.at_condition, &base.at_condition);
+    let certified = self::gain(&ours.recall, &base.recall);
     format!(
         "\
 UCI Letter Recognition: the letter U against the rest, {GOAL}, a linear model.
@@ -115,6 +127,9 @@ Test rows, in %, mean ± sd over {SEEDS} random splits
 ({train} rows to train, {validation} to validate, {calibration} to calibrate, {test} to test).
 
 {table}
+Setpoint over weighted cross-entropy, split by split: {gain} points, certified {certified}
+(± standard error; the splits share rows).
+
 Recall at fpr<=1%: the most recall that the scores allow with at most 1% false alarms on test.
 Certified: at the threshold that ships, chosen on the calibration rows so that at most 1% of new
 negatives raise an alarm, with {:.0}% confidence; the test rows only measure it.

@@ -56,6 +56,9 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
     if document.groups.is_none() && document.thresholds.len() != 1 {
         return Err(bad(format!("holds {} thresholds and no groups", document.thresholds.len())));
     }
+    if certificate.as_ref().is_some_and(|certificate| certificate.thresholds != document.thresholds) {
+        return Err(bad("its certificate is for other thresholds".to_owned()));
+    }
     let goal = document.parse_goal()?;
     let rows = document.settings.get("rows-scored").and_then(serde_json::Value::as_u64);
     let shipped = Shipped {

@@ -31,8 +31,8 @@ impl Display {
         let kind = if quiet {
             Kind::Silent
         } else if std::io::stderr().is_terminal() {
-            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{bar:24} {msg}");
+            let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{bar:24} {wide_msg}");
             if let Ok(style) = style {
                 bar.set_style(style);
             }

@@ -38,7 +38,11 @@ pub fn train(plan: &TrainPlan, json: bool, quiet: bool) -> Result<(), Failure> {
     let settings = Settings { rows_scored: Some(rows_scored), ..plan.settings.clone() };
     let recorded = recorded(plan, &loaded, test_hash, rows_scored);
     let mut store = match &plan.checkpoint {
-        Some(path) => Some(Directory::open(path, recorded.clone(), &plan.goal, plan.resume)?),
+        Some(path) => {
+            let mut run = recorded.clone();
+            run.insert("setpoint".to_owned(), json!(env!("CARGO_PKG_VERSION")));
+            Some(Directory::open(path, run, &plan.goal, plan.resume)?)
+        }
         None => None,
     };
     match &store {
