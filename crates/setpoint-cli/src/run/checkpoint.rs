@@ -215,3 +215,52 @@ fn value(file: &Checkpoint, name: &str, there: bool) -> Result<Option<f64>, Stri
         _ => Err(format!("the checkpoint lacks {name:?}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use setpoint::optimizer::Values;
+
+    use super::*;
+
+    #[test]
+    fn a_snapshot_comes_back_bit_for_bit() {
+        let home = tempfile::tempdir().unwrap();
+        for goal in ["recall @ fpr<=1%", "fnr @ fpr<=1%"] {
+            let goal: Goal = goal.parse().unwrap();
+            let mut run = Map::new();
+            run.insert("goal".to_owned(), Value::String(goal.to_string()));
+            let mut directory = Directory::open(home.path(), run.clone(), &goal, true).unwrap();
+            assert!(!directory.resumes());
+            let candidate = |validation| Candidate {
+                name: "cross-entropy".to_owned(),
+                parameters: vec![-0.0, f32::MIN_POSITIVE / 3.0],
+                validation,
+                step: 7,
+                evaluations: 9,
+            };
+            let entries = |values: Vec<f64>| BTreeMap::from([("v".to_owned(), Values::F64(values))]);
+            let snapshot = Snapshot {
+                done: vec![candidate(Some(0.1 + 0.2)), candidate(None)],
+                running: Some(Running {
+                    best: directory.best(&[1.0, 2.0], Some(0.3), 5),
+                    optimizer: State { entries: entries(vec![f64::NEG_INFINITY]) },
+                    extra: entries(vec![1e-310]),
+                }),
+            };
+            directory.save(&snapshot).unwrap();
+            let mut again = Directory::open(home.path(), run, &goal, true).unwrap();
+            assert_eq!(again.load(), Some(snapshot));
+            again.remove().unwrap();
+        }
+    }
+
+    #[test]
+    fn the_first_difference_between_runs_is_named() {
+        let map = |seed: u64| Map::from_iter([("seed".to_owned(), Value::from(seed))]);
+        assert_eq!(difference(&map(1), &map(1)), None);
+        assert_eq!(difference(&map(1), &map(2)).unwrap(), "its seed is 1, now 2");
+        assert_eq!(difference(&map(1), &Map::new()).unwrap(), "its seed is 1, now absent");
+    }
+}

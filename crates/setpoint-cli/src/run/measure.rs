@@ -102,3 +102,40 @@ fn extremes(values: &[f64]) -> Option<(f64, f64)> {
     let high = values.iter().copied().reduce(f64::max)?;
     Some((low, high))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_on_groups_are_measured_group_by_group() {
+        let names = ["f", "m"].map(str::to_owned).to_vec();
+        let sample = Sample::new(vec![true, false, false, true, false, false]).unwrap();
+        let sample = sample.with_groups("sex", names.clone(), vec![0, 0, 0, 1, 1, 1]).unwrap();
+        let margins = [1.0, 0.0, -1.0, -1.0, -1.0, -2.0];
+        for (goal, rates, called) in [
+            ("recall @ fpr(sex)<=2%", vec![Some(0.5), Some(0.0)], vec!["fpr(sex=f)", "fpr(sex=m)"]),
+            (
+                "accuracy @ gap(positive-rate, sex)<=0.1",
+                vec![Some(2.0 / 3.0)],
+                vec!["gap(positive-rate, sex)"],
+            ),
+            ("accuracy @ ratio(recall, sex)>=0.8", vec![Some(0.0)], vec!["ratio(recall, sex)"]),
+            ("recall @ precision>=0.9, fpr<=50%", vec![Some(0.5), Some(0.25)], vec!["precision", "fpr"]),
+            ("precision @ top=10%", vec![Some(1.0 / 3.0)], vec!["positive-rate"]),
+            ("f1", vec![], vec![]),
+        ] {
+            let goal: Goal = goal.parse().unwrap();
+            assert_eq!(conditions(&goal, &names, &sample, &margins).unwrap(), rates, "{goal}");
+            assert_eq!(condition_names(&goal, &names), called);
+        }
+    }
+
+    #[test]
+    fn a_condition_that_cannot_be_met_has_no_value() {
+        let sample = Sample::new(vec![true, false, false]).unwrap();
+        let goal: Goal = "recall @ precision>=0.9".parse().unwrap();
+        assert_eq!(at_condition(&goal, &sample, &[0.0, 1.0, 2.0]).unwrap(), None);
+        assert_eq!(at_condition(&goal, &sample, &[3.0, 1.0, 2.0]).unwrap(), Some(1.0));
+    }
+}

@@ -1,15 +1,20 @@
-//! A model file, opened and checked against itself.
+//! The model file: what training puts in, and what is checked when it is opened.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde_json::{Map, Value};
 use setpoint::Goal;
-use setpoint::artifact::{Document, ModelFile};
+use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
 use setpoint::certify::Certificate;
+use setpoint::train::Fit;
 use setpoint::train::selection::as_fraction;
 use setpoint_data::Encoder;
+use setpoint_report::TrainRecord;
 
 use super::threshold::Shipped;
 use crate::failure::Failure;
+use crate::plan::TrainPlan;
 
 /// A model ready to score.
 pub struct Opened {
@@ -60,7 +65,7 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
         return Err(bad("its certificate is for other thresholds".to_owned()));
     }
     let goal = document.parse_goal()?;
-    let rows = document.settings.get("rows-scored").and_then(serde_json::Value::as_u64);
+    let rows = document.settings.get("rows-scored").and_then(Value::as_u64);
     let shipped = Shipped {
         thresholds: document.thresholds.clone(),
         groups: document.groups.clone(),
@@ -70,4 +75,45 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
     };
     let goal = rows.map_or_else(|| goal.clone(), |rows| as_fraction(&goal, rows.max(1)));
     Ok(Opened { document, goal, encoder, parameters, shipped })
+}
+
+/// The file of a model that was just trained.
+pub fn file(
+    plan: &TrainPlan,
+    encoder: &Encoder,
+    fitted: &Fit,
+    shipped: &Shipped,
+    record: &TrainRecord,
+    recorded: Map<String, Value>,
+) -> Result<ModelFile, Failure> {
+    let mut document = Document::new(&plan.goal, "linear", plan.method, shipped.thresholds.clone());
+    document.settings = recorded;
+    document.features = serde_json::to_value(encoder)?;
+    document.groups = shipped.groups.clone();
+    document.certificate = shipped.certificate.as_ref().map(serde_json::to_value).transpose()?;
+    document.data_hash = record.data_hash.clone();
+    document.seed = plan.settings.seed;
+    document.metrics = metrics(record);
+    let mut file = ModelFile::new(document);
+    let (weights, bias) = fitted.parameters.split_at(fitted.parameters.len().saturating_sub(1));
+    file.tensors.insert("weights".to_owned(), Tensor::vector(TensorData::F32(weights.to_vec())));
+    file.tensors.insert("bias".to_owned(), Tensor::vector(TensorData::F32(bias.to_vec())));
+    Ok(file)
+}
+
+/// The metrics that travel with the model: at the condition, and at the threshold.
+fn metrics(record: &TrainRecord) -> BTreeMap<String, BTreeMap<String, f64>> {
+    let mut metrics = BTreeMap::new();
+    for ((split, value), (_, shipped)) in record.objective.iter().zip(record.shipped.iter()) {
+        let Some(shipped) = shipped else { continue };
+        let named = [
+            ("objective", *value),
+            ("recall", shipped.recall),
+            ("fpr", shipped.fpr),
+            ("precision", shipped.precision),
+        ];
+        let known = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        metrics.insert(split.to_owned(), known.collect());
+    }
+    metrics
 }

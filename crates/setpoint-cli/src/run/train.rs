@@ -1,14 +1,12 @@
 //! `setpoint train`: read, split, encode, fit, choose the threshold, measure, write.
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
 use setpoint::goal::Goal;
 use setpoint::train::selection::as_fraction;
 use setpoint::train::{Fit, Part, Settings, Store, fit};
-use setpoint_data::{Encoder, Table};
+use setpoint_data::Table;
 use setpoint_report::{
     BaselineRecord, CandidateRecord, CertificateRecord, GainRecord, GroupsRecord, Seconds, Splits,
     TrainRecord, to_json,
@@ -18,7 +16,7 @@ use super::checkpoint::Directory;
 use super::examples::{self, Examples, Loaded};
 use super::progress::{Display, line};
 use super::threshold::{Scored, Shipped};
-use super::{group, measure, print};
+use super::{group, measure, model, print};
 use crate::failure::{Failure, Kind};
 use crate::interrupt;
 use crate::plan::TrainPlan;
@@ -64,7 +62,7 @@ pub fn train(plan: &TrainPlan, json: bool, quiet: bool) -> Result<(), Failure> {
     record.rows = rows;
     interrupt::check()?;
     display.show("writing the model");
-    model_file(plan, &loaded.encoder, &fitted, &shipped, &record, recorded)?.save(&plan.output)?;
+    model::file(plan, &loaded.encoder, &fitted, &shipped, &record, recorded)?.save(&plan.output)?;
     if let Some(store) = store {
         store.remove()?;
     }
@@ -301,44 +299,4 @@ fn pair<'a>(
         calibration: of(&samples.calibration, &scores.calibration),
         test: of(&samples.test, &scores.test),
     }
-}
-
-fn model_file(
-    plan: &TrainPlan,
-    encoder: &Encoder,
-    fitted: &Fit,
-    shipped: &Shipped,
-    record: &TrainRecord,
-    recorded: Map<String, Value>,
-) -> Result<ModelFile, Failure> {
-    let mut document = Document::new(&plan.goal, "linear", plan.method, shipped.thresholds.clone());
-    document.settings = recorded;
-    document.features = serde_json::to_value(encoder)?;
-    document.groups = shipped.groups.clone();
-    document.certificate = shipped.certificate.as_ref().map(serde_json::to_value).transpose()?;
-    document.data_hash = record.data_hash.clone();
-    document.seed = plan.settings.seed;
-    document.metrics = metrics(record);
-    let mut file = ModelFile::new(document);
-    let (weights, bias) = fitted.parameters.split_at(fitted.parameters.len().saturating_sub(1));
-    file.tensors.insert("weights".to_owned(), Tensor::vector(TensorData::F32(weights.to_vec())));
-    file.tensors.insert("bias".to_owned(), Tensor::vector(TensorData::F32(bias.to_vec())));
-    Ok(file)
-}
-
-/// The metrics that travel with the model: at the condition, and at the threshold.
-fn metrics(record: &TrainRecord) -> BTreeMap<String, BTreeMap<String, f64>> {
-    let mut metrics = BTreeMap::new();
-    for ((split, value), (_, shipped)) in record.objective.iter().zip(record.shipped.iter()) {
-        let Some(shipped) = shipped else { continue };
-        let named = [
-            ("objective", *value),
-            ("recall", shipped.recall),
-            ("fpr", shipped.fpr),
-            ("precision", shipped.precision),
-        ];
-        let known = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        metrics.insert(split.to_owned(), known.collect());
-    }
-    metrics
 }
