@@ -319,6 +319,14 @@ fn average(
         return Ok((first.parameters.clone(), first.name.clone()));
     }
     order.sort_by(|a, b| selection.merit(b.validation).total_cmp(&selection.merit(a.validation)));
+    // An ico stage whose best iterate is its start is the cross-entropy fit over again.
+    let mut distinct: Vec<&Candidate> = Vec::new();
+    for candidate in order {
+        if distinct.iter().all(|kept| kept.parameters != candidate.parameters) {
+            distinct.push(candidate);
+        }
+    }
+    let mut order = distinct;
     order.truncate(AVERAGED);
     let mut scores = vec![0.0; train.sample.len()];
     let mut mean = vec![0.0f64; order[0].parameters.len()];
