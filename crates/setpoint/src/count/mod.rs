@@ -13,12 +13,15 @@
 //! the scores in fixed chunks and adds the chunks up in order, so its results
 //! are the same bits for any number of threads.
 
+mod exact;
 mod kernel;
 #[cfg(test)]
 pub(crate) mod reference;
 #[cfg(test)]
 mod tests;
 mod vector;
+
+pub use exact::count_exact;
 
 use std::ops::Range;
 
