@@ -238,6 +238,18 @@ pub enum TrainError {
         /// What is allowed.
         expected: &'static str,
     },
+    /// A method that has no loss for the goal.
+    #[error("the {method} method cannot train for {goal:?}: {reason}; it can for {able}")]
+    Method {
+        /// Which method.
+        method: &'static str,
+        /// The goal.
+        goal: String,
+        /// What of it the method has no words for.
+        reason: &'static str,
+        /// The goals that it can express.
+        able: &'static str,
+    },
     /// No stage came to usable parameters.
     #[error("the goal cannot be met on the {split} split: {reason}")]
     Infeasible {
