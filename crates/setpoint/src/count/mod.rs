@@ -13,6 +13,7 @@
 //! the scores in fixed chunks and adds the chunks up in order, so its results
 //! are the same bits for any number of threads.
 
+mod exact;
 mod kernel;
 mod phi;
 #[cfg(test)]
@@ -20,6 +21,8 @@ pub(crate) mod reference;
 #[cfg(test)]
 mod tests;
 mod vector;
+
+pub use exact::count_exact;
 
 use std::ops::Range;
 

@@ -1,29 +1,15 @@
-//! The stages of a run, and what is made of their results.
+//! A run: its stages one after another, and what is made of their results.
 
-use super::full_batch::{Penalty, Stage};
-use super::method::{CrossEntropy, Ico, Loss};
-use super::mini_batch::{self, BatchLoss};
-use super::selection::{Best, Selection, as_fraction};
+use super::selection::{Selection, as_fraction};
 use super::stage::{Reporter, Store};
+use super::task::{Task, tasks};
 use super::{
-    Bandwidth, MethodChoice, Observer, OptimizerChoice, Part, PositiveWeight, Settings, Standard, Thresholds,
-    TrainError,
+    Bandwidth, MethodChoice, Observer, OptimizerChoice, Part, PositiveWeight, Settings, Standard, TrainError,
 };
-use crate::engine::{EngineOptions, Solve};
 use crate::goal::Goal;
-use crate::implicit::ImplicitOptions;
 use crate::metric::interval::Bootstrap;
 use crate::model::Rows;
-use crate::problem::ProblemOptions;
 
-/// Weights of the positives that `auto` tries.
-const POSITIVE_WEIGHTS: [f64; 5] = [1.0, 3.0, 10.0, 30.0, 100.0];
-/// Bandwidths and ridges that `auto` tries, see `docs/decisions.md`.
-const BANDWIDTHS: [Bandwidth; 3] =
-    [Bandwidth::Deviations(0.05), Bandwidth::Deviations(0.1), Bandwidth::Tail(0.5)];
-const RIDGES: [f64; 3] = [0.0, 0.01, 0.1];
-/// Shrinkages of cross-entropy that `auto` tries.
-const SHRINKAGES: [f64; 2] = [0.0, 0.01];
 /// How many of the best candidates are averaged.
 const AVERAGED: usize = 3;
 
@@ -70,62 +56,6 @@ pub struct Fit {
     pub evaluations: u64,
 }
 
-/// One stage of a run.
-enum Task {
-    CrossEntropy { positive_weight: f64, shrinkage: f64 },
-    Ico { bandwidth: Bandwidth, ridge: f64 },
-}
-
-impl Task {
-    fn name(&self) -> String {
-        match self {
-            Self::CrossEntropy { positive_weight, shrinkage } => {
-                let mut name = "cross-entropy".to_owned();
-                if *positive_weight != 1.0 {
-                    name += &format!(", positive weight {positive_weight}");
-                }
-                if *shrinkage > 0.0 {
-                    name += &format!(", shrinkage {shrinkage}");
-                }
-                name
-            }
-            Self::Ico { bandwidth, ridge } => {
-                let bandwidth = match bandwidth {
-                    Bandwidth::Deviations(b) => format!("bandwidth {b} sd"),
-                    Bandwidth::Tail(b) => format!("bandwidth {b} tail"),
-                    Bandwidth::Score(b) => format!("bandwidth {b}"),
-                };
-                if *ridge > 0.0 {
-                    format!("ico, {bandwidth}, ridge {ridge}")
-                } else {
-                    format!("ico, {bandwidth}")
-                }
-            }
-        }
-    }
-}
-
-fn tasks(settings: &Settings) -> Vec<Task> {
-    let weights = match settings.positive_weight {
-        PositiveWeight::Fixed(weight) => vec![weight],
-        PositiveWeight::Auto => POSITIVE_WEIGHTS.to_vec(),
-    };
-    let mut tasks = Vec::new();
-    for positive_weight in weights {
-        tasks.extend(SHRINKAGES.map(|shrinkage| Task::CrossEntropy { positive_weight, shrinkage }));
-    }
-    match settings.method {
-        MethodChoice::CrossEntropy => {}
-        MethodChoice::Ico => tasks.push(Task::Ico { bandwidth: settings.bandwidth, ridge: settings.ridge }),
-        MethodChoice::Auto => {
-            for bandwidth in BANDWIDTHS {
-                tasks.extend(RIDGES.map(|ridge| Task::Ico { bandwidth, ridge }));
-            }
-        }
-    }
-    tasks
-}
-
 /// Trains a model for a goal.
 ///
 /// The model starts from zero parameters. Deterministic: the same arguments give
@@ -146,6 +76,10 @@ pub fn fit<'r>(
     let rows = settings.rows_scored.unwrap_or(validation.sample.len() as u64);
     let goal = as_fraction(goal, rows);
     let tasks = tasks(settings);
+    // A method that cannot be had for the goal says so before its baseline is fitted.
+    if let Some(last @ (Task::Lagrangian { .. } | Task::Pairwise { .. })) = tasks.last() {
+        last.loss(&goal, train.sample, settings)?;
+    }
     let mut selection = Selection::new(&goal, validation);
     let mut reporter = Reporter::new(observer, store, tasks.len());
     let mut candidates: Vec<Candidate> = Vec::new();
@@ -157,16 +91,17 @@ pub fn fit<'r>(
             continue;
         }
         let before = reporter.evaluations;
-        // Stages do not build on each other, but for ico's start: what is averaged must differ.
+        // Stages do not build on each other, but for the start of all that is not cross-entropy: what is
+        // averaged must differ.
         let start = match task {
             Task::CrossEntropy { .. } => zeros.clone(),
-            Task::Ico { .. } => {
+            Task::Ico { .. } | Task::Lagrangian { .. } | Task::Pairwise { .. } => {
                 let fitted =
                     candidates.iter().filter(|candidate| candidate.name.starts_with("cross-entropy"));
                 best_of(fitted, &selection).map_or_else(|| zeros.clone(), |best| best.parameters.clone())
             }
         };
-        let best = run_task(task, &goal, &mut train, &mut selection, &mut reporter, settings, &start)?;
+        let best = task.run(&goal, &mut train, &mut selection, &mut reporter, settings, &start)?;
         let candidate = Candidate {
             name,
             parameters: best.parameters,
@@ -190,6 +125,7 @@ fn check(settings: &Settings) -> Result<(), TrainError> {
         }
     };
     positive("learning rate", settings.learning_rate)?;
+    positive("dual learning rate", settings.dual_learning_rate)?;
     let (Bandwidth::Deviations(b) | Bandwidth::Tail(b) | Bandwidth::Score(b)) = settings.bandwidth;
     positive("bandwidth", b)?;
     if let PositiveWeight::Fixed(weight) = settings.positive_weight {
@@ -205,6 +141,13 @@ fn check(settings: &Settings) -> Result<(), TrainError> {
             expected: "adam, adagrad or sgd with --batch-size, or lbfgs on the full batch",
         });
     }
+    if settings.method == MethodChoice::Lagrangian && settings.optimizer == OptimizerChoice::Lbfgs {
+        return Err(TrainError::Setting {
+            what: "optimizer",
+            found: "lbfgs with the lagrangian method".into(),
+            expected: "adam, adagrad or sgd: multipliers and thresholds move at every step, and a line search needs a function that stays",
+        });
+    }
     if !(0.0..=1.0).contains(&settings.mix) {
         return Err(TrainError::Setting {
             what: "mix",
@@ -213,53 +156,6 @@ fn check(settings: &Settings) -> Result<(), TrainError> {
         });
     }
     Ok(())
-}
-
-fn run_task(
-    task: &Task,
-    goal: &Goal,
-    train: &mut Part<'_>,
-    selection: &mut Selection<'_>,
-    reporter: &mut Reporter<'_>,
-    settings: &Settings,
-    start: &[f32],
-) -> Result<Best, TrainError> {
-    let engine = EngineOptions {
-        surrogate: settings.surrogate,
-        inequality: settings.inequality,
-        implicit: ImplicitOptions { regulariser: settings.regulariser, ..ImplicitOptions::default() },
-        problem: ProblemOptions { bins: settings.bins, ..ProblemOptions::default() },
-        solve: match settings.thresholds {
-            Thresholds::Smooth => Solve::Smooth,
-            Thresholds::Exact => Solve::Exact,
-            Thresholds::Track => Solve::Hold,
-        },
-        ..EngineOptions::default()
-    };
-    let sample = train.sample;
-    if let Some(size) = settings.batch_size {
-        let loss = match task {
-            Task::CrossEntropy { positive_weight, .. } => {
-                BatchLoss::CrossEntropy { positive_weight: *positive_weight }
-            }
-            Task::Ico { bandwidth, .. } => BatchLoss::Ico { goal, engine, bandwidth: *bandwidth },
-        };
-        let steps = settings.steps.unwrap_or(20 * (sample.len() as u64).div_ceil(size as u64));
-        return mini_batch::run(&loss, train, selection, reporter, settings, size, start, steps);
-    }
-    let (penalty, quasi_newton_steps) = match task {
-        Task::CrossEntropy { shrinkage, .. } => (Penalty::Shrinkage(*shrinkage), 100),
-        Task::Ico { ridge, .. } => (Penalty::ScaleFreeRidge(*ridge), 30),
-    };
-    let steps = settings.steps.unwrap_or(match settings.optimizer {
-        OptimizerChoice::Lbfgs => quasi_newton_steps,
-        _ => 500,
-    });
-    let mut loss: Box<dyn Loss> = match task {
-        Task::CrossEntropy { positive_weight, .. } => Box::new(CrossEntropy::new(sample, *positive_weight)),
-        Task::Ico { bandwidth, .. } => Box::new(Ico::new(goal, sample, engine, *bandwidth)?),
-    };
-    Stage { train, selection, reporter, penalty, settings }.run(&mut *loss, start, steps)
 }
 
 fn best_of<'c>(
@@ -285,9 +181,9 @@ fn conclude(
     };
     let (parameters, winner) = match settings.method {
         MethodChoice::Auto if train.model.linear() => average(&candidates, train, &selection)?,
-        MethodChoice::Ico => {
-            let ico = fitted_by("ico").next_back().unwrap_or(&baseline);
-            (ico.parameters.clone(), ico.name.clone())
+        MethodChoice::Ico | MethodChoice::Lagrangian | MethodChoice::Pairwise => {
+            let asked = candidates.last().unwrap_or(&baseline);
+            (asked.parameters.clone(), asked.name.clone())
         }
         _ => {
             let best = best_of(candidates.iter(), &selection).unwrap_or(&baseline);

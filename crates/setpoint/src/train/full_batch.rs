@@ -57,13 +57,15 @@ pub(super) struct Stage<'a, 't, 's, 'r> {
     pub(super) selection: &'a mut Selection<'s>,
     pub(super) reporter: &'a mut Reporter<'r>,
     pub(super) penalty: Penalty,
+    /// Not `Auto`.
+    pub(super) optimizer: OptimizerChoice,
     pub(super) settings: &'a Settings,
 }
 
 impl Stage<'_, '_, '_, '_> {
     /// Runs the stage from `start`, or from where a checkpoint left it.
     pub(super) fn run(&mut self, loss: &mut dyn Loss, start: &[f32], steps: u64) -> Result<Best, TrainError> {
-        match self.settings.optimizer {
+        match self.optimizer {
             OptimizerChoice::Lbfgs => self.quasi_newton(loss, start, steps),
             choice => {
                 let optimizer = choice.build(self.settings)?;

@@ -9,6 +9,9 @@
 //!   corrected on the unrelaxed rates of the next `correct_batches` batches every `correct_every`
 //!   steps.
 //!
+//! Cross-entropy, and the lagrangian and pairwise losses, are those of each batch by itself; thresholds
+//! and multipliers are carried from one to the next.
+//!
 //! A batch (or pool) without positives or without negatives says nothing about a rate of that class:
 //! its step uses cross-entropy alone.
 
@@ -22,13 +25,13 @@ use rand_chacha::ChaCha8Rng;
 use super::method::{CrossEntropy, Loss, tail_scale};
 use super::selection::{Best, Selection};
 use super::stage::{Reporter, Running};
-use super::{Bandwidth, OptimizerChoice, Part, Settings, Standard, Thresholds, TrainError};
+use super::{Bandwidth, Part, Settings, Standard, Thresholds, TrainError};
 use crate::engine::{Engine, EngineError, EngineOptions};
 use crate::goal::Goal;
 use crate::model::Rows;
 use crate::optimizer::Values;
 use crate::problem::ProblemError;
-use crate::sample::Sample;
+use crate::sample::{Sample, SampleError};
 
 /// Steps between measurements of the scores' scale.
 const REFRESH: u64 = 10;
@@ -41,7 +44,13 @@ pub(super) enum BatchLoss<'g> {
     CrossEntropy { positive_weight: f64 },
     /// The goal's loss through its thresholds.
     Ico { goal: &'g Goal, engine: EngineOptions, bandwidth: Bandwidth },
+    /// A loss of each batch by itself, with what it carries from one to the next.
+    OnBatch(&'g OnBatch<'g>),
 }
+
+/// Value and gradient on a batch with these scores; the state is brought up to date.
+type OnBatch<'g> =
+    dyn Fn(&Sample, &mut BTreeMap<String, Values>, &[f32], &mut [f32]) -> Result<f64, TrainError> + 'g;
 
 /// Runs a stage of mini-batches from `start`, or from where a checkpoint left it.
 #[allow(clippy::too_many_arguments, reason = "one caller; a struct would only rename the arguments")]
@@ -55,17 +64,14 @@ pub(super) fn run(
     start: &[f32],
     steps: u64,
 ) -> Result<Best, TrainError> {
-    let mut optimizer = match settings.optimizer {
-        OptimizerChoice::Lbfgs => OptimizerChoice::Adam,
-        other => other,
-    }
-    .build(settings)?;
+    let mut optimizer = settings.optimizer.build(settings)?;
     let mut ico = match loss {
         BatchLoss::Ico { goal, engine, bandwidth } => {
             Some(BatchIco::new(goal, engine.clone(), *bandwidth, settings, train.sample))
         }
-        BatchLoss::CrossEntropy { .. } => None,
+        BatchLoss::CrossEntropy { .. } | BatchLoss::OnBatch(_) => None,
     };
+    let mut carried = BTreeMap::new();
     let mut parameters = start.to_vec();
     let mut best = Best::none();
     let (mut first, mut stale) = (0, 0);
@@ -75,6 +81,8 @@ pub(super) fn run(
         (first, stale) = (running.count("step")?, running.count("stale")?);
         if let Some(ico) = &mut ico {
             ico.restore(&running);
+        } else {
+            carried = running.extra;
         }
         best = running.best;
     }
@@ -100,6 +108,15 @@ pub(super) fn run(
             (None, BatchLoss::CrossEntropy { positive_weight }) => {
                 CrossEntropy::new(&train.sample.select(&rows), *positive_weight).evaluate(&scores, &mut v)?
             }
+            (None, BatchLoss::OnBatch(loss)) => {
+                let batch = train.sample.select(&rows);
+                match loss(&batch, &mut carried, &scores, &mut v) {
+                    Err(error) if lacks_examples(&error) => {
+                        CrossEntropy::new(&batch, 1.0).evaluate(&scores, &mut v)?
+                    }
+                    found => found?,
+                }
+            }
             (None, BatchLoss::Ico { .. }) => unreachable!("ico has its state"),
         };
         if !value.is_finite() {
@@ -124,7 +141,7 @@ pub(super) fn run(
         }
         if look {
             reporter.save(|| {
-                let mut extra = ico.as_ref().map(BatchIco::entries).unwrap_or_default();
+                let mut extra = ico.as_ref().map_or_else(|| carried.clone(), BatchIco::entries);
                 extra.insert("parameters".into(), Values::F32(parameters.clone()));
                 extra.insert("step".into(), Values::U64(vec![step]));
                 extra.insert("stale".into(), Values::U64(vec![stale]));
@@ -393,5 +410,6 @@ fn lacks_examples(error: &TrainError) -> bool {
     matches!(
         error,
         TrainError::Engine(EngineError::Problem(ProblemError::Sample(_) | ProblemError::Groups { .. }))
+            | TrainError::Sample(SampleError::OneClass { .. })
     )
 }

@@ -78,6 +78,59 @@ fn every_optimizer_and_every_source_of_thresholds_improves_on_its_start() {
     }
 }
 
+/// The rivals, on the full batch and on mini-batches.
+fn rivals() -> Vec<Settings> {
+    let of = |method, batch_size| Settings {
+        method,
+        batch_size,
+        positive_weight: PositiveWeight::Fixed(1.0),
+        steps: Some(60),
+        ..Settings::default()
+    };
+    let methods = [MethodChoice::Lagrangian, MethodChoice::Pairwise];
+    methods.into_iter().flat_map(|method| [of(method, None), of(method, Some(256))]).collect()
+}
+
+#[test]
+fn rivals_train_for_the_goals_they_can_express() {
+    for settings in rivals() {
+        let fit = run("recall @ fpr<=2%", &settings, &mut Silent, None).unwrap();
+        assert_eq!(fit.candidates.len(), 3);
+        assert_eq!(fit.winner, fit.candidates[2].name);
+        assert!(fit.winner.starts_with("lagrangian") || fit.winner.starts_with("pairwise"));
+        assert!(fit.validation.unwrap() > 0.05, "{settings:?}");
+        for goal in
+            ["accuracy @ gap(positive-rate, g)<=0.02", "recall @ fpr(g)<=5%", "pr-auc @ recall in 0.9..1"]
+        {
+            let found = run(goal, &settings, &mut Silent, None);
+            if settings.method == MethodChoice::Lagrangian {
+                assert!(found.unwrap().validation.is_some(), "{goal}");
+            } else {
+                assert!(matches!(found, Err(TrainError::Method { .. })), "{goal}");
+            }
+        }
+    }
+}
+
+#[test]
+fn small_batches_without_a_class_do_not_stop_a_rival() {
+    for settings in rivals().into_iter().filter(|settings| settings.batch_size.is_some()) {
+        let settings = Settings { batch_size: Some(4), ..settings };
+        assert!(run("recall @ fpr<=2%", &settings, &mut Silent, None).unwrap().validation.is_some());
+    }
+}
+
+#[test]
+fn a_line_search_cannot_follow_the_lagrangian() {
+    let settings = Settings {
+        method: MethodChoice::Lagrangian,
+        optimizer: OptimizerChoice::Lbfgs,
+        ..Settings::default()
+    };
+    let error = run("f1", &settings, &mut Silent, None).unwrap_err();
+    assert!(error.to_string().starts_with("optimizer lbfgs with the lagrangian method: expected adam"));
+}
+
 #[test]
 fn group_goals_and_mixed_batches_train() {
     let settings = Settings {
@@ -106,7 +159,7 @@ fn the_same_seed_gives_the_same_bits_for_any_number_of_threads() {
         steps: Some(50),
         ..Settings::default()
     };
-    for settings in [Settings::default(), settings] {
+    for settings in [Settings::default(), settings].into_iter().chain(rivals()) {
         let bits = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let fit = pool.install(|| run("recall @ fpr<=2%", &settings, &mut Silent, None)).unwrap();
@@ -150,7 +203,7 @@ fn a_run_that_is_killed_and_resumed_ends_in_the_same_bits() {
         Settings { batch_size: Some(300), ..first_order(Thresholds::Smooth) },
         Settings { batch_size: Some(300), mix: 0.3, ..first_order(Thresholds::Track) },
     ];
-    for settings in cases {
+    for settings in cases.into_iter().chain(rivals()) {
         let whole = run("recall @ fpr<=2%", &settings, &mut Silent, None).unwrap();
         let mut kills = 0;
         let mut store = Memory::default();
@@ -179,7 +232,8 @@ fn bad_settings_are_refused() {
     for settings in [
         Settings { learning_rate: 0.0, ..Settings::default() },
         Settings { bandwidth: Bandwidth::Tail(f64::NAN), ..Settings::default() },
-        Settings { batch_size: Some(64), ..Settings::default() },
+        Settings { batch_size: Some(64), optimizer: OptimizerChoice::Lbfgs, ..Settings::default() },
+        Settings { dual_learning_rate: 0.0, ..Settings::default() },
         Settings { mix: 1.5, ..Settings::default() },
         Settings { positive_weight: PositiveWeight::Fixed(-1.0), ..Settings::default() },
     ] {

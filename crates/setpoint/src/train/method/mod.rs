@@ -3,9 +3,15 @@
 
 mod cross_entropy;
 mod ico;
+mod lagrangian;
+mod pairwise;
+#[cfg(test)]
+mod plane;
 
 pub use cross_entropy::CrossEntropy;
 pub use ico::{Ico, tail_scale};
+pub use lagrangian::{Lagrangian, LagrangianOptions};
+pub use pairwise::Pairwise;
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,184 @@
+//! The stages of a run: which there are, and how each is fitted.
+
+use super::full_batch::{Penalty, Stage};
+use super::method::{CrossEntropy, Ico, Lagrangian, LagrangianOptions, Loss, Pairwise};
+use super::mini_batch::{self, BatchLoss};
+use super::selection::{Best, Selection};
+use super::stage::Reporter;
+use super::{
+    Bandwidth, MethodChoice, OptimizerChoice, Part, PositiveWeight, Settings, Thresholds, TrainError,
+};
+use crate::engine::{EngineOptions, Solve};
+use crate::goal::Goal;
+use crate::implicit::ImplicitOptions;
+use crate::problem::ProblemOptions;
+use crate::sample::Sample;
+
+/// Weights of the positives that `auto` tries.
+const POSITIVE_WEIGHTS: [f64; 5] = [1.0, 3.0, 10.0, 30.0, 100.0];
+/// Bandwidths and ridges that `auto` tries, see `docs/decisions.md`.
+const BANDWIDTHS: [Bandwidth; 3] =
+    [Bandwidth::Deviations(0.05), Bandwidth::Deviations(0.1), Bandwidth::Tail(0.5)];
+const RIDGES: [f64; 3] = [0.0, 0.01, 0.1];
+/// Shrinkages of cross-entropy that `auto` tries.
+const SHRINKAGES: [f64; 2] = [0.0, 0.01];
+
+/// One stage of a run.
+pub(super) enum Task {
+    CrossEntropy { positive_weight: f64, shrinkage: f64 },
+    Ico { bandwidth: Bandwidth, ridge: f64 },
+    Lagrangian { dual_learning_rate: f64, ridge: f64 },
+    Pairwise { bandwidth: Bandwidth, ridge: f64 },
+}
+
+impl Task {
+    pub(super) fn name(&self) -> String {
+        let width = |bandwidth: &Bandwidth| match bandwidth {
+            Bandwidth::Deviations(b) => format!("bandwidth {b} sd"),
+            Bandwidth::Tail(b) => format!("bandwidth {b} tail"),
+            Bandwidth::Score(b) => format!("bandwidth {b}"),
+        };
+        let (mut name, ridge) = match self {
+            Self::CrossEntropy { positive_weight, shrinkage } => {
+                let mut name = "cross-entropy".to_owned();
+                if *positive_weight != 1.0 {
+                    name += &format!(", positive weight {positive_weight}");
+                }
+                if *shrinkage > 0.0 {
+                    name += &format!(", shrinkage {shrinkage}");
+                }
+                (name, 0.0)
+            }
+            Self::Ico { bandwidth, ridge } => (format!("ico, {}", width(bandwidth)), *ridge),
+            Self::Lagrangian { dual_learning_rate, ridge } => {
+                (format!("lagrangian, dual learning rate {dual_learning_rate}"), *ridge)
+            }
+            Self::Pairwise { bandwidth, ridge } => (format!("pairwise, {}", width(bandwidth)), *ridge),
+        };
+        if ridge > 0.0 {
+            name += &format!(", ridge {ridge}");
+        }
+        name
+    }
+
+    /// What the stage minimises, over this sample.
+    pub(super) fn loss<'s>(
+        &self,
+        goal: &Goal,
+        sample: &'s Sample,
+        settings: &Settings,
+    ) -> Result<Box<dyn Loss + 's>, TrainError> {
+        let problem = ProblemOptions { bins: settings.bins, ..ProblemOptions::default() };
+        Ok(match self {
+            Self::CrossEntropy { positive_weight, .. } => {
+                Box::new(CrossEntropy::new(sample, *positive_weight))
+            }
+            Self::Ico { bandwidth, .. } => Box::new(Ico::new(goal, sample, engine(settings), *bandwidth)?),
+            Self::Lagrangian { dual_learning_rate, .. } => {
+                let options = LagrangianOptions {
+                    learning_rate: settings.learning_rate,
+                    dual_learning_rate: *dual_learning_rate,
+                    problem,
+                };
+                Box::new(Lagrangian::new(goal, sample, options)?)
+            }
+            Self::Pairwise { bandwidth, .. } => {
+                Box::new(Pairwise::new(goal, sample, settings.surrogate, *bandwidth)?)
+            }
+        })
+    }
+
+    /// Fits the stage from `start`, or from where a checkpoint left it.
+    pub(super) fn run(
+        &self,
+        goal: &Goal,
+        train: &mut Part<'_>,
+        selection: &mut Selection<'_>,
+        reporter: &mut Reporter<'_>,
+        settings: &Settings,
+        start: &[f32],
+    ) -> Result<Best, TrainError> {
+        let sample = train.sample;
+        if let Some(size) = settings.batch_size {
+            let on_batch = |batch: &Sample, state: &mut _, scores: &[f32], v: &mut [f32]| {
+                let mut loss = self.loss(goal, batch, settings)?;
+                loss.restore(state)?;
+                let value = loss.evaluate(scores, v)?;
+                *state = loss.state();
+                Ok(value)
+            };
+            let loss = match self {
+                Self::CrossEntropy { positive_weight, .. } => {
+                    BatchLoss::CrossEntropy { positive_weight: *positive_weight }
+                }
+                Self::Ico { bandwidth, .. } => {
+                    BatchLoss::Ico { goal, engine: engine(settings), bandwidth: *bandwidth }
+                }
+                Self::Lagrangian { .. } | Self::Pairwise { .. } => BatchLoss::OnBatch(&on_batch),
+            };
+            let steps = settings.steps.unwrap_or(20 * (sample.len() as u64).div_ceil(size as u64));
+            return mini_batch::run(&loss, train, selection, reporter, settings, size, start, steps);
+        }
+        let (penalty, quasi_newton_steps) = match self {
+            Self::CrossEntropy { shrinkage, .. } => (Penalty::Shrinkage(*shrinkage), 100),
+            Self::Ico { ridge, .. } | Self::Lagrangian { ridge, .. } | Self::Pairwise { ridge, .. } => {
+                (Penalty::ScaleFreeRidge(*ridge), 30)
+            }
+        };
+        let optimizer = match (settings.optimizer, self) {
+            (OptimizerChoice::Auto, Self::Lagrangian { .. }) => OptimizerChoice::Adam,
+            (OptimizerChoice::Auto, _) => OptimizerChoice::Lbfgs,
+            (chosen, _) => chosen,
+        };
+        let steps = settings.steps.unwrap_or(match optimizer {
+            OptimizerChoice::Lbfgs => quasi_newton_steps,
+            _ => 500,
+        });
+        let mut loss = self.loss(goal, sample, settings)?;
+        Stage { train, selection, reporter, penalty, optimizer, settings }.run(&mut *loss, start, steps)
+    }
+}
+
+fn engine(settings: &Settings) -> EngineOptions {
+    EngineOptions {
+        surrogate: settings.surrogate,
+        inequality: settings.inequality,
+        implicit: ImplicitOptions { regulariser: settings.regulariser, ..ImplicitOptions::default() },
+        problem: ProblemOptions { bins: settings.bins, ..ProblemOptions::default() },
+        solve: match settings.thresholds {
+            Thresholds::Smooth => Solve::Smooth,
+            Thresholds::Exact => Solve::Exact,
+            Thresholds::Track => Solve::Hold,
+        },
+        ..EngineOptions::default()
+    }
+}
+
+/// The stages of a run, in order; the method that was asked for comes last.
+pub(super) fn tasks(settings: &Settings) -> Vec<Task> {
+    let weights = match settings.positive_weight {
+        PositiveWeight::Fixed(weight) => vec![weight],
+        PositiveWeight::Auto => POSITIVE_WEIGHTS.to_vec(),
+    };
+    let mut tasks = Vec::new();
+    for positive_weight in weights {
+        tasks.extend(SHRINKAGES.map(|shrinkage| Task::CrossEntropy { positive_weight, shrinkage }));
+    }
+    match settings.method {
+        MethodChoice::CrossEntropy => {}
+        MethodChoice::Ico => tasks.push(Task::Ico { bandwidth: settings.bandwidth, ridge: settings.ridge }),
+        MethodChoice::Lagrangian => tasks.push(Task::Lagrangian {
+            dual_learning_rate: settings.dual_learning_rate,
+            ridge: settings.ridge,
+        }),
+        MethodChoice::Pairwise => {
+            tasks.push(Task::Pairwise { bandwidth: settings.bandwidth, ridge: settings.ridge });
+        }
+        MethodChoice::Auto => {
+            for bandwidth in BANDWIDTHS {
+                tasks.extend(RIDGES.map(|ridge| Task::Ico { bandwidth, ridge }));
+            }
+        }
+    }
+    tasks
+}
