@@ -103,11 +103,14 @@ pub struct TrainArgs {
     #[arg(long, value_name = "X|auto", default_value = "auto", help_heading = "Training")]
     pub positive_weight: String,
     /// The optimizer
-    #[arg(long, value_enum, default_value_t = OptimizerArg::Lbfgs, help_heading = "Training")]
+    #[arg(long, value_enum, default_value_t = OptimizerArg::Auto, help_heading = "Training")]
     pub optimizer: OptimizerArg,
     /// Step size of adam, adagrad and sgd
     #[arg(long, value_name = "X", help_heading = "Training")]
     pub learning_rate: Option<f64>,
+    /// Step size of the multipliers, with --method lagrangian
+    #[arg(long, value_name = "X", help_heading = "Training")]
+    pub dual_learning_rate: Option<f64>,
     /// Rows per step; by default all
     #[arg(long, value_name = "N", help_heading = "Training")]
     pub batch_size: Option<usize>,
@@ -178,11 +181,17 @@ pub enum MethodArg {
     Ico,
     /// The baseline alone
     CrossEntropy,
+    /// The proxy-Lagrangian of TensorFlow Constrained Optimization
+    Lagrangian,
+    /// Pairs of positives and the highest negatives, for goals on fpr
+    Pairwise,
 }
 
 /// Optimizers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OptimizerArg {
+    /// lbfgs on the full batch; adam on mini-batches and for lagrangian
+    Auto,
     /// Quasi-Newton on the full batch
     Lbfgs,
     /// Adam

@@ -163,12 +163,14 @@ fn settings(args: &TrainArgs) -> Result<Settings, Failure> {
         method: method(args.method).0,
         positive_weight,
         optimizer: match args.optimizer {
+            OptimizerArg::Auto => OptimizerChoice::Auto,
             OptimizerArg::Lbfgs => OptimizerChoice::Lbfgs,
             OptimizerArg::Adam => OptimizerChoice::Adam,
             OptimizerArg::Adagrad => OptimizerChoice::Adagrad,
             OptimizerArg::Sgd => OptimizerChoice::Sgd,
         },
         learning_rate: args.learning_rate.unwrap_or(default.learning_rate),
+        dual_learning_rate: args.dual_learning_rate.unwrap_or(default.dual_learning_rate),
         batch_size: args.batch_size,
         steps: args.steps,
         patience: args.patience.unwrap_or(default.patience),
@@ -203,6 +205,8 @@ fn method(method: MethodArg) -> (MethodChoice, &'static str) {
         MethodArg::Auto => (MethodChoice::Auto, "auto"),
         MethodArg::Ico => (MethodChoice::Ico, "ico"),
         MethodArg::CrossEntropy => (MethodChoice::CrossEntropy, "cross-entropy"),
+        MethodArg::Lagrangian => (MethodChoice::Lagrangian, "lagrangian"),
+        MethodArg::Pairwise => (MethodChoice::Pairwise, "pairwise"),
     }
 }
 
@@ -236,7 +240,8 @@ fn recorded(args: &TrainArgs, goal: &Goal, split: &SplitPlan, confidence: Option
         "split": split.to_string(), "split-by": args.split_by, "split-time": args.split_time,
         "confidence": confidence, "model": choice(&args.model), "method": method(args.method).1,
         "positive-weight": args.positive_weight, "optimizer": choice(&args.optimizer),
-        "learning-rate": args.learning_rate, "batch-size": args.batch_size, "steps": args.steps,
+        "learning-rate": args.learning_rate, "dual-learning-rate": args.dual_learning_rate,
+        "batch-size": args.batch_size, "steps": args.steps,
         "patience": args.patience, "thresholds": choice(&args.thresholds),
         "correct-every": args.correct_every, "correct-batches": args.correct_batches,
         "pool": args.pool, "mix": args.mix, "surrogate": choice(&args.surrogate),
