@@ -96,9 +96,16 @@ fn settings_that_make_no_sense() {
     ] {
         refused(&train(home.path(), flags), message);
     }
-    let run = train(home.path(), &["--batch-size", "10"]);
+    let run = train(home.path(), &["--batch-size", "10", "--optimizer", "lbfgs"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("lbfgs with mini-batches"), "{}", run.stderr);
+    let run = train(home.path(), &["--method", "lagrangian", "--optimizer", "lbfgs"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("lagrangian"), "{}", run.stderr);
+    let pairwise = ["--method", "pairwise", "--goal", "pr-auc @ recall in 0.9..1"];
+    let run = train(home.path(), &pairwise);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("the pairwise method cannot train for"), "{}", run.stderr);
     let run = train(home.path(), &["--resume"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("--checkpoint"), "{}", run.stderr);
