@@ -215,14 +215,6 @@ fn average(
         return Ok((first.parameters.clone(), first.name.clone()));
     }
     order.sort_by(|a, b| selection.merit(b.validation).total_cmp(&selection.merit(a.validation)));
-    // An ico stage whose best iterate is its start is the cross-entropy fit over again.
-    let mut distinct: Vec<&Candidate> = Vec::new();
-    for candidate in order {
-        if distinct.iter().all(|kept| kept.parameters != candidate.parameters) {
-            distinct.push(candidate);
-        }
-    }
-    let mut order = distinct;
     order.truncate(AVERAGED);
     let mut scores = vec![0.0; train.sample.len()];
     let mut mean = vec![0.0f64; order[0].parameters.len()];
@@ -235,8 +227,21 @@ fn average(
             *mean += shifted / standard.deviation / order.len() as f64;
         }
     }
-    let names: Vec<&str> = order.iter().map(|candidate| candidate.name.as_str()).collect();
-    Ok((mean.iter().map(|p| *p as f32).collect(), format!("average of {}", names.join("; "))))
+    // An ico stage whose best iterate is its start is the cross-entropy fit over again: a vote for it,
+    // by its name.
+    let mut names: Vec<&str> = Vec::new();
+    for chosen in order {
+        let origin = candidates.iter().find(|candidate| candidate.parameters == chosen.parameters);
+        let name = origin.map_or(chosen.name.as_str(), |candidate| candidate.name.as_str());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let winner = match names[..] {
+        [only] => only.to_owned(),
+        _ => format!("average of {}", names.join("; ")),
+    };
+    Ok((mean.iter().map(|p| *p as f32).collect(), winner))
 }
 
 /// Standard error of the difference between two score vectors on validation.
