@@ -160,3 +160,27 @@ fn samples_without_what_the_goal_needs_are_refused() {
         "group \"b\" of column \"g\" has no positives: recall is undefined there; pool small groups or drop the condition"
     );
 }
+
+/// The fast counts carry rounding of about 1e-7, which a solver must not mistake for being lost.
+#[test]
+fn coupled_thresholds_settle_at_any_sharpness() {
+    let (sample, scores) = sample();
+    let mut gradient = vec![0.0; scores.len()];
+    for text in [
+        "precision @ recall>=0.95",
+        "f1",
+        "recall @ precision>=0.4, fpr<=20%",
+        "accuracy @ gap(recall, g)<=0.02",
+    ] {
+        for sharpness in [1.0, 4.0, 20.0, 80.0] {
+            let options = EngineOptions { sharpness, ..EngineOptions::default() };
+            let mut engine = Engine::new(&goal(text), &sample, options).unwrap();
+            for shift in [0.0, 0.01, 0.02] {
+                let scores: Vec<f32> = scores.iter().map(|s| s * (1.0 + shift)).collect();
+                if let Err(error) = engine.step(&scores, &mut gradient) {
+                    panic!("{text} at sharpness {sharpness}: {error}");
+                }
+            }
+        }
+    }
+}

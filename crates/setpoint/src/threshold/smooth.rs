@@ -257,7 +257,8 @@ impl<C: Count> Search<'_, C> {
                 })
                 .fold(0.0f64, |worst, s| worst.max(s.abs() / self.sharpness));
             let residual = stationarity.max(self.violation(gaps).1);
-            if residual <= (self.options.tolerance * 1e-2).max(self.options.noise) {
+            // Slopes are sums of both signs: rounding shows in them a few times more than in the rates.
+            if residual <= (self.options.tolerance * 1e-2).max(10.0 * self.options.noise) {
                 let active = self.active(&multipliers);
                 return Ok(SmoothThresholds { thresholds, active, passes: self.passes });
             }
@@ -270,20 +271,20 @@ impl<C: Count> Search<'_, C> {
             let missed = penalty * self.violation(gaps).2;
             let merit = problem.loss().value(self.cells) + missed;
             let promised = dot(loss_slope, &direction).min(0.0) - missed;
-            match self.line_search(&thresholds, &direction, merit, promised, penalty)? {
+            let next = if self.passes < self.options.passes {
+                self.line_search(&thresholds, &direction, merit, promised, penalty)?
+            } else {
+                None
+            };
+            match next {
                 Some(next) => thresholds = next,
                 None if residual <= self.options.tolerance * 1e3 => {
-                    // Rounding in the counts hides any further progress.
+                    // Close, and rounding in the counts hides any further progress.
                     self.count(&thresholds)?;
-                    let active = (0..conditions.len())
-                        .map(|k| self.is_equality(k) || multipliers[k] > 1e-12)
-                        .collect();
+                    let active = self.active(&multipliers);
                     return Ok(SmoothThresholds { thresholds, active, passes: self.passes });
                 }
                 None => return self.give_up(residual),
-            }
-            if self.passes >= self.options.passes {
-                return self.give_up(residual);
             }
         }
     }
