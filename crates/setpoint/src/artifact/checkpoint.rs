@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::atomic::write_atomically;
 use super::container::{self, Content, Purpose};
 use super::error::{ArtifactError, ArtifactErrorKind};
-use super::tensor::{self, Tensor, TensorData};
+use super::tensor::{Tensor, TensorData};
 use crate::optimizer::{State, Values};
 
 /// The format of checkpoints that this version writes and reads.
@@ -90,29 +90,6 @@ impl Checkpoint {
     pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, ArtifactError> {
         let size = bytes.len() as u64;
         Ok(Self::read(&mut bytes, size)?)
-    }
-
-    /// The numbers of a tensor.
-    ///
-    /// # Errors
-    /// If it is not there, or not `f32` of this shape. So for the others.
-    pub fn tensor_f32(&self, name: &str, shape: &[usize]) -> Result<&[f32], ArtifactError> {
-        Ok(tensor::find(&self.tensors, name, shape)?)
-    }
-
-    /// As [`tensor_f32`](Self::tensor_f32), for `f64`.
-    pub fn tensor_f64(&self, name: &str, shape: &[usize]) -> Result<&[f64], ArtifactError> {
-        Ok(tensor::find(&self.tensors, name, shape)?)
-    }
-
-    /// As [`tensor_f32`](Self::tensor_f32), for `u64`.
-    pub fn tensor_u64(&self, name: &str, shape: &[usize]) -> Result<&[u64], ArtifactError> {
-        Ok(tensor::find(&self.tensors, name, shape)?)
-    }
-
-    /// As [`tensor_f32`](Self::tensor_f32), for `u32`.
-    pub fn tensor_u32(&self, name: &str, shape: &[usize]) -> Result<&[u32], ArtifactError> {
-        Ok(tensor::find(&self.tensors, name, shape)?)
     }
 
     fn read(source: &mut dyn Read, size: u64) -> Result<Self, ArtifactErrorKind> {

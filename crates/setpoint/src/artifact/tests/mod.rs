@@ -120,7 +120,7 @@ fn a_checkpoint_comes_back_to_the_last_bit() {
         };
         assert_eq!(bits(&back.states["adam"].entries[entry]), bits(values), "{entry}");
     }
-    assert_eq!(back.tensor_f32("state/adam/mean", &[1]).unwrap(), [1.0]);
+    assert_eq!(back.tensors["state/adam/mean"], Tensor::vector(TensorData::F32(vec![1.0])));
 }
 
 #[test]
