@@ -180,7 +180,16 @@ fn conclude(
         return Err(TrainError::Infeasible { split: "validation", reason: "no stage was run".into() });
     };
     let (parameters, winner) = match settings.method {
-        MethodChoice::Auto if train.model.linear() => average(&candidates, train, &selection)?,
+        MethodChoice::Auto if train.model.linear() => {
+            let averaged = average(&candidates, train, &selection)?;
+            // What wins on validation is kept: an average that falls behind the baseline is not.
+            let value = selection.value(&averaged.0)?;
+            if selection.merit(value) < selection.merit(baseline.validation) {
+                (baseline.parameters.clone(), baseline.name.clone())
+            } else {
+                averaged
+            }
+        }
         MethodChoice::Ico | MethodChoice::Lagrangian | MethodChoice::Pairwise => {
             let asked = candidates.last().unwrap_or(&baseline);
             (asked.parameters.clone(), asked.name.clone())
