@@ -4,13 +4,8 @@ mod certify;
 mod checkpoint;
 mod demo;
 mod evaluate;
-mod examples;
-mod group;
-mod measure;
-mod model;
 mod predict;
 mod progress;
-mod threshold;
 mod train;
 
 pub use certify::certify;
@@ -22,7 +17,7 @@ pub use train::train;
 
 use std::io::Write;
 
-use crate::failure::Failure;
+use setpoint_run::Failure;
 
 /// Writes to stdout, and nothing else does. A reader that has seen enough is no error.
 pub fn print(text: &str) -> Result<(), Failure> {
