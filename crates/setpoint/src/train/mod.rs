@@ -22,7 +22,7 @@ mod standard;
 mod task;
 
 pub use auto::{Candidate, Fit, Gain, fit};
-pub use observer::{Observer, Progress, Silent};
+pub use observer::{Detail, Observer, Progress, Silent};
 pub use stage::{Running, Snapshot, Store};
 pub use standard::Standard;
 
