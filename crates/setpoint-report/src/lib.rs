@@ -22,6 +22,7 @@ pub mod chart;
 mod caution;
 mod certificate;
 mod evaluate;
+mod group;
 mod number;
 pub mod picture;
 mod record;
@@ -31,7 +32,8 @@ mod train;
 
 pub use caution::Circumstances;
 pub use certificate::CertificateRecord;
-pub use evaluate::{AtCondition, Bounds, DriftRecord, EvaluateRecord, GroupRecord, Measured};
+pub use evaluate::{AtCondition, Bounds, DriftRecord, EvaluateRecord, Measured};
+pub use group::{GroupRecord, group_table};
 pub use number::{mean_and_deviation, number, percent, value_of};
 pub use record::{
     CautionRecord, ComparisonRecord, ConditionRecord, NaturalCount, PartRecord, ReportRecord, RunRecord,
