@@ -14,6 +14,7 @@ use setpoint::sample::SampleError;
 use setpoint::threshold::ThresholdError;
 use setpoint::train::TrainError;
 use setpoint_data::{EncodeError, LabelError, SplitError};
+use setpoint_experiments::ExperimentError;
 
 /// What kind of ending it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +144,16 @@ impl From<TrainError> for Failure {
             TrainError::Infeasible { .. } | TrainError::Diverged { .. } => Self::no(message),
             TrainError::Stopped => Self::interrupted(message),
             _ => Self::input(message),
+        }
+    }
+}
+
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Self {
+        match error {
+            ExperimentError::Stopped => Self::interrupted(error),
+            ExperimentError::Train { what, error } => Self::from(error).context(what),
+            _ => Self::input(chain(&error)),
         }
     }
 }

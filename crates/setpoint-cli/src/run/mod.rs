@@ -10,6 +10,7 @@ mod measure;
 mod model;
 mod predict;
 mod progress;
+mod reproduce;
 mod threshold;
 mod train;
 
@@ -18,6 +19,7 @@ pub use demo::demo;
 pub use evaluate::evaluate;
 pub use predict::predict;
 pub use progress::line;
+pub use reproduce::reproduce;
 pub use train::train;
 
 use std::io::Write;
