@@ -10,7 +10,7 @@ use clap::CommandFactory;
 use toml::{Table, Value};
 
 use crate::args::Cli;
-use crate::failure::Failure;
+use setpoint_run::Failure;
 
 /// Keys that are flags only.
 const FLAGS_ONLY: [&str; 3] = ["json", "help", "resume"];

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::failure::Failure;
+use setpoint_run::Failure;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 

@@ -4,7 +4,6 @@
 
 mod args;
 mod config;
-mod failure;
 mod interrupt;
 mod plan;
 mod run;
@@ -15,8 +14,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
-use failure::Failure;
 use plan::TrainPlan;
+use setpoint_run::{Failure, Kind};
 
 fn main() -> ExitCode {
     let typed: Vec<OsString> = std::env::args_os().collect();
@@ -24,7 +23,11 @@ fn main() -> ExitCode {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) | Err(Ended::Failed(failure)) => {
             run::line(&format!("error: {}", failure.message));
-            failure.exit_code()
+            ExitCode::from(match failure.kind {
+                Kind::No => 1,
+                Kind::Input => 2,
+                Kind::Interrupted => 130,
+            })
         }
         Err(Ended::Shown(error)) => {
             // Help and version go to stdout with 0, mistakes to stderr with 2.

@@ -17,6 +17,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod chart;
+
 mod certificate;
 mod evaluate;
 mod number;

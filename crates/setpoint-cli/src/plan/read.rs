@@ -3,7 +3,7 @@
 use setpoint_data::{Format, Positive, ReadOptions, Separator};
 
 use crate::args::ReadArgs;
-use crate::failure::Failure;
+use setpoint_run::Failure;
 
 /// How a file is read, with its digest.
 pub fn read_options(args: &ReadArgs) -> Result<ReadOptions, Failure> {

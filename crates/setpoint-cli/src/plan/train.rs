@@ -8,10 +8,10 @@ use setpoint::engine::Inequality;
 use setpoint::surrogate::Surrogate;
 use setpoint::train::{Bandwidth, MethodChoice, OptimizerChoice, PositiveWeight, Settings, Thresholds};
 use setpoint_data::{ReadOptions, Roles, SplitPlan, list};
+use setpoint_run::{Failure, Job};
 
 use super::read::{confidence, positive, read_options};
 use crate::args::{InequalityArg, MethodArg, OptimizerArg, SurrogateArg, ThresholdsArg, TrainArgs};
-use crate::failure::Failure;
 
 /// Everything a training run needs to know.
 #[derive(Clone, Debug)]
@@ -28,22 +28,14 @@ pub struct TrainPlan {
     pub split: SplitPlan,
     /// Groups with fewer rows are pooled.
     pub min_group: Option<u64>,
-    /// The goal.
-    pub goal: Goal,
-    /// How to train.
-    pub settings: Settings,
-    /// The method's name.
-    pub method: &'static str,
-    /// Confidence of the certificate; `None` where none is wanted.
-    pub confidence: Option<f64>,
+    /// What to train for, and how.
+    pub job: Job,
     /// The model file.
     pub output: PathBuf,
     /// Where checkpoints go.
     pub checkpoint: Option<PathBuf>,
     /// Whether to go on from the one there.
     pub resume: bool,
-    /// Everything that the result depends on besides the data, for the model file.
-    pub recorded: Map<String, Value>,
 }
 
 impl TrainPlan {
@@ -75,14 +67,10 @@ impl TrainPlan {
             roles,
             split,
             min_group: args.min_group,
-            goal,
-            settings,
-            method: method(args.method).1,
-            confidence,
+            job: Job { goal, settings, method: method(args.method).1.to_owned(), confidence, recorded },
             output: args.output.clone(),
             checkpoint: args.checkpoint.clone(),
             resume: args.resume,
-            recorded,
         })
     }
 }

@@ -15,8 +15,8 @@ use setpoint_report::CertificateRecord;
 use super::print;
 use super::progress::{Display, line};
 use crate::args::CertifyArgs;
-use crate::failure::Failure;
 use crate::plan::{confidence, positive, read_options};
+use setpoint_run::Failure;
 
 /// Different scores whose ranks a 32-bit float tells apart.
 const MOST: usize = 1 << 24;

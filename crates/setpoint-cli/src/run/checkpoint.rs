@@ -11,7 +11,7 @@ use setpoint::optimizer::State;
 use setpoint::train::selection::Best;
 use setpoint::train::{Candidate, Running, Snapshot, Store};
 
-use crate::failure::Failure;
+use setpoint_run::Failure;
 
 /// The file in the checkpoint directory.
 const FILE: &str = "setpoint-checkpoint.safetensors";

@@ -6,12 +6,10 @@ use setpoint::Goal;
 use setpoint::train::{Fit, Part, Settings, fit};
 use setpoint_data::{Positive, ReadOptions, Roles, SplitPlan, Table};
 use setpoint_report::{Splits, Table as Text, mean_and_deviation};
+use setpoint_run::{Examples, Failure, choose, load, measure, score};
 
-use super::examples::{self, Examples};
+use super::print;
 use super::progress::Display;
-use super::train::{choose, score};
-use super::{measure, print};
-use crate::failure::Failure;
 use crate::interrupt;
 
 /// UCI Letter Recognition; see `data/README.md`.
@@ -63,7 +61,7 @@ fn run(goal: &Goal, seed: u64, display: &mut Display) -> Result<(Splits<Option<E
     let table = Table::from_bytes("letter.csv", LETTER.to_vec(), &ReadOptions::default(), &roles)?;
     let plan: SplitPlan = SPLIT.parse()?;
     let parts = plan.split(&table, seed)?;
-    let mut loaded = examples::load(table, &parts, None)?;
+    let mut loaded = load(table, &parts, None)?;
     interrupt::check()?;
     let (Some(train), Some(validation)) = (&mut loaded.parts.train, &mut loaded.parts.validation) else {
         return Err(Failure::input("the demo's split lacks a part"));

@@ -4,14 +4,9 @@ mod certify;
 mod checkpoint;
 mod demo;
 mod evaluate;
-mod examples;
-mod group;
-mod measure;
-mod model;
 mod predict;
 mod progress;
 mod reproduce;
-mod threshold;
 mod train;
 
 pub use certify::certify;
@@ -24,7 +19,7 @@ pub use train::train;
 
 use std::io::Write;
 
-use crate::failure::Failure;
+use setpoint_run::Failure;
 
 /// Writes to stdout, and nothing else does. A reader that has seen enough is no error.
 pub fn print(text: &str) -> Result<(), Failure> {

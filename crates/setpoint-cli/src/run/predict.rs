@@ -13,13 +13,11 @@ use parquet::schema::parser::parse_message_type;
 use setpoint::artifact::{AtomicFile, write_atomically};
 use setpoint::model::{Model, Rows};
 use setpoint_data::{Roles, Table};
+use setpoint_run::{Failure, linear, margins, notes, open};
 
-use super::examples::{linear, notes};
-use super::model;
 use super::progress::{Display, line};
-use super::threshold::margins;
 use crate::args::PredictArgs;
-use crate::failure::Failure;
+
 use crate::interrupt;
 use crate::plan::read_options;
 
@@ -36,7 +34,7 @@ enum Output<'a> {
 /// Scores and decides every row.
 pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     let output = output(&args.output)?;
-    let model = model::open(&args.model)?;
+    let model = open(&args.model)?;
     let mut display = Display::new(quiet);
     display.show(&format!("reading {}", args.data.display()));
     let roles = Roles {

@@ -102,7 +102,7 @@ impl Observer for Display {
 }
 
 fn describe(prefix: &str, progress: &Progress) -> String {
-    let Progress { stage, stage_index, stages, step, steps, loss, validation } = progress;
+    let Progress { stage, stage_index, stages, step, steps, loss, validation, .. } = progress;
     let validation =
         validation.map_or_else(String::new, |value| format!(", validation {:.2}%", 100.0 * value));
     let at = stage_index + 1;

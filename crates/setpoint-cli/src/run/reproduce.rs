@@ -1,10 +1,10 @@
 //! `setpoint reproduce`: the paper's tables on real data.
 
 use setpoint_experiments::uci;
+use setpoint_run::Failure;
 
 use super::progress::line;
 use crate::args::{ReproduceCommand, UciArgs};
-use crate::failure::Failure;
 use crate::interrupt;
 
 /// Regenerates an experiment.

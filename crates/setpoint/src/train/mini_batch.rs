@@ -25,8 +25,8 @@ use rand_chacha::ChaCha8Rng;
 use super::method::{CrossEntropy, Loss, tail_scale};
 use super::selection::{Best, Selection};
 use super::stage::{Reporter, Running};
-use super::{Bandwidth, Part, Settings, Standard, Thresholds, TrainError};
-use crate::engine::{Engine, EngineError, EngineOptions};
+use super::{Bandwidth, Detail, Part, Settings, Standard, Thresholds, TrainError};
+use crate::engine::{Engine, EngineError, EngineOptions, Step};
 use crate::goal::Goal;
 use crate::model::Rows;
 use crate::optimizer::Values;
@@ -136,7 +136,7 @@ pub(super) fn run(
             let better = best.offer(&parameters, validation, selection.merit(validation), step);
             stale = if better { 0 } else { stale + epoch };
         }
-        if reporter.step(step, steps, value, validation) == ControlFlow::Break(()) {
+        if reporter.step(step, steps, value, validation, ico.as_ref().and_then(|ico| ico.detail.clone())) == ControlFlow::Break(()) {
             return Err(TrainError::Stopped);
         }
         if look {
@@ -199,6 +199,8 @@ struct BatchIco<'a> {
     sizes: [f64; 2],
     /// dg/dt and the like of the last held step live in its engine; kept for tracking.
     held: bool,
+    /// The last evaluation, told to observers.
+    detail: Option<Detail>,
 }
 
 impl<'a> BatchIco<'a> {
@@ -221,6 +223,7 @@ impl<'a> BatchIco<'a> {
             pool: VecDeque::new(),
             sizes: [0.0; 2],
             held: false,
+            detail: None,
         }
     }
 
@@ -311,6 +314,7 @@ impl<'a> BatchIco<'a> {
     fn on_batch(&mut self, batch: &Sample, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
         let mut engine = self.engine(batch)?;
         let step = engine.step(scores, v)?;
+        self.detail = Some(Detail::of(&step));
         Ok(step.loss + step.penalty)
     }
 
@@ -334,16 +338,16 @@ impl<'a> BatchIco<'a> {
         self.refresh(step, &sample, &all_scores);
         let mut gradient = vec![0.0; all_scores.len()];
         let mut engine = self.engine(&sample)?;
-        let found = engine.step(&all_scores, &mut gradient).map(|step| step.loss + step.penalty);
-        let value = match found {
-            Ok(value) => value,
+        let told = |step: Step<'_>| (step.loss + step.penalty, Detail::of(&step));
+        let (value, detail) = match engine.step(&all_scores, &mut gradient).map(told) {
+            Ok(found) => found,
             Err(EngineError::Threshold(_)) => {
                 engine.correct(&all_scores)?;
-                let step = engine.step(&all_scores, &mut gradient)?;
-                step.loss + step.penalty
+                told(engine.step(&all_scores, &mut gradient)?)
             }
             Err(error) => return Err(error.into()),
         };
+        self.detail = Some(detail);
         self.thresholds = engine.thresholds().map(<[f64]>::to_vec);
         let share = all_scores.len() as f32 / scores.len() as f32;
         let newest = &gradient[all_scores.len() - scores.len()..];

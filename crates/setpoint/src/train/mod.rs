@@ -24,7 +24,7 @@ mod task;
 
 pub use alone::fit_alone;
 pub use auto::{Candidate, Fit, Gain, fit};
-pub use observer::{Observer, Progress, Silent};
+pub use observer::{Detail, Observer, Progress, Silent};
 pub use stage::{Running, Snapshot, Store};
 pub use standard::Standard;
 

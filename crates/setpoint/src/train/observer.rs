@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use crate::engine::Step;
+
 /// Where a run stands after an evaluation of its objective.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
@@ -19,6 +21,30 @@ pub struct Progress {
     pub loss: f64,
     /// The goal's exact value on the validation split, where it was looked at.
     pub validation: Option<f64>,
+    /// What the loss is made of, for methods with thresholds.
+    pub detail: Option<Detail>,
+}
+
+/// What a loss through thresholds is made of, at one step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Detail {
+    /// The smooth objective.
+    pub objective: f64,
+    /// How far each smooth condition is past its limit: 0 at it, below 0 inside.
+    pub constraints: Vec<f64>,
+    /// The thresholds; in standardised units of the scores on the full batch.
+    pub thresholds: Vec<f64>,
+}
+
+impl Detail {
+    /// That of a step of the engine.
+    pub(super) fn of(step: &Step<'_>) -> Self {
+        Self {
+            objective: step.objective,
+            constraints: step.constraints.to_vec(),
+            thresholds: step.thresholds.to_vec(),
+        }
+    }
 }
 
 /// Watches a run, and may end it.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::selection::Best;
-use super::{Candidate, Observer, Progress, TrainError};
+use super::{Candidate, Detail, Observer, Progress, TrainError};
 use crate::optimizer::{OptimizerError, State, Values};
 
 /// What a checkpoint holds.
@@ -101,6 +101,7 @@ impl<'r> Reporter<'r> {
         steps: u64,
         loss: f64,
         validation: Option<f64>,
+        detail: Option<Detail>,
     ) -> ControlFlow<()> {
         self.observer.observe(&Progress {
             stage: self.stage.clone(),
@@ -110,6 +111,7 @@ impl<'r> Reporter<'r> {
             steps,
             loss,
             validation,
+            detail,
         })
     }
 

@@ -14,7 +14,7 @@ use crate::goal::{Goal, Rate};
 use crate::optimizer::Values;
 use crate::sample::Sample;
 use crate::threshold::ThresholdError;
-use crate::train::{Bandwidth, Standard, TrainError};
+use crate::train::{Bandwidth, Detail, Standard, TrainError};
 
 /// The goal's smooth loss through its thresholds, over a sample.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub struct Ico<'s> {
     /// The thresholds in standardised units: where the next solve starts.
     thresholds: Option<Vec<f64>>,
     clamped: u64,
+    /// The last evaluation, told to observers.
+    detail: Option<Detail>,
 }
 
 impl<'s> Ico<'s> {
@@ -49,6 +51,7 @@ impl<'s> Ico<'s> {
             sharpness: None,
             thresholds: None,
             clamped: 0,
+            detail: None,
         })
     }
 
@@ -118,6 +121,9 @@ impl Loss for Ico<'_> {
         };
         let loss = step.loss + step.penalty;
         self.clamped += step.clamped as u64;
+        let mut detail = Detail::of(&step);
+        detail.thresholds.iter_mut().for_each(|t| *t = standard.from_score(*t));
+        self.detail = Some(detail);
         self.keep(&standard);
         if !raw {
             standard.pull_back(self.sample, scores, v);
@@ -143,6 +149,10 @@ impl Loss for Ico<'_> {
         self.engine.correct(scores)?;
         self.keep(&standard);
         Ok(())
+    }
+
+    fn detail(&self) -> Option<Detail> {
+        self.detail.clone()
     }
 
     fn state(&self) -> BTreeMap<String, Values> {

@@ -15,7 +15,7 @@ pub use pairwise::Pairwise;
 
 use std::collections::BTreeMap;
 
-use super::TrainError;
+use super::{Detail, TrainError};
 use crate::optimizer::Values;
 
 /// A loss of the scores of a sample.
@@ -33,6 +33,11 @@ pub trait Loss {
     fn after_step(&mut self, before: &[f32], after: &[f32]) -> Result<(), TrainError> {
         let _ = (before, after);
         Ok(())
+    }
+
+    /// What the last evaluation was made of, for methods with thresholds.
+    fn detail(&self) -> Option<Detail> {
+        None
     }
 
     /// What the next evaluation depends on beside the scores: warm starts and the like.

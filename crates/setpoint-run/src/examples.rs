@@ -8,9 +8,8 @@ use setpoint::model::{Linear, Model, ModelError, Rows};
 use setpoint_data::{Dataset, Encoder, Features, Notes, Parts, ReadOptions, Roles, Table};
 use setpoint_report::Splits;
 
-use super::group;
 use crate::failure::Failure;
-use crate::interrupt;
+use crate::group;
 
 /// The examples of one part: their features, held by a model, and what is known of them.
 pub struct Examples {
@@ -39,6 +38,8 @@ pub struct Loaded {
     pub columns: usize,
     /// SHA-256 of the data file.
     pub hash: Option<String>,
+    /// SHA-256 of a test file of its own.
+    pub test_hash: Option<String>,
     /// What was left out on the way.
     pub notes: Vec<String>,
 }
@@ -47,13 +48,12 @@ pub struct Loaded {
 pub fn load(table: Table, parts: &Parts, min_group: Option<u64>) -> Result<Loaded, Failure> {
     let encoder = Encoder::fit(&table, parts.rows("train"))?;
     let mut data = encoder.encode(table)?;
-    interrupt::check()?;
     if let (Some(least), Some(sample)) = (min_group, &data.sample) {
         data.sample = Some(group::pool_small(sample, least)?);
     }
     let notes = notes(&data.notes, None);
     let (columns, hash) = (data.features.columns(), data.hash.clone());
-    Ok(Loaded { encoder, parts: take_apart(data, parts)?, columns, hash, notes })
+    Ok(Loaded { encoder, parts: take_apart(data, parts)?, columns, hash, test_hash: None, notes })
 }
 
 /// Moves the rows of each part into a model of its own.

@@ -12,9 +12,9 @@ use setpoint::train::selection::as_fraction;
 use setpoint_data::Encoder;
 use setpoint_report::TrainRecord;
 
-use super::threshold::Shipped;
 use crate::failure::Failure;
-use crate::plan::TrainPlan;
+use crate::threshold::Shipped;
+use crate::train::Job;
 
 /// A model ready to score.
 pub struct Opened {
@@ -79,20 +79,20 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
 
 /// The file of a model that was just trained.
 pub fn file(
-    plan: &TrainPlan,
+    job: &Job,
     encoder: &Encoder,
     fitted: &Fit,
     shipped: &Shipped,
     record: &TrainRecord,
     recorded: Map<String, Value>,
 ) -> Result<ModelFile, Failure> {
-    let mut document = Document::new(&plan.goal, "linear", plan.method, shipped.thresholds.clone());
+    let mut document = Document::new(&job.goal, "linear", &job.method, shipped.thresholds.clone());
     document.settings = recorded;
     document.features = serde_json::to_value(encoder)?;
     document.groups = shipped.groups.clone();
     document.certificate = shipped.certificate.as_ref().map(serde_json::to_value).transpose()?;
     document.data_hash = record.data_hash.clone();
-    document.seed = plan.settings.seed;
+    document.seed = job.settings.seed;
     document.metrics = metrics(record);
     let mut file = ModelFile::new(document);
     let (weights, bias) = fitted.parameters.split_at(fitted.parameters.len().saturating_sub(1));

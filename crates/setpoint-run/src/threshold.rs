@@ -9,8 +9,8 @@ use setpoint::sample::Groups;
 use setpoint::threshold::{ThresholdError, exact};
 use setpoint::{Sample, artifact};
 
-use super::group::POOL;
 use crate::failure::Failure;
+use crate::group::POOL;
 
 /// Most thresholds of the sequence on which precision and its like are tested.
 const GRID: usize = 100;

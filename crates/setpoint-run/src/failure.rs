@@ -1,8 +1,7 @@
-//! Why a command ended early, and the exit code that says so.
+//! Why a run ended early: one message, and what kind of ending it is.
 
 use std::error::Error;
 use std::fmt;
-use std::process::ExitCode;
 
 use setpoint::artifact::{ArtifactError, WriteError};
 use setpoint::certify::CertifyError;
@@ -14,7 +13,6 @@ use setpoint::sample::SampleError;
 use setpoint::threshold::ThresholdError;
 use setpoint::train::TrainError;
 use setpoint_data::{EncodeError, LabelError, SplitError};
-use setpoint_experiments::ExperimentError;
 
 /// What kind of ending it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,15 +54,6 @@ impl Failure {
     pub fn context(self, what: impl fmt::Display) -> Self {
         Self { kind: self.kind, message: format!("{what}: {}", self.message) }
     }
-
-    /// The process's exit code.
-    pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self.kind {
-            Kind::No => 1,
-            Kind::Input => 2,
-            Kind::Interrupted => 130,
-        })
-    }
 }
 
 /// The message and its causes, those left out that the message repeats already.
@@ -105,6 +94,14 @@ input_errors!(
     serde_json::Error,
 );
 
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+impl Error for Failure {}
+
 impl From<MetricError> for Failure {
     fn from(error: MetricError) -> Self {
         let kind = if is_infeasible(&error) { Kind::No } else { Kind::Input };
@@ -144,16 +141,6 @@ impl From<TrainError> for Failure {
             TrainError::Infeasible { .. } | TrainError::Diverged { .. } => Self::no(message),
             TrainError::Stopped => Self::interrupted(message),
             _ => Self::input(message),
-        }
-    }
-}
-
-impl From<ExperimentError> for Failure {
-    fn from(error: ExperimentError) -> Self {
-        match error {
-            ExperimentError::Stopped => Self::interrupted(error),
-            ExperimentError::Train { what, error } => Self::from(error).context(what),
-            _ => Self::input(chain(&error)),
         }
     }
 }

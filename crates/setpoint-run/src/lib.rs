@@ -1,0 +1,28 @@
+//! One run: a table in; a model with its thresholds, certificate and record out.
+//!
+//! ```text
+//! Table ─▶ split, encode ─▶ fit ─▶ thresholds, certificate ─▶ record, model file
+//!          examples         core   threshold                  measure, model
+//! ```
+//!
+//! This is what every front end runs: the command line, Python, the experiments. It names no
+//! files of the user's, prints nothing, and reports progress to the caller's observer.
+
+#![forbid(unsafe_code)]
+
+mod evaluate;
+mod examples;
+mod failure;
+mod group;
+pub mod measure;
+mod model;
+mod threshold;
+mod train;
+
+pub use evaluate::evaluate;
+pub use examples::{Examples, Loaded, linear, load, load_more, notes};
+pub use failure::{Failure, Kind};
+pub use group::{POOL, pool_others, pool_small};
+pub use model::{Opened, open};
+pub use threshold::{Scored, Shipped, margins};
+pub use train::{Job, Trained, choose, score, train};

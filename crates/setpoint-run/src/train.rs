@@ -1,0 +1,232 @@
+//! Training on data that is loaded: fit, choose the thresholds, measure, and make the model file.
+
+use serde_json::{Map, Value, json};
+use setpoint::Sample;
+use setpoint::artifact::ModelFile;
+use setpoint::goal::Goal;
+use setpoint::train::selection::as_fraction;
+use setpoint::train::{Fit, Observer, Part, Settings, Store, fit};
+use setpoint_report::{
+    BaselineRecord, CandidateRecord, CertificateRecord, GainRecord, GroupsRecord, Seconds, Splits,
+    TrainRecord,
+};
+
+use crate::examples::{Examples, Loaded};
+use crate::failure::Failure;
+use crate::threshold::{Scored, Shipped};
+use crate::{measure, model};
+
+/// What to train for, and how.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The goal.
+    pub goal: Goal,
+    /// How to train.
+    pub settings: Settings,
+    /// The method's name.
+    pub method: String,
+    /// Confidence of the certificate; `None` where none is wanted.
+    pub confidence: Option<f64>,
+    /// Everything that the result depends on besides goal, data and seed, for the model file.
+    pub recorded: Map<String, Value>,
+}
+
+impl Job {
+    /// Rows that `k=` will be asked of: those of the test part, or else of validation.
+    pub fn rows_scored(loaded: &Loaded) -> u64 {
+        let rows = |part: &Option<Examples>| part.as_ref().map_or(0, |part| part.sample.len() as u64);
+        match rows(&loaded.parts.test) {
+            0 => rows(&loaded.parts.validation),
+            test => test,
+        }
+    }
+
+    /// Everything that the model depends on, as the model file and checkpoints keep it.
+    pub fn recorded(&self, loaded: &Loaded) -> Map<String, Value> {
+        let mut recorded = self.recorded.clone();
+        recorded.insert("goal".to_owned(), json!(self.goal.to_string()));
+        recorded.insert("data".to_owned(), json!(loaded.hash));
+        recorded.insert("test".to_owned(), json!(loaded.test_hash));
+        recorded.insert("seed".to_owned(), json!(self.settings.seed));
+        recorded.insert("rows-scored".to_owned(), json!(Self::rows_scored(loaded)));
+        recorded
+    }
+}
+
+/// A trained model and all that is known of it.
+pub struct Trained {
+    /// Parameters, candidates and the baseline.
+    pub fit: Fit,
+    /// The thresholds that ship.
+    pub shipped: Shipped,
+    /// The scores of each part.
+    pub scores: Splits<Option<Vec<f32>>>,
+    /// The record; the seconds and the artifact's name are for the caller to add.
+    pub record: TrainRecord,
+    /// The model file, ready to be saved.
+    pub file: ModelFile,
+}
+
+/// Trains on the loaded parts.
+///
+/// # Errors
+/// If the goal cannot be met, the observer stops the run, or the data does not suit the goal.
+pub fn train<'r>(
+    job: &Job,
+    loaded: &mut Loaded,
+    observer: &'r mut (dyn Observer + 'r),
+    store: Option<&'r mut (dyn Store + 'r)>,
+) -> Result<Trained, Failure> {
+    let rows_scored = Job::rows_scored(loaded);
+    let settings = Settings { rows_scored: Some(rows_scored), ..job.settings.clone() };
+    let (Some(train), Some(validation)) = (&mut loaded.parts.train, &mut loaded.parts.validation) else {
+        return Err(Failure::input("training needs a train part and a validation part"));
+    };
+    let fit = fit(
+        &job.goal,
+        Part { model: &mut train.model, sample: &train.sample },
+        Part { model: &mut validation.model, sample: &validation.sample },
+        &settings,
+        observer,
+        store,
+    )?;
+    let goal = as_fraction(&job.goal, rows_scored);
+    let scores = score(&mut loaded.parts, &fit.parameters)?;
+    let shipped = choose(&goal.operating(), &loaded.parts, &scores, job.confidence)?;
+    let record = measured(job, &goal, loaded, &fit, &scores, &shipped)?;
+    let recorded = job.recorded(loaded);
+    let file = model::file(job, &loaded.encoder, &fit, &shipped, &record, recorded)?;
+    Ok(Trained { fit, shipped, scores, record, file })
+}
+
+/// The scores of every part.
+///
+/// # Errors
+/// If the parameters are not those of the model.
+pub fn score(
+    parts: &mut Splits<Option<Examples>>,
+    parameters: &[f32],
+) -> Result<Splits<Option<Vec<f32>>>, Failure> {
+    let of = |part: &mut Option<Examples>| part.as_mut().map(|part| part.scores(parameters)).transpose();
+    Ok(Splits {
+        train: of(&mut parts.train)?,
+        validation: of(&mut parts.validation)?,
+        calibration: of(&mut parts.calibration)?,
+        test: of(&mut parts.test)?,
+    })
+}
+
+/// Chooses the thresholds on the calibration part, or without one on validation.
+///
+/// # Errors
+/// If no threshold meets the goal's conditions there.
+pub fn choose(
+    operating: &Goal,
+    parts: &Splits<Option<Examples>>,
+    scores: &Splits<Option<Vec<f32>>>,
+    confidence: Option<f64>,
+) -> Result<Shipped, Failure> {
+    fn scored<'a>(
+        name: &'static str,
+        part: &'a Option<Examples>,
+        scores: &'a Option<Vec<f32>>,
+    ) -> Option<Scored<'a>> {
+        Some(Scored { name, sample: &part.as_ref()?.sample, scores: scores.as_ref()? })
+    }
+    let calibration = scored("calibration", &parts.calibration, &scores.calibration);
+    let validation = scored("validation", &parts.validation, &scores.validation)
+        .ok_or_else(|| Failure::input("there is no validation part"))?;
+    Shipped::choose(operating, validation, calibration, confidence)
+}
+
+/// Measures every part and gathers the record.
+fn measured(
+    job: &Job,
+    goal: &Goal,
+    loaded: &mut Loaded,
+    fitted: &Fit,
+    scores: &Splits<Option<Vec<f32>>>,
+    shipped: &Shipped,
+) -> Result<TrainRecord, Failure> {
+    let operating = &goal.operating();
+    let names = shipped.groups.as_ref().map_or(&[][..], |groups| &groups.names);
+    let base = score(&mut loaded.parts, &fitted.baseline.parameters)?;
+    let samples = loaded.parts.map(|part| part.as_ref().map(|part| &part.sample));
+    let each = |scores: &Splits<Option<Vec<f32>>>| -> Result<Splits<Option<f64>>, Failure> {
+        pair(&samples, scores).try_map(|pair| match pair {
+            Some((sample, scores)) => measure::at_condition(goal, sample, scores),
+            None => Ok(None),
+        })
+    };
+    let margins = pair(&samples, scores).try_map(|pair| match pair {
+        Some((sample, scores)) => shipped.margins(sample, scores).map(Some),
+        None => Ok(None),
+    })?;
+    let decided = pair(&samples, &margins);
+    Ok(TrainRecord {
+        goal: job.goal.to_string(),
+        operating: operating.to_string(),
+        model: "linear".to_owned(),
+        method: job.method.clone(),
+        winner: fitted.winner.clone(),
+        seed: job.settings.seed,
+        steps: fitted.evaluations,
+        rows: samples.map(|sample| sample.map_or(0, |sample| sample.len() as u64)),
+        columns: loaded.columns as u64,
+        thresholds: shipped.thresholds.clone(),
+        thresholds_from: shipped.from.to_owned(),
+        groups: shipped
+            .groups
+            .as_ref()
+            .map(|groups| GroupsRecord { column: groups.column.clone(), names: groups.names.clone() }),
+        objective: each(scores)?,
+        constraint: decided.try_map(|pair| match pair {
+            Some((sample, margins)) => measure::conditions(operating, names, sample, margins).map(Some),
+            None => Ok::<_, Failure>(None),
+        })?,
+        constraint_names: measure::condition_names(operating, names),
+        shipped: decided.try_map(|pair| match pair {
+            Some((sample, margins)) => measure::shipped(operating, sample, margins).map(Some),
+            None => Ok::<_, Failure>(None),
+        })?,
+        certificate: shipped.certificate.clone().map(CertificateRecord::new),
+        certificate_refused: shipped.refused.clone(),
+        baseline: BaselineRecord {
+            method: "cross-entropy".to_owned(),
+            name: fitted.baseline.name.clone(),
+            objective: each(&base)?,
+        },
+        gain: fitted
+            .gain
+            .map(|gain| GainRecord { difference: gain.difference, standard_error: gain.standard_error }),
+        candidates: fitted
+            .candidates
+            .iter()
+            .map(|candidate| CandidateRecord {
+                name: candidate.name.clone(),
+                validation: candidate.validation,
+                step: candidate.step,
+                evaluations: candidate.evaluations,
+            })
+            .collect(),
+        data_hash: loaded.hash.clone(),
+        notes: loaded.notes.clone(),
+        seconds: Seconds::default(),
+        artifact: String::new(),
+    })
+}
+
+/// Each part's sample beside its scores.
+fn pair<'a>(
+    samples: &Splits<Option<&'a Sample>>,
+    scores: &'a Splits<Option<Vec<f32>>>,
+) -> Splits<Option<(&'a Sample, &'a [f32])>> {
+    let of =
+        |sample: &Option<&'a Sample>, scores: &'a Option<Vec<f32>>| Some(((*sample)?, scores.as_deref()?));
+    Splits {
+        train: of(&samples.train, &scores.train),
+        validation: of(&samples.validation, &scores.validation),
+        calibration: of(&samples.calibration, &scores.calibration),
+        test: of(&samples.test, &scores.test),
+    }
+}
