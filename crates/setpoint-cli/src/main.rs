@@ -73,6 +73,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Evaluate(args) => run::evaluate(args, quiet),
         Command::Predict(args) => run::predict(args, quiet),
         Command::Certify(args) => run::certify(args, quiet),
+        Command::Reproduce { experiment } => run::reproduce(experiment, quiet),
         Command::Completions { .. } => Ok(()),
     }
 }

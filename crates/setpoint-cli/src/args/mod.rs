@@ -4,12 +4,14 @@ mod certify;
 mod data;
 mod evaluate;
 mod predict;
+mod reproduce;
 mod train;
 
 pub use certify::CertifyArgs;
 pub use data::ReadArgs;
 pub use evaluate::EvaluateArgs;
 pub use predict::PredictArgs;
+pub use reproduce::{ReproduceCommand, UciArgs};
 pub use train::{InequalityArg, MethodArg, OptimizerArg, SurrogateArg, ThresholdsArg, TrainArgs};
 
 use clap::{Args, Parser, Subcommand};
@@ -62,6 +64,12 @@ pub enum Command {
     /// Find a threshold that holds on new data, for any model's scores
     #[command(after_help = certify::EXAMPLES)]
     Certify(CertifyArgs),
+    /// Regenerate the paper's tables on real data, with the rivals beside
+    Reproduce {
+        /// Which of them.
+        #[command(subcommand)]
+        experiment: ReproduceCommand,
+    },
     /// Print a completion script for a shell
     #[command(after_help = COMPLETIONS)]
     Completions {

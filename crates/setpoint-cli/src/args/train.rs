@@ -211,6 +211,8 @@ pub enum ThresholdsArg {
     Exact,
     /// Tracked to first order, corrected now and then (the paper's algorithm 1)
     Track,
+    /// Held until corrected now and then (as the paper does for areas)
+    Hold,
 }
 
 /// Surrogates.

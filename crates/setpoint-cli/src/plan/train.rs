@@ -166,6 +166,7 @@ fn settings(args: &TrainArgs) -> Result<Settings, Failure> {
             ThresholdsArg::Smooth => Thresholds::Smooth,
             ThresholdsArg::Exact => Thresholds::Exact,
             ThresholdsArg::Track => Thresholds::Track,
+            ThresholdsArg::Hold => Thresholds::Hold,
         },
         correct_every: args.correct_every.unwrap_or(default.correct_every),
         correct_batches: args.correct_batches.unwrap_or(default.correct_batches),

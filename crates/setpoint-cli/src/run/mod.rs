@@ -6,6 +6,7 @@ mod demo;
 mod evaluate;
 mod predict;
 mod progress;
+mod reproduce;
 mod train;
 
 pub use certify::certify;
@@ -13,6 +14,7 @@ pub use demo::demo;
 pub use evaluate::evaluate;
 pub use predict::predict;
 pub use progress::line;
+pub use reproduce::reproduce;
 pub use train::train;
 
 use std::io::Write;

@@ -116,7 +116,7 @@ pub fn fit<'r>(
     conclude(&goal, train, selection, candidates, settings, evaluations)
 }
 
-fn check(settings: &Settings) -> Result<(), TrainError> {
+pub(super) fn check(settings: &Settings) -> Result<(), TrainError> {
     let positive = |what, value: f64| {
         if value.is_finite() && value > 0.0 {
             Ok(())

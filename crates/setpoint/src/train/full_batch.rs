@@ -153,7 +153,7 @@ impl Stage<'_, '_, '_, '_> {
             loss.restore(&running.extra)?;
             best = running.best;
         }
-        let track = self.settings.thresholds == Thresholds::Track;
+        let thresholds = self.settings.thresholds;
         let every = self.settings.correct_every.max(1);
         let mut work = Work::new(self.train.sample.len());
         let mut gradient = vec![0.0; parameters.len()];
@@ -164,7 +164,7 @@ impl Stage<'_, '_, '_, '_> {
             }
             optimizer.step(&mut parameters, &gradient)?;
             let correct = (step + 1) % every == 0;
-            if track {
+            if thresholds.corrected() && (correct || thresholds == Thresholds::Track) {
                 let before = work.scores.clone();
                 self.train.model.scores(&parameters, Rows::All, &mut work.scores)?;
                 if correct {

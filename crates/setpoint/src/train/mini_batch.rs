@@ -232,7 +232,7 @@ impl<'a> BatchIco<'a> {
     }
 
     fn needs_correction(&self, step: u64) -> bool {
-        self.tracks()
+        self.settings.thresholds.corrected()
             && (self.thresholds.is_none() || step.is_multiple_of(self.settings.correct_every.max(1)))
     }
 
@@ -276,7 +276,7 @@ impl<'a> BatchIco<'a> {
         batch.check_scores(scores)?;
         let mut cross_entropy = vec![0.0; v.len()];
         let fallback = CrossEntropy::new(&batch, 1.0).evaluate(scores, &mut cross_entropy)?;
-        let result = if self.tracks() {
+        let result = if self.settings.thresholds.corrected() {
             self.on_batch(&batch, scores, v)
         } else {
             self.on_pool(step, rows, scores, v)

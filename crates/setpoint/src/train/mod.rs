@@ -11,6 +11,7 @@
 //! is always run beside, and says what the goal is worth. Loops report to an
 //! [`Observer`] and print nothing; a [`Store`] makes runs resumable.
 
+mod alone;
 mod auto;
 mod full_batch;
 pub mod method;
@@ -21,6 +22,7 @@ mod stage;
 mod standard;
 mod task;
 
+pub use alone::fit_alone;
 pub use auto::{Candidate, Fit, Gain, fit};
 pub use observer::{Detail, Observer, Progress, Silent};
 pub use stage::{Running, Snapshot, Store};
@@ -116,6 +118,15 @@ pub enum Thresholds {
     Exact,
     /// Algorithm 1: tracked to first order, corrected every `correct_every` steps.
     Track,
+    /// Held until corrected every `correct_every` steps: as the paper does for areas.
+    Hold,
+}
+
+impl Thresholds {
+    /// Whether they stay as they are within a step, and corrections set them.
+    fn corrected(self) -> bool {
+        matches!(self, Self::Track | Self::Hold)
+    }
 }
 
 /// The width of the surrogate's switch, 1 / sharpness.

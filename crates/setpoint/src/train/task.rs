@@ -148,7 +148,7 @@ fn engine(settings: &Settings) -> EngineOptions {
         solve: match settings.thresholds {
             Thresholds::Smooth => Solve::Smooth,
             Thresholds::Exact => Solve::Exact,
-            Thresholds::Track => Solve::Hold,
+            Thresholds::Track | Thresholds::Hold => Solve::Hold,
         },
         ..EngineOptions::default()
     }

@@ -2,7 +2,9 @@
 //!
 //! The objective is that of standardised scores ([`Standard`]), so that its sharpness means the same
 //! at every step; the bandwidth 1 / sharpness is given in these units, or taken from the tail of the
-//! scores that the goal's conditions look at.
+//! scores that the goal's conditions look at. A bandwidth in units of the scores themselves
+//! ([`Bandwidth::Score`]) leaves the scores as they are, as the paper does: they then grow until the
+//! surrogate is as sharp as training wants it.
 
 use std::collections::BTreeMap;
 
@@ -64,6 +66,14 @@ impl<'s> Ico<'s> {
         self.clamped
     }
 
+    /// The units of the objective at these scores.
+    fn standard(&self, scores: &[f32]) -> Standard {
+        match self.bandwidth {
+            Bandwidth::Score(_) => Standard { mean: 0.0, deviation: 1.0, total: self.sample.len() as f64 },
+            Bandwidth::Deviations(_) | Bandwidth::Tail(_) => Standard::of(self.sample, scores),
+        }
+    }
+
     /// Brings the engine to the units of these scores.
     ///
     /// The first scores seen fix the sharpness, so that the objective stays one function.
@@ -73,7 +83,7 @@ impl<'s> Ico<'s> {
             Bandwidth::Tail(share) => {
                 standard.deviation / (share * tail_scale(&self.goal, self.sample, scores))
             }
-            Bandwidth::Score(bandwidth) => standard.deviation / bandwidth,
+            Bandwidth::Score(bandwidth) => 1.0 / bandwidth,
         });
         self.engine.set_sharpness(sharpness / standard.deviation);
         if let Some(thresholds) = &self.thresholds {
@@ -92,8 +102,9 @@ impl<'s> Ico<'s> {
 
 impl Loss for Ico<'_> {
     fn evaluate(&mut self, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
-        let standard = Standard::of(self.sample, scores);
-        if !(standard.mean.is_finite() && scores.len() == self.sample.len()) {
+        let raw = matches!(self.bandwidth, Bandwidth::Score(_));
+        let standard = self.standard(scores);
+        if raw || !(standard.mean.is_finite() && scores.len() == self.sample.len()) {
             self.sample.check_scores(scores)?;
         }
         self.prepare(&standard, scores)?;
@@ -114,14 +125,16 @@ impl Loss for Ico<'_> {
         detail.thresholds.iter_mut().for_each(|t| *t = standard.from_score(*t));
         self.detail = Some(detail);
         self.keep(&standard);
-        standard.pull_back(self.sample, scores, v);
+        if !raw {
+            standard.pull_back(self.sample, scores, v);
+        }
         Ok(loss)
     }
 
     fn after_step(&mut self, before: &[f32], after: &[f32]) -> Result<(), TrainError> {
         // The scores as they would be, had their mean and spread not changed: thresholds are kept in
         // standardised units.
-        let (old, new) = (Standard::of(self.sample, before), Standard::of(self.sample, after));
+        let (old, new) = (self.standard(before), self.standard(after));
         let moved =
             |after: &f32, before: &f32| (old.to_score(new.from_score(f64::from(*after))) as f32) - before;
         let motion: Vec<f32> = after.iter().zip(before).map(|(after, before)| moved(after, before)).collect();
@@ -131,7 +144,7 @@ impl Loss for Ico<'_> {
     }
 
     fn correct(&mut self, scores: &[f32]) -> Result<(), TrainError> {
-        let standard = Standard::of(self.sample, scores);
+        let standard = self.standard(scores);
         self.prepare(&standard, scores)?;
         self.engine.correct(scores)?;
         self.keep(&standard);

@@ -1,0 +1,95 @@
+//! `setpoint reproduce`
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use setpoint_experiments::uci::Set;
+
+/// Which experiment of the paper.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ReproduceCommand {
+    /// Linear models on five public data sets (the paper's section 4.3)
+    Uci(UciArgs),
+}
+
+/// Linear models on five public data sets.
+#[derive(Args, Clone, Debug)]
+pub struct UciArgs {
+    /// Directory with the data files
+    #[arg(long, value_name = "DIR", env = "SETPOINT_DATA")]
+    pub data: PathBuf,
+    /// Random splits, with seeds 0, 1, ...
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub trials: u64,
+    /// Seeds of the splits instead, such as 0-4 or 3,7
+    #[arg(long, value_name = "LIST", value_parser = seeds, conflicts_with = "trials")]
+    pub seeds: Option<Seeds>,
+    /// Data sets
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = set, default_value = "letter,ijcnn1,adult,spambase,crime")]
+    pub sets: Vec<Set>,
+    /// Write the splits here as safetensors files for other tools, and stop
+    #[arg(long, value_name = "DIR")]
+    pub export: Option<PathBuf>,
+}
+
+impl UciArgs {
+    /// The seeds asked for.
+    pub fn seeds(&self) -> Vec<u64> {
+        self.seeds.as_ref().map_or_else(|| (0..self.trials).collect(), |seeds| seeds.0.clone())
+    }
+}
+
+/// A list of seeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seeds(Vec<u64>);
+
+fn seeds(text: &str) -> Result<Seeds, String> {
+    let number = |text: &str| {
+        text.trim().parse::<u64>().map_err(|_| format!("{text:?} is not a seed; write 0-4 or 3,7"))
+    };
+    let mut seeds = Vec::new();
+    for piece in text.split(',') {
+        match piece.split_once('-') {
+            Some((from, to)) => {
+                let (from, to) = (number(from)?, number(to)?);
+                if from > to || to - from >= 1000 {
+                    return Err(format!("{piece:?} is not a range of at most 1000 seeds"));
+                }
+                seeds.extend(from..=to);
+            }
+            None => seeds.push(number(piece)?),
+        }
+    }
+    match seeds.iter().enumerate().find(|(index, seed)| seeds[..*index].contains(seed)) {
+        Some((_, twice)) => Err(format!("seed {twice} is given twice")),
+        None => Ok(Seeds(seeds)),
+    }
+}
+
+fn set(text: &str) -> Result<Set, String> {
+    Set::named(text.trim()).ok_or_else(|| {
+        let names = Set::ALL.map(Set::name).join(", ");
+        format!("unknown data set {text:?}; expected some of {names}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_lists_and_ranges() {
+        assert_eq!(seeds("0-4"), Ok(Seeds(vec![0, 1, 2, 3, 4])));
+        assert_eq!(seeds("3, 7,10-11"), Ok(Seeds(vec![3, 7, 10, 11])));
+        for (text, message) in [
+            ("x", "is not a seed"),
+            ("", "is not a seed"),
+            ("4-0", "not a range"),
+            ("0-9999999", "not a range"),
+            ("1,0-2", "seed 1 is given twice"),
+        ] {
+            let error = seeds(text).unwrap_err();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Why an experiment ended early.
+
+use std::path::PathBuf;
+
+use setpoint::artifact::WriteError;
+use setpoint::train::TrainError;
+use thiserror::Error;
+
+/// Why an experiment ended early.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ExperimentError {
+    /// A data file is not there or cannot be read.
+    #[error("{}: {error}; --data (or SETPOINT_DATA) names the directory with the public data sets", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The data could not be made into splits.
+    #[error(transparent)]
+    Data(#[from] setpoint_data::Error),
+    /// A model could not be trained.
+    #[error("{what}: {error}")]
+    Train {
+        /// Which cell of the table.
+        what: String,
+        /// Why.
+        error: TrainError,
+    },
+    /// A result could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A directory could not be made.
+    #[error("cannot make the directory {}: {error}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The caller asked to stop.
+    #[error("stopped; what is done is kept, and the same command goes on from there")]
+    Stopped,
+}

@@ -1,0 +1,11 @@
+//! The paper's tables on real data, with the rivals beside.
+//!
+//! One folder for each experiment of the paper: [`uci`] is its section 4.3. The paper's own figures are
+//! kept as data, next to the code that regenerates them.
+
+#![forbid(unsafe_code)]
+
+mod error;
+pub mod uci;
+
+pub use error::ExperimentError;

@@ -1,0 +1,68 @@
+//! The splits as files, so that other tools see the very same numbers.
+
+use std::borrow::Cow;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use safetensors::{Dtype, View};
+use setpoint::artifact::write_atomically;
+
+use super::Set;
+use super::split::{Matrix, PARTS, matrices};
+use crate::ExperimentError;
+
+/// Writes `<set>-<seed>.safetensors`: `train.x` (rows by columns) and `train.y` (0 or 1), and the same
+/// for validation and test, all `f32`. Returns the file's path.
+///
+/// # Errors
+/// If the data cannot be read or the file not be written.
+pub fn export(set: Set, data: &Path, seed: u64, to: &Path) -> Result<PathBuf, ExperimentError> {
+    let parts = matrices(set, data, seed)?;
+    let named = PARTS.iter().zip(&parts);
+    let tensors = named.flat_map(|(part, matrix)| {
+        [(format!("{part}.x"), Tensor::features(matrix)), (format!("{part}.y"), Tensor::labels(matrix))]
+    });
+    let path = to.join(format!("{}-{seed}.safetensors", set.name()));
+    fs::create_dir_all(to).map_err(|error| ExperimentError::Directory { path: to.to_owned(), error })?;
+    write_atomically(&path, |out: &mut dyn Write| {
+        let bytes = safetensors::serialize(tensors, None).map_err(std::io::Error::other)?;
+        out.write_all(&bytes)
+    })?;
+    Ok(path)
+}
+
+/// `f32` numbers of some shape.
+struct Tensor<'m> {
+    shape: Vec<usize>,
+    values: Cow<'m, [f32]>,
+}
+
+impl<'m> Tensor<'m> {
+    fn features(matrix: &'m Matrix) -> Self {
+        Self { shape: vec![matrix.sample.len(), matrix.columns], values: Cow::Borrowed(&matrix.values) }
+    }
+
+    fn labels(matrix: &Matrix) -> Self {
+        let labels: Vec<f32> = matrix.sample.labels().iter().map(|label| f32::from(u8::from(*label))).collect();
+        Self { shape: vec![labels.len()], values: Cow::Owned(labels) }
+    }
+}
+
+impl View for Tensor<'_> {
+    fn dtype(&self) -> Dtype {
+        Dtype::F32
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        self.values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    fn data_len(&self) -> usize {
+        4 * self.values.len()
+    }
+}

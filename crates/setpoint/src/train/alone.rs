@@ -1,0 +1,68 @@
+//! One stage by itself: what a comparison of methods needs.
+//!
+//! A run of [`fit`](super::fit) has cross-entropy beside it and starts from it. Published protocols do
+//! not: each method has its own start, and nothing else is paid for.
+
+use super::auto::{Candidate, check};
+use super::selection::{Selection, as_fraction};
+use super::stage::{Reporter, Store};
+use super::task::{Task, tasks};
+use super::{MethodChoice, Observer, Part, PositiveWeight, Settings, TrainError};
+use crate::goal::Goal;
+
+/// Fits the settings' method alone, from `start` or else from zero parameters.
+///
+/// Cross-entropy needs a fixed positive weight, and is not shrunk. Deterministic, as
+/// [`fit`](super::fit) is.
+///
+/// # Errors
+/// If the method is `Auto` or the positive weight of cross-entropy is, which are several stages; and as
+/// [`fit`](super::fit).
+pub fn fit_alone<'r>(
+    goal: &Goal,
+    mut train: Part<'_>,
+    validation: Part<'_>,
+    settings: &Settings,
+    start: Option<&[f32]>,
+    observer: &'r mut (dyn Observer + 'r),
+    store: Option<&'r mut (dyn Store + 'r)>,
+) -> Result<Candidate, TrainError> {
+    check(settings)?;
+    let task = stage(settings)?;
+    let rows = settings.rows_scored.unwrap_or(validation.sample.len() as u64);
+    let goal = as_fraction(goal, rows);
+    let start = start.map_or_else(|| vec![0.0; train.model.parameter_count()], <[f32]>::to_vec);
+    let mut selection = Selection::new(&goal, validation);
+    let mut reporter = Reporter::new(observer, store, 1);
+    let name = task.name();
+    if let Some(done) = reporter.begin(0, &name) {
+        return Ok(done);
+    }
+    let best = task.run(&goal, &mut train, &mut selection, &mut reporter, settings, &start)?;
+    let candidate = Candidate {
+        name,
+        parameters: best.parameters,
+        validation: best.value,
+        step: best.step,
+        evaluations: reporter.evaluations,
+    };
+    reporter.end(&candidate)?;
+    Ok(candidate)
+}
+
+/// The one stage that the settings ask for.
+fn stage(settings: &Settings) -> Result<Task, TrainError> {
+    let several = |what, found: &str, expected| TrainError::Setting { what, found: found.into(), expected };
+    match (settings.method, settings.positive_weight) {
+        (MethodChoice::Auto, _) => {
+            Err(several("method", "auto", "ico, cross-entropy, lagrangian or pairwise: auto is several stages"))
+        }
+        (MethodChoice::CrossEntropy, PositiveWeight::Auto) => {
+            Err(several("positive weight", "auto", "a number: auto is several stages"))
+        }
+        (MethodChoice::CrossEntropy, PositiveWeight::Fixed(positive_weight)) => {
+            Ok(Task::CrossEntropy { positive_weight, shrinkage: 0.0 })
+        }
+        _ => tasks(settings).pop().ok_or_else(|| several("method", "none", "one")),
+    }
+}
