@@ -25,8 +25,8 @@ pub struct Circumstances<'a> {
     pub thresholds_from: Option<&'a str>,
     /// The share of the rows on the score beside the threshold.
     pub tied: f64,
-    /// Rows and positives that the model was trained on, where they are known from elsewhere.
-    pub trained: Option<(u64, f64)>,
+    /// The share of positives that the model was trained on, where it is known from elsewhere.
+    pub trained: Option<f64>,
     /// The comparison with cross-entropy.
     pub comparison: Option<&'a ComparisonRecord>,
 }
@@ -77,7 +77,11 @@ impl Circumstances<'_> {
         if self.shown()?.evaluation.certificate.is_some() {
             return None;
         }
-        let reason = self.refused.unwrap_or("no certificate was asked for");
+        let reason = match (self.refused, self.thresholds_from) {
+            (Some(reason), _) => reason,
+            (None, Some(_)) => "no certificate was asked for",
+            (None, None) => "no certificate travels with the model",
+        };
         let from = self.thresholds_from.map_or_else(String::new, |part| {
             format!(" It holds exactly on the {part} rows it was chosen on, and on new rows only about so.")
         });
@@ -98,15 +102,13 @@ impl Circumstances<'_> {
     /// The share of positives against that of the training rows, where chance does not explain it.
     fn class_balance(&self) -> Option<String> {
         let train = self.parts.iter().find(|part| part.name == "train" && self.shown != "train");
-        let train = train.map(|part| {
-            let rows = part.evaluation.rows;
-            (rows, part.evaluation.positives as f64 / rows as f64)
-        });
-        let (rows, share) = train.or(self.trained)?;
+        let train = train.map(|part| &part.evaluation);
+        let share = |positives: u64, rows: u64| positives as f64 / rows as f64;
+        let there = train.map(|train| share(train.positives, train.rows)).or(self.trained)?;
         let shown = &self.shown()?.evaluation;
-        let (here, there) = (shown.positives as f64 / shown.rows as f64, share);
-        let pooled = (shown.positives as f64 + share * rows as f64) / (shown.rows + rows) as f64;
-        let error = (pooled * (1.0 - pooled) * (1.0 / shown.rows as f64 + 1.0 / rows as f64)).sqrt();
+        let here = share(shown.positives, shown.rows);
+        let rows = 1.0 / shown.rows as f64 + train.map_or(0.0, |train| 1.0 / train.rows as f64);
+        let error = (there * (1.0 - there) * rows).sqrt();
         // One in a thousand by chance, and large enough to matter.
         let differs = (here - there).abs() > normal_quantile(0.9995) * error
             && (here - there).abs() > 0.1 * here.max(there);
