@@ -23,6 +23,7 @@ mod caution;
 mod certificate;
 mod evaluate;
 mod group;
+mod html;
 mod number;
 pub mod picture;
 mod record;
@@ -34,6 +35,7 @@ pub use caution::Circumstances;
 pub use certificate::CertificateRecord;
 pub use evaluate::{AtCondition, Bounds, DriftRecord, EvaluateRecord, Measured};
 pub use group::{GroupRecord, group_table};
+pub use html::to_html;
 pub use number::{mean_and_deviation, number, percent, value_of};
 pub use record::{
     CautionRecord, ComparisonRecord, ConditionRecord, NaturalCount, PartRecord, ReportRecord, RunRecord,
