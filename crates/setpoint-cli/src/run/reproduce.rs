@@ -22,7 +22,7 @@ fn export(args: &UciArgs, to: &std::path::Path, quiet: bool) -> Result<(), Failu
     for seed in args.seeds() {
         for set in &args.sets {
             interrupt::check()?;
-            let path = uci::export(*set, &args.data, seed, to)?;
+            let path = uci::export(*set, &args.data, seed, to).map_err(Failure::input)?;
             if !quiet {
                 line(&format!("wrote {}", path.display()));
             }
