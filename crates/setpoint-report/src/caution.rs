@@ -165,13 +165,14 @@ impl Circumstances<'_> {
         let comparison = self.comparison?;
         let interval = comparison.interval.as_ref()?;
         (interval.lower <= 0.0 && interval.upper >= 0.0).then(|| {
+            let points = |value: f64| format!("{:+.2}", 100.0 * value).replace('-', "\u{2212}");
             format!(
-                "The difference to {} is within what chance explains on these rows ({:+.2} points, interval \
-                 {:+.2} to {:+.2}).",
+                "The difference to {} is within what chance explains on these rows ({} points, interval {} \
+                 to {}).",
                 comparison.name,
-                100.0 * comparison.gain,
-                100.0 * interval.lower,
-                100.0 * interval.upper
+                points(comparison.gain),
+                points(interval.lower),
+                points(interval.upper)
             )
         })
     }

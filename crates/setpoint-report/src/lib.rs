@@ -38,8 +38,8 @@ pub use group::{GroupRecord, group_table};
 pub use html::to_html;
 pub use number::{mean_and_deviation, number, percent, value_of};
 pub use record::{
-    CautionRecord, ComparisonRecord, ConditionRecord, NaturalCount, PartRecord, ReportRecord, RunRecord,
-    StageRecord, StepRecord,
+    CautionRecord, ComparisonRecord, ConditionRecord, NaturalCount, PartRecord, RepeatRecord, ReportRecord,
+    RunRecord, StageRecord, StepRecord,
 };
 pub use splits::Splits;
 pub use table::Table;

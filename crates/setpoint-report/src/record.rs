@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::evaluate::{AtCondition, Bounds, EvaluateRecord};
+use crate::evaluate::{AtCondition, Bounds, EvaluateRecord, Measured};
 use crate::picture::Pictures;
 use crate::train::TrainRecord;
 
@@ -27,6 +27,8 @@ pub struct ReportRecord {
     pub parts: Vec<PartRecord>,
     /// The model against cross-entropy on the part shown.
     pub comparison: Option<ComparisonRecord>,
+    /// The same over several splits of the data, where it was run more than once.
+    pub repeats: Option<RepeatRecord>,
     /// What to be careful about.
     pub cautions: Vec<CautionRecord>,
     /// What the pictures are drawn from.
@@ -76,6 +78,23 @@ pub struct ComparisonRecord {
     pub interval: Option<Bounds>,
     /// The gain in whole examples.
     pub counts: Option<NaturalCount>,
+    /// Rates of the other method at a threshold of its own, chosen as the model's was.
+    pub baseline_ships: Vec<Measured>,
+}
+
+/// The comparison over several splits of the same data.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RepeatRecord {
+    /// How many.
+    pub runs: u64,
+    /// The model's mean value at the goal's condition, on the rows of each split that are shown.
+    pub model: f64,
+    /// The other's.
+    pub baseline: f64,
+    /// The mean gain, split by split.
+    pub gain: f64,
+    /// Its standard error.
+    pub standard_error: f64,
 }
 
 /// A difference of rates as a number of examples among a thousand.

@@ -9,16 +9,16 @@ use setpoint::metric::Cuts;
 use setpoint::train::selection::as_fraction;
 use setpoint_report::picture::{Pictures, Scene, Subject as Pictured};
 use setpoint_report::{
-    AtCondition, Circumstances, ComparisonRecord, ConditionRecord, EvaluateRecord, NaturalCount, PartRecord,
-    ReportRecord, RunRecord, StageRecord, TrainRecord,
+    AtCondition, Circumstances, ComparisonRecord, ConditionRecord, EvaluateRecord, Measured, NaturalCount,
+    PartRecord, ReportRecord, RunRecord, StageRecord, TrainRecord,
 };
 
 use crate::evaluate::{Subject, measured};
 use crate::examples::{Examples, Loaded};
 use crate::failure::Failure;
-use crate::interval::Measurer;
+use crate::interval::{Measurer, SHARES};
 use crate::model::Opened;
-use crate::train::{Job, Trained};
+use crate::train::{Job, Trained, choose, score};
 
 /// The model's name in pictures, beside cross-entropy's.
 const OURS: &str = "Setpoint";
@@ -76,7 +76,32 @@ pub fn report_training(
     let base = examples.scores(&trained.fit.baseline.parameters)?;
     let shown = Shown { name: shown, sample: &examples.sample, scores, base: Some(&base) };
     let run = run_record(&trained.file.document, described, None);
-    assemble(subject, shown, parts, described, Some((record, &trained.history)), None, run)
+    let mut report = assemble(subject, shown, parts, described, Some((record, &trained.history)), None, run)?;
+    if let Some(comparison) = &mut report.comparison {
+        comparison.baseline_ships = baseline_ships(job, &goal, loaded, trained, &report.shown, described)?;
+    }
+    Ok(report)
+}
+
+/// The rates of cross-entropy at a threshold of its own, chosen as the model's was.
+fn baseline_ships(
+    job: &Job,
+    goal: &Goal,
+    loaded: &mut Loaded,
+    trained: &Trained,
+    shown: &str,
+    described: &Described,
+) -> Result<Vec<Measured>, Failure> {
+    let scores = score(&mut loaded.parts, &trained.fit.baseline.parameters)?;
+    let Ok(shipped) = choose(&goal.operating(), &loaded.parts, &scores, job.confidence) else {
+        return Ok(Vec::new());
+    };
+    let part = loaded.parts.get(shown).and_then(Option::as_ref);
+    let (Some(part), Some(scores)) = (part, scores.get(shown).and_then(Option::as_deref)) else {
+        return Ok(Vec::new());
+    };
+    let margins = shipped.margins(&part.sample, scores)?;
+    Measurer { confidence: described.confidence }.rates(&part.sample, &margins, &SHARES)
 }
 
 /// The report of a model on a data file that was evaluated.
@@ -146,6 +171,7 @@ fn assemble(
         shown: shown.name,
         parts,
         comparison,
+        repeats: None,
         pictures,
         training: training.map(|(record, _)| record.clone()),
         history: training.map(|(_, history)| history.to_vec()).unwrap_or_default(),
@@ -238,7 +264,15 @@ fn comparison(
         noun: noun.to_owned(),
         of: of.to_owned(),
     });
-    Some(ComparisonRecord { name: BASELINE.to_owned(), model, baseline, gain, interval, counts })
+    Some(ComparisonRecord {
+        name: BASELINE.to_owned(),
+        model,
+        baseline,
+        gain,
+        interval,
+        counts,
+        baseline_ships: Vec::new(),
+    })
 }
 
 /// The examples that a gain in the objective is counted in, and of which.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use setpoint::Goal;
 use setpoint::train::Settings;
 use setpoint_data::{Positive, ReadOptions, Roles, SplitPlan, Table};
-use setpoint_report::{Splits, Table as Text, mean_and_deviation};
+use setpoint_report::{RepeatRecord, ReportRecord, Splits, Table as Text, mean_and_deviation};
 use setpoint_run::{Described, Examples, Failure, Job, Loaded, Trained, choose, load, measure, score};
 
 use super::progress::Display;
@@ -42,11 +42,12 @@ pub fn demo(quiet: bool) -> Result<(), Failure> {
     let mut lines =
         ["cross-entropy", "cross-entropy, weighted", "Setpoint"].map(|name| (name, Line::default()));
     let mut rows = Splits::default();
+    let mut page = None;
     for seed in 0..SEEDS {
         display.prefix(format!("split {} of {SEEDS}: ", seed + 1));
         let (job, mut loaded, trained) = run(&goal, seed, &mut display)?;
         if seed == 0 {
-            write_report(&wanted, &job, &mut loaded, &trained)?;
+            page = Some(report_of(&job, &mut loaded, &trained)?);
         }
         let (mut parts, fitted) = (loaded.parts, trained.fit);
         rows = parts.map(|part| part.as_ref().map_or(0, |part| part.sample.len()));
@@ -56,6 +57,11 @@ pub fn demo(quiet: bool) -> Result<(), Failure> {
         for (parameters, (_, line)) in fits.into_iter().zip(&mut lines) {
             add(line, &goal, &mut parts, parameters)?;
         }
+    }
+    if let Some(mut page) = page {
+        let [_, (_, base), (_, ours)] = &lines;
+        page.repeats = Some(repeats(&ours.at_condition, &base.at_condition));
+        report::write(&wanted, &page)?;
     }
     display.finish();
     print(&summary(&lines, &rows, start.elapsed().as_secs_f64()))
@@ -84,13 +90,8 @@ fn run(goal: &Goal, seed: u64, display: &mut Display) -> Result<(Job, Loaded, Tr
     Ok((job, loaded, trained))
 }
 
-/// Writes the report of one split.
-fn write_report(
-    wanted: &ReportFlags,
-    job: &Job,
-    loaded: &mut Loaded,
-    trained: &Trained,
-) -> Result<(), Failure> {
+/// The report of one split.
+fn report_of(job: &Job, loaded: &mut Loaded, trained: &Trained) -> Result<ReportRecord, Failure> {
     let described = Described {
         title: "UCI Letter Recognition, the letter U against the rest".to_owned(),
         command: Some("setpoint demo".to_owned()),
@@ -98,8 +99,7 @@ fn write_report(
     };
     let mut record = trained.record.clone();
     record.artifact = "none: the demo keeps no model".to_owned();
-    let page = setpoint_run::report_training(job, loaded, trained, &record, &described)?;
-    report::write(wanted, &page)
+    setpoint_run::report_training(job, loaded, trained, &record, &described)
 }
 
 /// Adds what a method's parameters come to on the test part.
@@ -122,13 +122,26 @@ fn add(
     Ok(())
 }
 
+/// Both methods' values over the splits, and the mean of their differences with its standard error.
+fn repeats(ours: &[f64], base: &[f64]) -> RepeatRecord {
+    let count = ours.len().min(base.len()) as f64;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
+    let differences: Vec<f64> = ours.iter().zip(base).map(|(ours, base)| ours - base).collect();
+    let gain = mean(&differences);
+    let variance = differences.iter().map(|one| (one - gain).powi(2)).sum::<f64>() / (count - 1.0);
+    RepeatRecord {
+        runs: ours.len() as u64,
+        model: mean(ours),
+        baseline: mean(base),
+        gain,
+        standard_error: (variance / count).sqrt(),
+    }
+}
+
 /// Mean of the differences in points, ± its standard error.
 fn gain(ours: &[f64], base: &[f64]) -> String {
-    let differences: Vec<f64> = ours.iter().zip(base).map(|(ours, base)| 100.0 * (ours - base)).collect();
-    let count = differences.len() as f64;
-    let mean = differences.iter().sum::<f64>() / count;
-    let variance = differences.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    format!("{mean:+.2} ± {:.2}", (variance / count).sqrt())
+    let RepeatRecord { gain, standard_error, .. } = repeats(ours, base);
+    format!("{:+.2} ± {:.2}", 100.0 * gain, 100.0 * standard_error)
 }
 
 fn summary(lines: &[(&str, Line); 3], rows: &Splits<usize>, seconds: f64) -> String {

@@ -80,7 +80,7 @@ fn axes(chart: &Chart, plot: &Plot) -> Markup {
         @if !chart.x.label.is_empty() {
             text text-anchor="end" x=(place(right)) y=(place(bottom + 35.0)) { (chart.x.label) }
         }
-        @if !chart.y.label.is_empty() { text x="4" y=(place(top - 8.0)) { (chart.y.label) } }
+        @if !chart.y.label.is_empty() { text x="4" y=(place(top - 12.0)) { (chart.y.label) } }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Where the parts of a chart go.
 
-use super::Chart;
 use super::axis::Tick;
+use super::{Chart, Tone};
 
 /// Width of a character of the charts' text, about.
-const CHARACTER: f64 = 7.0;
+const CHARACTER: f64 = 7.6;
 /// Height of a line of legend.
 const LINE: f64 = 18.0;
 /// Swatch of a legend entry, with the gap after it.
@@ -41,7 +41,7 @@ impl Plot {
         let (legend, rows) = legend(chart, top);
         top += LINE * rows as f64 + if rows > 0 { 6.0 } else { 0.0 };
         if !chart.y.label.is_empty() {
-            top += LINE;
+            top += LINE + 4.0;
         }
         let below = 22.0 + if chart.x.label.is_empty() { 0.0 } else { 18.0 };
         let height = (chart.height - top - below).max(40.0);
@@ -68,7 +68,11 @@ impl Plot {
 fn legend(chart: &Chart, top: f64) -> (Vec<(usize, f64, f64)>, usize) {
     let mut entries = Vec::new();
     let (mut x, mut rows) = (0.0, 0);
-    for (place, series) in chart.series.iter().enumerate().filter(|(_, series)| !series.name.is_empty()) {
+    let mut named: Vec<_> =
+        chart.series.iter().enumerate().filter(|(_, series)| !series.name.is_empty()).collect();
+    // What the chart is about comes first, wherever it was drawn.
+    named.sort_by_key(|(_, series)| Tone::ALL.iter().position(|tone| *tone == series.tone));
+    for (place, series) in named {
         let width = SWATCH + width_of(&series.name) + GAP;
         if rows == 0 || x + width > chart.width {
             (x, rows) = (4.0, rows + 1);

@@ -5,7 +5,6 @@
 //! pictures, reads off the values; the table below says the same without a script.
 
 use maud::{Markup, PreEscaped, html};
-use serde_json::json;
 
 use super::number::{count, maybe_rate, threshold};
 use super::score::score_label;
@@ -145,18 +144,8 @@ fn with_place(chart: &Chart, figure: &Markup) -> Markup {
 
 /// Hidden until the script brings it to life.
 fn slider(sweep: &Sweep) -> Markup {
-    let rates: Vec<_> = sweep
-        .rates
-        .iter()
-        .map(|rate| json!({"name": rate.name, "values": rate.values, "intervals": rate.intervals}))
-        .collect();
-    let data = json!({
-        "thresholds": sweep.thresholds, "shipped": sweep.shipped, "rates": rates,
-        "truePositives": sweep.true_positives, "falsePositives": sweep.false_positives,
-        "positives": sweep.positives, "negatives": sweep.negatives,
-    });
     // Inside a script element only `<` could end it.
-    let data = data.to_string().replace('<', "\\u003c");
+    let data = serde_json::to_string(sweep).unwrap_or_default().replace('<', "\\u003c");
     html! {
         div class="slider" hidden {
             label for="threshold" { "Move the threshold (arrow keys, or drag over the pictures)" }

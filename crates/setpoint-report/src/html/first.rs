@@ -58,7 +58,13 @@ fn answer(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
                     @if let Some(bounds) = &at.interval {
                         p { (format!("{}%", 100.0 * bounds.confidence)) " interval: " strong { (interval(bounds)) } "." }
                     }
-                    p class="aside" { "The best these scores allow where the condition holds exactly on these rows. What you get with the threshold that ships is beside." }
+                    dl class="rates" {
+                        @for one in &evaluation.ranking {
+                            div { dt { (one.name) } dd { strong { (rate(one.value)) }
+                                @if let Some(bounds) = &one.interval { span class="interval" { (interval(bounds)) } } } }
+                        }
+                    }
+                    p class="aside" { "The best these scores allow where the condition holds exactly on these rows. The threshold that ships was chosen on other rows." }
                 }
                 (None, reason) => {
                     p class="big" { "\u{2013}" }
@@ -151,29 +157,53 @@ fn against(record: &ReportRecord) -> Markup {
 }
 
 fn compared(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
-    let better = if comparison.gain >= 0.0 { "more" } else { "fewer" };
+    // Several splits say more than the one shown.
+    let gain = record.repeats.map_or(comparison.gain, |repeats| repeats.gain);
+    let better = if gain >= 0.0 { "more" } else { "fewer" };
     html! {
         @match &comparison.counts {
             Some(counts) => {
-                p class="big" { (signed(counts.more)) span class="label" { " in 1,000" } }
-                p { strong { (grouped(counts.more.abs().round())) " " (better) " " (counts.noun) }
-                    " of every 1,000 " (counts.of) ", under the same condition." }
+                p class="big" { (signed(1000.0 * gain)) span class="label" { " in 1,000" } }
+                p { strong { (grouped((1000.0 * gain).abs().round())) " " (better) " " (counts.noun) }
+                    " of every 1,000 " (counts.of) ", under the same condition"
+                    @if let Some(repeats) = &record.repeats { ", on average over " (repeats.runs) " splits" } "." }
             }
             None => {
-                p class="big" { (points(comparison.gain)) span class="label" { " points" } }
-                p { "In " code { (record.goal) } ", on the same rows." }
+                p class="big" { (points(gain)) span class="label" { " points" } }
+                p { "In " code { (record.goal) } ", on the same rows"
+                    @if let Some(repeats) = &record.repeats { ", on average over " (repeats.runs) " splits" } "." }
             }
         }
+        (figures(record, comparison))
+    }
+}
+
+/// The values behind the gain.
+fn figures(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
+    let at_own: Vec<String> = comparison
+        .baseline_ships
+        .iter()
+        .filter(|one| ["recall", "fpr", "precision"].contains(&one.name.as_str()))
+        .map(|one| format!("{} {}", one.name, crate::number::percent(one.value)))
+        .collect();
+    html! {
         dl class="rates" {
-            div { dt { "Setpoint" } dd { strong { (rate(comparison.model.value)) }
+            @if let Some(repeats) = &record.repeats {
+                div { dt { "gain over " (repeats.runs) " splits, in points" } dd { strong { (points(repeats.gain)) }
+                    span class="interval" { "standard error " (format!("{:.2}", 100.0 * repeats.standard_error)) } } }
+            }
+            div { dt { "Setpoint" @if record.repeats.is_some() { ", this split" } } dd { strong { (rate(comparison.model.value)) }
                 @if let Some(bounds) = &comparison.model.interval { span class="interval" { (interval(bounds)) } } } }
-            div { dt { (comparison.name) } dd { strong { (rate(comparison.baseline.value)) }
+            div { dt { (comparison.name) @if record.repeats.is_some() { ", this split" } } dd { strong { (rate(comparison.baseline.value)) }
                 @if let Some(bounds) = &comparison.baseline.interval { span class="interval" { (interval(bounds)) } } } }
-            div { dt { "gain, in points" } dd { strong { (points(comparison.gain)) }
-                @if let Some(bounds) = &comparison.interval {
-                    span class="interval" { (points(bounds.lower)) " to " (points(bounds.upper)) } } } }
+            @if record.repeats.is_none() {
+                div { dt { "gain, in points" } dd { strong { (points(comparison.gain)) }
+                    @if let Some(bounds) = &comparison.interval {
+                        span class="interval" { (points(bounds.lower)) " to " (points(bounds.upper)) } } } }
+            }
         }
-        p class="aside" { "Cross-entropy with the weight of the positives chosen on validation, on the same rows." }
+        p class="aside" { "The other is cross-entropy with the weight of the positives chosen on validation."
+            @if !at_own.is_empty() { " At a threshold of its own, chosen the same way: " (at_own.join(", ")) "." } }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Where the scores of each class lie, and what a score is worth.
 
-use maud::html;
+use maud::{Markup, html};
 
+use super::number::{count, rate};
 use super::{Section, figure};
 use crate::chart::{Axis, Chart, Dot, Join, Scale, Tone};
 use crate::number::percent;
@@ -28,9 +29,27 @@ pub(super) fn section(record: &ReportRecord) -> Section {
             (figure("Scores of each class", &whole, &caption))
             (figure("Scores about the threshold", &near, &beside))
             (figure("What a score is worth", &reliability(pictures), &worth))
+            (worth_table(pictures))
         }
     };
     Section { id: "scores", heading: "Scores", content }
+}
+
+/// The same in numbers.
+fn worth_table(pictures: &Pictures) -> Markup {
+    html! {
+        div class="scroll dense" tabindex="0" role="region" aria-label="What a score is worth, in numbers" {
+            table {
+                caption { "What a score is worth, in numbers" }
+                thead { tr { th scope="col" { "mean score" } th scope="col" { "rows" } th scope="col" { "positives" } th scope="col" { "share" } } }
+                tbody {
+                    @for bin in &pictures.reliability {
+                        tr { th scope="row" { (format!("{:.3}", bin.score)) } td { (count(bin.rows)) } td { (count(bin.positives)) } td { (rate(bin.share)) } }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// What the scores of a picture are.

@@ -42,8 +42,8 @@
         const small = ends ? percent(ends[0]) + " to " + percent(ends[1]) : "";
         parts.push(part(rate.name, percent(rate.values[place]), small));
       }
-      parts.push(part("caught", whole(sweep.truePositives[place]), "of " + whole(sweep.positives)));
-      parts.push(part("false alarms", whole(sweep.falsePositives[place]), "of " + whole(sweep.negatives)));
+      parts.push(part("caught", whole(sweep.true_positives[place]), "of " + whole(sweep.positives)));
+      parts.push(part("false alarms", whole(sweep.false_positives[place]), "of " + whole(sweep.negatives)));
       output.replaceChildren(...parts);
       slider.value = place;
       const rates = sweep.rates.map((rate) => rate.name + " " + percent(rate.values[place])).join(", ");

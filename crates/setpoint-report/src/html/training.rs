@@ -16,6 +16,11 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
             record.history.iter().filter(|stage| stage.kept).filter(with_detail).collect();
         if kept.is_empty() { record.history.iter().filter(with_detail).collect() } else { kept }
     };
+    // Full batches hold the condition to the last digits: nobody wants to see those.
+    let near = record
+        .conditions
+        .first()
+        .map_or(0.01, |condition| 0.25 * condition.target.min(1.0 - condition.target));
     let on_training =
         html! { "The smooth stand-in that is differentiated, on the training rows; stages that were kept." };
     let content = html! {
@@ -26,7 +31,7 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
                     &html! { "The exact value at the condition; each line is a stage, and its best step is its candidate." }))
                 @if !detailed.is_empty() {
                     (figure("Objective, by step", &detail("Objective, by step", "smooth objective", &detailed, |step| step.objective, None), &on_training))
-                    (figure("Constraint, by step", &detail("Constraint, by step", "past its limit", &detailed, |step| step.constraint, Some(0.0)),
+                    (figure("Constraint, by step", &detail("Constraint, by step", "past its limit", &detailed, |step| step.constraint, Some([-near, near])),
                         &html! { "How far the condition is past its limit: 0 is at it, below is inside." }))
                     (figure("Threshold, by step", &detail("Threshold, by step", "standard deviations above the mean score", &detailed, |step| step.threshold, None),
                         &html! { "The threshold moves with the model: it is solved at every step." }))
@@ -116,10 +121,10 @@ fn detail(
     label: &str,
     stages: &[&StageRecord],
     value: fn(&StepRecord) -> Option<f64>,
-    level: Option<f64>,
+    level: Option<[f64; 2]>,
 ) -> Chart {
     let curves: Vec<Vec<(f64, f64)>> = stages.iter().map(|stage| by_step(stage, value)).collect();
-    let (low, high) = range(curves.iter().flatten().map(|point| point.1).chain(level));
+    let (low, high) = range(curves.iter().flatten().map(|point| point.1).chain(level.into_iter().flatten()));
     let ends = curves
         .iter()
         .filter_map(|points| Some(format!("from {:.4} to {:.4}", points.first()?.1, points.last()?.1)));
@@ -131,8 +136,8 @@ fn detail(
         ),
         Axis::number(label, Scale::linear(low, high)),
     );
-    if let Some(level) = level {
-        chart = chart.level("limit", Tone::Limit, level);
+    if level.is_some() {
+        chart = chart.level("limit", Tone::Limit, 0.0);
     }
     let tones = [Tone::Main, Tone::Third, Tone::Fourth, Tone::Other];
     for (place, (stage, points)) in stages.iter().zip(curves).enumerate() {
