@@ -8,9 +8,9 @@ use std::path::Path;
 
 use setpoint::model::linear::Dense;
 use setpoint::model::{Linear, Model, Rows};
-use setpoint::{Goal, Sample};
 use setpoint::train::TrainError;
 use setpoint::train::selection::value;
+use setpoint::{Goal, Sample};
 use setpoint_data::{Encoder, Features, SplitPlan, Table, select_sample};
 
 use super::Set;
@@ -132,7 +132,8 @@ impl Scaling {
     fn of(rows: &setpoint_data::Dense) -> Self {
         let count = rows.rows as f64;
         let column = |column: usize| {
-            let values = || rows.values.iter().skip(column).step_by(rows.columns).map(|value| f64::from(*value));
+            let values =
+                || rows.values.iter().skip(column).step_by(rows.columns).map(|value| f64::from(*value));
             let mean = values().sum::<f64>() / count;
             let deviation = (values().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
             (mean, if deviation > 0.0 { deviation } else { 1.0 })
