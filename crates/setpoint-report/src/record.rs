@@ -122,7 +122,9 @@ pub struct CautionRecord {
 pub struct StageRecord {
     /// What was fitted.
     pub name: String,
-    /// Whether it is part of what was kept.
+    /// In which rotation of the train and validation rows, from 1.
+    pub rotation: u64,
+    /// Whether it is part of what was kept, as far as the name of that tells.
     pub kept: bool,
     /// Its steps, thinned where there are many.
     pub steps: Vec<StepRecord>,

@@ -26,6 +26,8 @@ pub struct TrainRecord {
     pub method: String,
     /// Which fit, or average of fits, was kept.
     pub winner: String,
+    /// How often train and validation rows changed places; the result is the average.
+    pub rotations: u64,
     /// The seed.
     pub seed: u64,
     /// Gradient evaluations over all stages.
@@ -40,7 +42,8 @@ pub struct TrainRecord {
     pub thresholds_from: String,
     /// The groups with a threshold each.
     pub groups: Option<GroupsRecord>,
-    /// The goal's value at its own condition on each part.
+    /// The goal's value at its own condition on each part; with rotations, on validation the mean over
+    /// the rows that each held out.
     pub objective: Splits<Option<f64>>,
     /// The rates of the conditions at the shipped thresholds, on each part.
     pub constraint: Splits<Option<Vec<Option<f64>>>>,

@@ -12,28 +12,36 @@ const MOST: usize = 200;
 pub(crate) struct Recorder<'r> {
     inner: &'r mut (dyn Observer + 'r),
     stages: Vec<StageRecord>,
+    /// The number of the stage under way, and how many there will be.
+    index: Option<usize>,
+    planned: usize,
     /// Every how many steps of the stage one is kept.
     every: u64,
 }
 
 impl<'r> Recorder<'r> {
     pub(crate) fn new(inner: &'r mut (dyn Observer + 'r)) -> Self {
-        Self { inner, stages: Vec::new(), every: 1 }
+        Self { inner, stages: Vec::new(), index: None, planned: 0, every: 1 }
     }
 
-    /// The stages, those marked that the winner is made of.
-    pub(crate) fn finish(mut self, winner: &str) -> Vec<StageRecord> {
+    /// The stages, each with its rotation of the rows; those marked that the winner is made of, where
+    /// its name tells.
+    pub(crate) fn finish(mut self, winner: &str, rotations: usize) -> Vec<StageRecord> {
         let names = winner.strip_prefix("average of ").unwrap_or(winner);
+        let each = (self.planned / rotations.max(1)).max(1) as u64;
         for stage in &mut self.stages {
             stage.kept = names.split("; ").any(|name| name == stage.name);
+            stage.rotation = stage.rotation / each + 1;
         }
         self.stages
     }
 
     fn keep(&mut self, progress: &Progress) {
-        if self.stages.last().is_none_or(|stage| stage.name != progress.stage) {
-            self.stages.push(StageRecord { name: progress.stage.clone(), ..StageRecord::default() });
-            self.every = 1;
+        self.planned = progress.stages;
+        if self.index != Some(progress.stage_index) {
+            let (name, rotation) = (progress.stage.clone(), progress.stage_index as u64);
+            self.stages.push(StageRecord { name, rotation, ..StageRecord::default() });
+            (self.index, self.every) = (Some(progress.stage_index), 1);
         }
         let Some(stage) = self.stages.last_mut() else { return };
         let finite = |value: f64| value.is_finite().then_some(value);
@@ -77,12 +85,14 @@ mod tests {
     fn long_stages_are_thinned_evenly_and_the_kept_ones_marked() {
         let mut silent = Silent;
         let mut recorder = Recorder::new(&mut silent);
-        for (stage, steps) in [("cross-entropy", 10), ("ico", 5000)] {
+        for (stage_index, stage, steps) in
+            [(0, "cross-entropy", 10), (1, "ico", 5000), (2, "cross-entropy", 1), (3, "ico", 1)]
+        {
             for step in 1..=steps {
                 let progress = Progress {
                     stage: stage.to_owned(),
-                    stage_index: 0,
-                    stages: 2,
+                    stage_index,
+                    stages: 4,
                     step,
                     steps,
                     loss: f64::NAN,
@@ -92,8 +102,9 @@ mod tests {
                 assert_eq!(recorder.observe(&progress), ControlFlow::Continue(()));
             }
         }
-        let stages = recorder.finish("average of ico; ico, ridge 0.1");
-        assert_eq!(stages.iter().map(|stage| stage.kept).collect::<Vec<_>>(), [false, true]);
+        let stages = recorder.finish("average of ico; ico, ridge 0.1", 2);
+        assert_eq!(stages.iter().map(|stage| stage.kept).collect::<Vec<_>>(), [false, true, false, true]);
+        assert_eq!(stages.iter().map(|stage| stage.rotation).collect::<Vec<_>>(), [1, 1, 2, 2]);
         assert_eq!(stages[0].steps.len(), 10);
         let long = &stages[1].steps;
         assert!((MOST / 2..=MOST + 1).contains(&long.len()), "{}", long.len());

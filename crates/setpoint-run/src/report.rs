@@ -61,6 +61,11 @@ pub fn report_training(
         } else {
             &loaded.hash
         });
+        // The average over rotations has seen the validation rows; its members were held out from theirs.
+        if name == "validation" && record.rotations > 1 {
+            let held_out = record.objective.validation;
+            evaluation.at_condition = held_out.map(|value| AtCondition { value, interval: None });
+        }
         // Parts that chose the threshold cannot test it.
         if name != "test" {
             (evaluation.drift, evaluation.drift_refused) = (Vec::new(), None);

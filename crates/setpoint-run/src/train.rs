@@ -5,7 +5,7 @@ use setpoint::Sample;
 use setpoint::artifact::ModelFile;
 use setpoint::goal::Goal;
 use setpoint::train::selection::as_fraction;
-use setpoint::train::{Fit, Observer, Part, Settings, Store, fit};
+use setpoint::train::{Fit, MethodChoice, Observer, Part, Settings, Store, fit};
 use setpoint_report::{
     BaselineRecord, CandidateRecord, CertificateRecord, GainRecord, GroupRecord, GroupsRecord, Seconds,
     Splits, StageRecord, TrainRecord,
@@ -18,6 +18,9 @@ use crate::interval::{Measurer, SHARES};
 use crate::threshold::{Scored, Shipped};
 use crate::{measure, model};
 
+/// Most rows that change places by default: beyond, selection has rows enough.
+const ROTATED_ROWS: usize = 100_000;
+
 /// What to train for, and how.
 #[derive(Clone, Debug)]
 pub struct Job {
@@ -27,6 +30,9 @@ pub struct Job {
     pub settings: Settings,
     /// The method's name.
     pub method: String,
+    /// How often train and validation rows change places; `None`: three times for `auto` on at most
+    /// 100,000 rows with a calibration part beside, else never.
+    pub rotations: Option<usize>,
     /// Confidence of the certificate; `None` where none is wanted.
     pub confidence: Option<f64>,
     /// Everything that the result depends on besides goal, data and seed, for the model file.
@@ -40,6 +46,24 @@ impl Job {
         match rows(&loaded.parts.test) {
             0 => rows(&loaded.parts.validation),
             test => test,
+        }
+    }
+
+    fn rotations(&self, loaded: &Loaded) -> Result<usize, Failure> {
+        let calibrated = loaded.parts.calibration.is_some();
+        match self.rotations {
+            Some(rotations) if rotations > 1 && !calibrated => Err(Failure::input(format!(
+                "{rotations} rotations train on the validation rows too, and thresholds need rows that were not \
+                 trained on: give the split a calibration part"
+            ))),
+            Some(rotations) => Ok(rotations),
+            None => {
+                let rows = |part: &Option<Examples>| part.as_ref().map_or(0, |part| part.sample.len());
+                let rows = rows(&loaded.parts.train) + rows(&loaded.parts.validation);
+                let full_batch = self.settings.batch_size.is_none();
+                let auto = self.settings.method == MethodChoice::Auto;
+                Ok(if auto && full_batch && calibrated && rows <= ROTATED_ROWS { 3 } else { 1 })
+            }
         }
     }
 
@@ -82,7 +106,8 @@ pub fn train<'r>(
     store: Option<&'r mut (dyn Store + 'r)>,
 ) -> Result<Trained, Failure> {
     let rows_scored = Job::rows_scored(loaded);
-    let settings = Settings { rows_scored: Some(rows_scored), ..job.settings.clone() };
+    let rotations = job.rotations(loaded)?;
+    let settings = Settings { rows_scored: Some(rows_scored), rotations, ..job.settings.clone() };
     let (Some(train), Some(validation)) = (&mut loaded.parts.train, &mut loaded.parts.validation) else {
         return Err(Failure::input("training needs a train part and a validation part"));
     };
@@ -95,7 +120,7 @@ pub fn train<'r>(
         &mut recorder,
         store.map(|store| store as &mut dyn Store),
     )?;
-    let history = recorder.finish(&fit.winner);
+    let history = recorder.finish(&fit.winner, fit.rotations);
     let goal = as_fraction(&job.goal, rows_scored);
     let scores = score(&mut loaded.parts, &fit.parameters)?;
     let shipped = choose(&goal.operating(), &loaded.parts, &scores, job.confidence)?;
@@ -158,11 +183,16 @@ fn measured(
     let names = shipped.groups.as_ref().map_or(&[][..], |groups| &groups.names);
     let base = score(&mut loaded.parts, &fitted.baseline.parameters)?;
     let samples = loaded.parts.map(|part| part.as_ref().map(|part| &part.sample));
-    let each = |scores: &Splits<Option<Vec<f32>>>| -> Result<Splits<Option<f64>>, Failure> {
-        pair(&samples, scores).try_map(|pair| match pair {
+    let each = |scores: &Splits<Option<Vec<f32>>>, held_out| -> Result<Splits<Option<f64>>, Failure> {
+        let mut values = pair(&samples, scores).try_map(|pair| match pair {
             Some((sample, scores)) => measure::at_condition(goal, sample, scores),
-            None => Ok(None),
-        })
+            None => Ok::<_, Failure>(None),
+        })?;
+        // The average over rotations has seen the validation rows; its members were held out from theirs.
+        if fitted.rotations > 1 {
+            values.validation = held_out;
+        }
+        Ok(values)
     };
     let margins = pair(&samples, scores).try_map(|pair| match pair {
         Some((sample, scores)) => shipped.margins(sample, scores).map(Some),
@@ -176,6 +206,7 @@ fn measured(
         model: "linear".to_owned(),
         method: job.method.clone(),
         winner: fitted.winner.clone(),
+        rotations: fitted.rotations as u64,
         seed: job.settings.seed,
         steps: fitted.evaluations,
         rows: samples.map(|sample| sample.map_or(0, |sample| sample.len() as u64)),
@@ -186,7 +217,7 @@ fn measured(
             .groups
             .as_ref()
             .map(|groups| GroupsRecord { column: groups.column.clone(), names: groups.names.clone() }),
-        objective: each(scores)?,
+        objective: each(scores, fitted.validation)?,
         constraint: decided.try_map(|pair| match pair {
             Some((sample, margins)) => measure::conditions(operating, names, sample, margins).map(Some),
             None => Ok::<_, Failure>(None),
@@ -203,7 +234,7 @@ fn measured(
         baseline: BaselineRecord {
             method: "cross-entropy".to_owned(),
             name: fitted.baseline.name.clone(),
-            objective: each(&base)?,
+            objective: each(&base, fitted.baseline.validation)?,
         },
         gain: fitted
             .gain

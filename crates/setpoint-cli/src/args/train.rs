@@ -85,6 +85,10 @@ pub struct TrainArgs {
     /// Seed of the split and of mini-batches
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Splits")]
     pub seed: u64,
+    /// How often train and validation rows change places, the fits averaged; 1: never [default: 3 for auto
+    /// with a calibration share, on at most 100,000 rows that may be split at random, else 1]
+    #[arg(long, value_name = "N", help_heading = "Splits")]
+    pub rotations: Option<usize>,
 
     /// Confidence of the certificate
     #[arg(long, value_name = "P", default_value = "95%", help_heading = "Threshold")]

@@ -71,12 +71,34 @@ impl TrainPlan {
             roles,
             split,
             min_group: args.min_group,
-            job: Job { goal, settings, method: method(args.method).1.to_owned(), confidence, recorded },
+            job: Job {
+                goal,
+                settings,
+                method: method(args.method).1.to_owned(),
+                rotations: rotations(args)?,
+                confidence,
+                recorded,
+            },
             output: args.output.clone(),
             report: args.report.clone(),
             checkpoint: args.checkpoint.clone(),
             resume: args.resume,
         })
+    }
+}
+
+/// Rows that belong together, or follow each other in time, must not change places.
+fn rotations(args: &TrainArgs) -> Result<Option<usize>, Failure> {
+    let fixed = args.split_by.is_some() || args.split_time.is_some();
+    match args.rotations {
+        Some(rotations @ (0 | 2)) => {
+            Err(Failure::input(format!("--rotations {rotations}: expected 1 for none, or at least 3")))
+        }
+        Some(rotations) if rotations > 1 && fixed => Err(Failure::input(format!(
+            "--rotations {rotations}: rows split by --split-by or --split-time cannot change places; leave it out"
+        ))),
+        None if fixed => Ok(Some(1)),
+        given => Ok(given),
     }
 }
 
@@ -232,6 +254,7 @@ fn recorded(args: &TrainArgs, goal: &Goal, split: &SplitPlan, confidence: Option
         "min-group": args.min_group, "missing": args.read.missing,
         "format": args.read.format, "separator": args.read.separator, "header": args.read.header,
         "split": split.to_string(), "split-by": args.split_by, "split-time": args.split_time,
+        "rotations": args.rotations,
         "confidence": confidence, "model": choice(&args.model), "method": method(args.method).1,
         "positive-weight": args.positive_weight, "optimizer": choice(&args.optimizer),
         "learning-rate": args.learning_rate, "dual-learning-rate": args.dual_learning_rate,

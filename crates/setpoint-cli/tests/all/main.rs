@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, reason = "a test binary has no readers of its documentation")]
 
+mod browser;
 mod certify;
 mod data;
 mod group;
@@ -9,6 +10,7 @@ mod interrupt;
 mod misuse;
 mod predict;
 mod real;
+mod report;
 mod train;
 
 use std::path::Path;

@@ -29,7 +29,9 @@ fn at_condition(record: &ReportRecord) -> Markup {
     };
     let table = html! {
         table {
-            caption { "At the condition: " code { (record.goal) } }
+            caption { "At the condition: " code { (record.goal) }
+                @if record.training.as_ref().is_some_and(|training| training.rotations > 1) {
+                    span class="label" { " (validation: the mean over rotations, each on rows it was held out from)" } } }
             thead { tr {
                 th scope="col" { "part" } th scope="col" { "rows" } th scope="col" { "positives" }
                 th scope="col" { "Setpoint" } th scope="col" { "cross-entropy" }

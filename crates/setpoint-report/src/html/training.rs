@@ -1,6 +1,7 @@
 //! How training went: the goal on validation, and what its loss was made of.
 
 use maud::{Markup, html};
+use setpoint::goal::{Direction, Goal};
 
 use super::number::{count, maybe_rate, points};
 use super::{Section, figure};
@@ -10,19 +11,13 @@ use crate::train::TrainRecord;
 
 pub(super) fn section(record: &ReportRecord) -> Option<Section> {
     let training = record.training.as_ref()?;
-    let detailed: Vec<&StageRecord> = {
-        let with_detail = |stage: &&StageRecord| stage.steps.iter().any(|step| step.threshold.is_some());
-        let kept: Vec<&StageRecord> =
-            record.history.iter().filter(|stage| stage.kept).filter(with_detail).collect();
-        if kept.is_empty() { record.history.iter().filter(with_detail).collect() } else { kept }
-    };
+    let detailed = detailed(record);
     // Full batches hold the condition to the last digits: nobody wants to see those.
     let near = record
         .conditions
         .first()
         .map_or(0.01, |condition| 0.25 * condition.target.min(1.0 - condition.target));
-    let on_training =
-        html! { "The smooth stand-in that is differentiated, on the training rows; stages that were kept." };
+    let on_training = html! { "The smooth stand-in that is differentiated, on the training rows; stages that were kept, or the best of each rotation." };
     let content = html! {
         p { "Kept: " strong { (training.winner) } ". " (gain(training)) }
         @if !record.history.is_empty() {
@@ -41,6 +36,33 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
         (candidates(training))
     };
     Some(Section { id: "training", heading: "Training", content })
+}
+
+/// The stages with thresholds to show: those kept, else the best of each rotation.
+fn detailed(record: &ReportRecord) -> Vec<&StageRecord> {
+    let with_detail = || {
+        let has = |stage: &&StageRecord| stage.steps.iter().any(|step| step.threshold.is_some());
+        record.history.iter().filter(has)
+    };
+    let kept: Vec<&StageRecord> = with_detail().filter(|stage| stage.kept).collect();
+    if !kept.is_empty() {
+        return kept;
+    }
+    let goal: Option<Goal> = record.goal.parse().ok();
+    let down = goal.is_some_and(|goal| goal.objective.direction() == Direction::Down);
+    let merit = |stage: &StageRecord| {
+        let values = stage.steps.iter().filter_map(|step| step.validation);
+        values.map(|value| if down { -value } else { value }).fold(f64::NEG_INFINITY, f64::max)
+    };
+    let mut best: Vec<&StageRecord> = Vec::new();
+    for stage in with_detail() {
+        match best.iter_mut().find(|other| other.rotation == stage.rotation) {
+            Some(other) if merit(stage) > merit(other) => *other = stage,
+            Some(_) => {}
+            None => best.push(stage),
+        }
+    }
+    best
 }
 
 fn gain(training: &TrainRecord) -> Markup {
@@ -99,6 +121,7 @@ fn validation(record: &ReportRecord) -> Chart {
         Axis::number("gradient evaluations of the stage", Scale::linear(1.0, steps.max(2.0))),
         Axis::percent(record.goal.clone(), Scale::linear(low.max(0.0), high.min(1.0))),
     );
+    let rotated = record.history.iter().any(|stage| stage.rotation > 1);
     let mut named: Vec<&str> = Vec::new();
     // What was kept is drawn last, over the rest.
     let order =
@@ -107,6 +130,7 @@ fn validation(record: &ReportRecord) -> Chart {
         let (name, tone) = match (stage.kept, stage.name.starts_with("cross-entropy")) {
             (true, _) => ("kept", Tone::Main),
             (false, true) => ("cross-entropy", Tone::Other),
+            (false, false) if rotated => ("for the goal", Tone::Main),
             (false, false) => ("not kept", Tone::Quiet),
         };
         let label = if named.contains(&name) { "" } else { name };
@@ -141,7 +165,12 @@ fn detail(
     }
     let tones = [Tone::Main, Tone::Third, Tone::Fourth, Tone::Other];
     for (place, (stage, points)) in stages.iter().zip(curves).enumerate() {
-        let name = if stages.len() <= tones.len() { stage.name.clone() } else { String::new() };
+        let rotated = stages.iter().any(|other| other.rotation > 1);
+        let name = match (stages.len() <= tones.len(), rotated) {
+            (true, true) => format!("rotation {}", stage.rotation),
+            (true, false) => stage.name.clone(),
+            (false, _) => String::new(),
+        };
         chart = chart.curve(name, tones[place % tones.len()], points, Join::Line);
     }
     chart

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::{Model, ModelError, Rows, check_length};
+use super::{Model, ModelError, Rows, check_length, check_rows};
 
 mod dense;
 mod kernel;
@@ -101,6 +101,13 @@ impl Model for Linear {
         true
     }
 
+    fn select(&self, rows: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
+        check_rows(rows, self.rows())?;
+        let mut features = self.features.no_rows();
+        self.features.gather(rows, &mut features);
+        Ok(Some(Box::new(Self::new(features))))
+    }
+
     fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError> {
         let (weights, bias) = self.split(parameters)?;
         match rows {
@@ -111,9 +118,7 @@ impl Model for Linear {
             }
             Rows::At(rows) => {
                 check_length("scores", rows.len(), scores.len())?;
-                if let Some(row) = rows.iter().find(|row| **row as usize >= self.rows()) {
-                    return Err(ModelError::Row { row: *row, rows: self.rows() });
-                }
+                check_rows(rows, self.rows())?;
                 let batch = self.batch.get_or_insert_with(|| self.features.no_rows());
                 self.features.gather(rows, batch);
                 batch.scores(weights, bias, scores);

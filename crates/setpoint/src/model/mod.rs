@@ -18,8 +18,10 @@
 
 use thiserror::Error;
 
+mod joined;
 pub mod linear;
 
+pub use joined::Joined;
 pub use linear::Linear;
 
 /// Which of a model's examples to score.
@@ -43,6 +45,15 @@ pub trait Model {
     /// several fits is a fit.
     fn linear(&self) -> bool {
         false
+    }
+
+    /// A model over these of its examples alone, in this order; `None` where it cannot be taken apart.
+    ///
+    /// # Errors
+    /// If a row number is not below [`Model::rows`].
+    fn select(&self, rows: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
+        check_rows(rows, self.rows())?;
+        Ok(None)
     }
 
     /// Writes the scores of `rows` to `scores`, one for each row asked for.
@@ -144,4 +155,11 @@ pub enum ModelError {
 
 pub(crate) fn check_length(what: &'static str, expected: usize, got: usize) -> Result<(), ModelError> {
     if expected == got { Ok(()) } else { Err(ModelError::Length { what, expected, got }) }
+}
+
+pub(crate) fn check_rows(asked: &[u32], rows: usize) -> Result<(), ModelError> {
+    match asked.iter().find(|row| **row as usize >= rows) {
+        Some(row) => Err(ModelError::Row { row: *row, rows }),
+        None => Ok(()),
+    }
 }

@@ -5,10 +5,12 @@ use super::stage::{Reporter, Store};
 use super::task::{Task, tasks};
 use super::{
     Bandwidth, MethodChoice, Observer, OptimizerChoice, Part, PositiveWeight, Settings, Standard, TrainError,
+    rotate,
 };
 use crate::goal::Goal;
 use crate::metric::interval::Bootstrap;
-use crate::model::Rows;
+use crate::model::{Model, Rows};
+use crate::sample::Sample;
 
 /// How many of the best candidates are averaged.
 const AVERAGED: usize = 3;
@@ -54,6 +56,8 @@ pub struct Fit {
     pub gain: Option<Gain>,
     /// Gradient evaluations over all stages.
     pub evaluations: u64,
+    /// How many rotations of the rows the parameters are the average of.
+    pub rotations: usize,
 }
 
 /// Trains a model for a goal.
@@ -66,7 +70,7 @@ pub struct Fit {
 /// sense, the observer stops the run, or a checkpoint cannot be written.
 pub fn fit<'r>(
     goal: &Goal,
-    mut train: Part<'_>,
+    train: Part<'_>,
     validation: Part<'_>,
     settings: &Settings,
     observer: &'r mut (dyn Observer + 'r),
@@ -80,40 +84,67 @@ pub fn fit<'r>(
     if let Some(last @ (Task::Lagrangian { .. } | Task::Pairwise { .. })) = tasks.last() {
         last.loss(&goal, train.sample, settings)?;
     }
-    let mut selection = Selection::new(&goal, validation);
-    let mut reporter = Reporter::new(observer, store, tasks.len());
-    let mut candidates: Vec<Candidate> = Vec::new();
-    let zeros = vec![0.0; train.model.parameter_count()];
-    for (index, task) in tasks.iter().enumerate() {
-        let name = task.name();
-        if let Some(done) = reporter.begin(index, &name) {
-            candidates.push(done);
-            continue;
-        }
-        let before = reporter.evaluations;
-        // Stages do not build on each other, but for the start of all that is not cross-entropy: what is
-        // averaged must differ.
-        let start = match task {
-            Task::CrossEntropy { .. } => zeros.clone(),
-            Task::Ico { .. } | Task::Lagrangian { .. } | Task::Pairwise { .. } => {
-                let fitted =
-                    candidates.iter().filter(|candidate| candidate.name.starts_with("cross-entropy"));
-                best_of(fitted, &selection).map_or_else(|| zeros.clone(), |best| best.parameters.clone())
-            }
-        };
-        let best = task.run(&goal, &mut train, &mut selection, &mut reporter, settings, &start)?;
-        let candidate = Candidate {
-            name,
-            parameters: best.parameters,
-            validation: best.value,
-            step: best.step,
-            evaluations: reporter.evaluations - before,
-        };
-        reporter.end(&candidate)?;
-        candidates.push(candidate);
+    let reporter = &mut Reporter::new(observer, store, tasks.len() * settings.rotations);
+    let rounds = Rounds { goal: &goal, tasks: &tasks, settings };
+    if settings.rotations == 1 {
+        rounds.run(0, train, validation, reporter)
+    } else {
+        rotate::fit(&rounds, train, validation, reporter)
     }
-    let evaluations = reporter.evaluations;
-    conclude(&goal, train, selection, candidates, settings, evaluations)
+}
+
+/// The stages of a run, to be gone through once for each rotation of the rows.
+pub(super) struct Rounds<'a> {
+    goal: &'a Goal,
+    tasks: &'a [Task],
+    pub(super) settings: &'a Settings,
+}
+
+impl Rounds<'_> {
+    /// Runs all stages on these parts and makes one model of them.
+    pub(super) fn run(
+        &self,
+        rotation: usize,
+        mut train: Part<'_>,
+        validation: Part<'_>,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<Fit, TrainError> {
+        let Self { goal, tasks, settings } = *self;
+        let mut selection = Selection::new(goal, validation);
+        let mut candidates: Vec<Candidate> = Vec::new();
+        let zeros = vec![0.0; train.model.parameter_count()];
+        let evaluations = reporter.evaluations;
+        for (index, task) in tasks.iter().enumerate() {
+            let name = task.name();
+            if let Some(done) = reporter.begin(rotation * tasks.len() + index, &name) {
+                candidates.push(done);
+                continue;
+            }
+            let before = reporter.evaluations;
+            // Stages do not build on each other, but for the start of all that is not cross-entropy:
+            // what is averaged must differ.
+            let start = match task {
+                Task::CrossEntropy { .. } => zeros.clone(),
+                Task::Ico { .. } | Task::Lagrangian { .. } | Task::Pairwise { .. } => {
+                    let fitted =
+                        candidates.iter().filter(|candidate| candidate.name.starts_with("cross-entropy"));
+                    best_of(fitted, &selection).map_or_else(|| zeros.clone(), |best| best.parameters.clone())
+                }
+            };
+            let best = task.run(goal, &mut train, &mut selection, reporter, settings, &start)?;
+            let candidate = Candidate {
+                name,
+                parameters: best.parameters,
+                validation: best.value,
+                step: best.step,
+                evaluations: reporter.evaluations - before,
+            };
+            reporter.end(&candidate)?;
+            candidates.push(candidate);
+        }
+        let evaluations = reporter.evaluations - evaluations;
+        conclude(goal, train, selection, candidates, settings, evaluations)
+    }
 }
 
 pub(super) fn check(settings: &Settings) -> Result<(), TrainError> {
@@ -146,6 +177,13 @@ pub(super) fn check(settings: &Settings) -> Result<(), TrainError> {
             what: "optimizer",
             found: "lbfgs with the lagrangian method".into(),
             expected: "adam, adagrad or sgd: multipliers and thresholds move at every step, and a line search needs a function that stays",
+        });
+    }
+    if matches!(settings.rotations, 0 | 2) {
+        return Err(TrainError::Setting {
+            what: "rotations",
+            found: settings.rotations.to_string(),
+            expected: "1 for none, or at least 3",
         });
     }
     if !(0.0..=1.0).contains(&settings.mix) {
@@ -209,7 +247,7 @@ fn conclude(
         }),
         _ => None,
     };
-    Ok(Fit { parameters, winner, validation, baseline, candidates, gain, evaluations })
+    Ok(Fit { parameters, winner, validation, baseline, candidates, gain, evaluations, rotations: 1 })
 }
 
 /// The mean of the best candidates, each scaled so that its training scores have unit spread.
@@ -225,16 +263,9 @@ fn average(
     }
     order.sort_by(|a, b| selection.merit(b.validation).total_cmp(&selection.merit(a.validation)));
     order.truncate(AVERAGED);
-    let mut scores = vec![0.0; train.sample.len()];
-    let mut mean = vec![0.0f64; order[0].parameters.len()];
+    let mut members = Vec::with_capacity(order.len());
     for candidate in &order {
-        train.model.scores(&candidate.parameters, Rows::All, &mut scores)?;
-        let standard = Standard::of(train.sample, &scores);
-        let bias = candidate.parameters.len() - 1;
-        for (index, (mean, parameter)) in mean.iter_mut().zip(&candidate.parameters).enumerate() {
-            let shifted = f64::from(*parameter) - if index == bias { standard.mean } else { 0.0 };
-            *mean += shifted / standard.deviation / order.len() as f64;
-        }
+        members.push(of_unit_spread(&candidate.parameters, train.model, train.sample)?);
     }
     // An ico stage whose best iterate is its start is the cross-entropy fit over again: a vote for it,
     // by its name.
@@ -250,7 +281,33 @@ fn average(
         [only] => only.to_owned(),
         _ => format!("average of {}", names.join("; ")),
     };
-    Ok((mean.iter().map(|p| *p as f32).collect(), winner))
+    Ok((mean(&members), winner))
+}
+
+/// A linear model's parameters, scaled so that its scores have mean 0 and unit spread.
+pub(super) fn of_unit_spread(
+    parameters: &[f32],
+    model: &mut dyn Model,
+    sample: &Sample,
+) -> Result<Vec<f64>, TrainError> {
+    let mut scores = vec![0.0; sample.len()];
+    model.scores(parameters, Rows::All, &mut scores)?;
+    let standard = Standard::of(sample, &scores);
+    let bias = parameters.len() - 1;
+    let scaled = parameters.iter().enumerate().map(|(index, parameter)| {
+        let shifted = f64::from(*parameter) - if index == bias { standard.mean } else { 0.0 };
+        shifted / standard.deviation
+    });
+    Ok(scaled.collect())
+}
+
+/// The mean of several parameter vectors.
+pub(super) fn mean(members: &[Vec<f64>]) -> Vec<f32> {
+    let mut mean = vec![0.0; members.first().map_or(0, Vec::len)];
+    for member in members {
+        mean.iter_mut().zip(member).for_each(|(mean, value)| *mean += value / members.len() as f64);
+    }
+    mean.into_iter().map(|value| value as f32).collect()
 }
 
 /// Standard error of the difference between two score vectors on validation.

@@ -17,6 +17,7 @@ mod full_batch;
 pub mod method;
 mod mini_batch;
 mod observer;
+mod rotate;
 pub mod selection;
 mod stage;
 mod standard;
@@ -185,6 +186,9 @@ pub struct Settings {
     pub bins: Option<usize>,
     /// Rows of the data that `k=` will be asked of; by default those of validation.
     pub rows_scored: Option<u64>,
+    /// How often train and validation rows change places; the fits are averaged. 1: never. For linear
+    /// models; the validation rows are then no longer held out from the result.
+    pub rotations: usize,
     /// Seed of the order of mini-batches.
     pub seed: u64,
 }
@@ -212,6 +216,7 @@ impl Default for Settings {
             inequality: Inequality::ActiveSet,
             bins: None,
             rows_scored: None,
+            rotations: 1,
             seed: 0,
         }
     }

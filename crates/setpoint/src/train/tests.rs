@@ -55,6 +55,45 @@ fn auto_beats_cross_entropy_where_the_tail_differs_from_the_bulk() {
 }
 
 #[test]
+fn rotations_hold_every_row_out_once_and_average_what_they_fit() {
+    let settings = Settings { rotations: 4, ..Settings::default() };
+    let fit = run("recall @ fpr<=2%", &settings, &mut Silent, None).unwrap();
+    assert_eq!((fit.rotations, fit.candidates.len()), (4, 4 * 19));
+    assert!(fit.winner.contains("4 rotations") && fit.baseline.name.starts_with("cross-entropy"));
+    assert!(fit.candidates[19].name.starts_with("rotation 2: cross-entropy"));
+    let alone = run("recall @ fpr<=2%", &Settings::default(), &mut Silent, None).unwrap();
+    assert_ne!(fit.parameters, alone.parameters);
+    // Held-out values of the rotations are of the size of the one that is always held out.
+    let difference = fit.validation.unwrap() - alone.validation.unwrap();
+    assert!(difference.abs() < 0.1, "{difference}");
+}
+
+#[test]
+fn a_rotation_that_cannot_be_fitted_leaves_the_first() {
+    // The validation rows have no third group, so that rotations train without one of their conditions.
+    let goal: Goal = "recall @ fpr(g)<=5%".parse().unwrap();
+    let (mut train, _) = part(40, 0.0);
+    let labels = (0..40).map(|i| i % 8 == 0).collect();
+    let groups = (0..40).map(|i| u32::from(i == 1)).collect();
+    let names = vec!["a".to_owned(), "b".to_owned()];
+    let train_sample = Sample::new(labels).unwrap().with_groups("g", names, groups).unwrap();
+    let (mut validation, validation_sample) = part(400, 0.5);
+    let mut fitted = |rotations| {
+        fit(
+            &goal,
+            Part { model: &mut train, sample: &train_sample },
+            Part { model: &mut validation, sample: &validation_sample },
+            &Settings { rotations, steps: Some(5), ..Settings::default() },
+            &mut Silent,
+            None,
+        )
+    };
+    let fit = fitted(3).unwrap();
+    assert_eq!(fit.rotations, 1);
+    assert_eq!(fit, fitted(1).unwrap());
+}
+
+#[test]
 fn every_optimizer_and_every_source_of_thresholds_improves_on_its_start() {
     for optimizer in [OptimizerChoice::Sgd, OptimizerChoice::Adagrad, OptimizerChoice::Adam] {
         for thresholds in [Thresholds::Smooth, Thresholds::Exact, Thresholds::Track, Thresholds::Hold] {
@@ -159,7 +198,8 @@ fn the_same_seed_gives_the_same_bits_for_any_number_of_threads() {
         steps: Some(50),
         ..Settings::default()
     };
-    for settings in [Settings::default(), settings].into_iter().chain(rivals()) {
+    let rotated = Settings { rotations: 3, ..Settings::default() };
+    for settings in [Settings::default(), rotated, settings].into_iter().chain(rivals()) {
         let bits = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let fit = pool.install(|| run("recall @ fpr<=2%", &settings, &mut Silent, None)).unwrap();
@@ -198,6 +238,7 @@ fn a_run_that_is_killed_and_resumed_ends_in_the_same_bits() {
     };
     let cases = [
         Settings::default(),
+        Settings { rotations: 3, ..Settings::default() },
         first_order(Thresholds::Track),
         first_order(Thresholds::Smooth),
         Settings { batch_size: Some(300), ..first_order(Thresholds::Smooth) },
@@ -235,6 +276,7 @@ fn bad_settings_are_refused() {
         Settings { batch_size: Some(64), optimizer: OptimizerChoice::Lbfgs, ..Settings::default() },
         Settings { dual_learning_rate: 0.0, ..Settings::default() },
         Settings { mix: 1.5, ..Settings::default() },
+        Settings { rotations: 2, ..Settings::default() },
         Settings { positive_weight: PositiveWeight::Fixed(-1.0), ..Settings::default() },
     ] {
         let error = run("f1", &settings, &mut Silent, None).unwrap_err();

@@ -1,0 +1,169 @@
+//! The report: its numbers, its texts, and the page in a real browser.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::browser::{chromium, open};
+use crate::data::shop;
+use crate::{directory, read, setpoint, write};
+
+/// A column that would like to be a script.
+const HOSTILE: &str = "<script>alert(1)</script>";
+/// A group that would like to be an image, and to leave its mark.
+const IMAGE: &str = "<img src=x onerror=document.title='owned'>";
+
+fn text(home: &Path, name: &str) -> String {
+    String::from_utf8(read(home, name)).expect("a report is UTF-8")
+}
+
+/// The shop's table with its group column and one of its groups renamed, and a model trained on it.
+fn hostile(home: &Path) {
+    let table = shop(3000, 4).replacen("sex", HOSTILE, 1).replace(",m,", &format!(",{IMAGE},"));
+    write(home, "shop.csv", &table);
+    let goal = "recall @ fpr<=10%";
+    let train = ["train", "shop.csv", "--label", "bought", "--goal", goal, "--group", HOSTILE, "-o", "m"];
+    let report = ["--report", "train.html", "--report-json", "train.json"];
+    setpoint(home, &[&train[..], &report].concat()).ok();
+}
+
+/// Every number in a JSON value.
+fn numbers(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Number(number) => found.push(number.to_string()),
+        Value::Array(values) => values.iter().for_each(|value| numbers(value, found)),
+        Value::Object(fields) => fields.values().for_each(|value| numbers(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_page_and_the_record_have_the_numbers_of_evaluate() {
+    let home = directory();
+    hostile(home.path());
+    let evaluate = ["evaluate", "m", "shop.csv", "--group", HOSTILE, "--json"];
+    let report = ["--report", "r.html", "--report-json", "r.json"];
+    let run = setpoint(home.path(), &[&evaluate[..], &report].concat()).ok();
+    let record: Value = serde_json::from_str(&text(home.path(), "r.json")).unwrap();
+    assert_eq!(record["parts"][0]["evaluation"], run.json());
+
+    let page = text(home.path(), "r.html");
+    let evaluation = run.json();
+    let mut expected = Vec::new();
+    for key in ["at_condition", "at_threshold", "ranking", "thresholds", "confusion", "rows", "positives"] {
+        numbers(&evaluation[key], &mut expected);
+    }
+    for group in evaluation["groups"].as_array().unwrap() {
+        ["rates", "rows", "threshold"].iter().for_each(|key| numbers(&group[*key], &mut expected));
+    }
+    assert!(expected.len() > 50, "{expected:?}");
+    for number in &expected {
+        // The confidence of an interval is words on the page; everything else is there to the digit.
+        let there = page.contains(&format!("<data value=\"{number}\">"));
+        assert!(there || number == "0.95" && page.contains("95% interval"), "{number}");
+    }
+    // `setpoint report` writes the same page, but for the command that made it.
+    setpoint(home.path(), &["report", "m", "shop.csv", "--group", HOSTILE, "-o", "again.html"]).ok();
+    let without_command = |page: &str| {
+        let (start, rest) = page.split_once("<pre class=\"command\"").unwrap();
+        format!("{start}{}", rest.split_once("</pre>").unwrap().1)
+    };
+    assert_eq!(without_command(&text(home.path(), "again.html")), without_command(&page));
+}
+
+#[test]
+fn names_from_outside_are_text_on_the_page() {
+    let home = directory();
+    hostile(home.path());
+    let page = text(home.path(), "train.html");
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert!(!page.contains("<script>alert") && !page.contains("<img"), "a name became markup");
+    assert!(page.contains("default-src 'none'") && !page.contains("unsafe"));
+    for outside in ["http://", "https://", "src=", "@import", "url("] {
+        assert!(!page.replace("&lt;img src=x", "").contains(outside), "{outside}");
+    }
+    let Some(chromium) = chromium() else { return };
+    let page = open(&chromium, home.path(), "train.html");
+    assert!(page.dom.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert!(!page.dom.contains("<title>owned") && !page.dom.contains("<img"));
+    assert_eq!(page.console, [""; 0]);
+    assert_eq!(page.requests, [""; 0]);
+}
+
+#[test]
+fn the_report_of_the_demo_opens_without_errors_or_requests() {
+    let home = directory();
+    let run = setpoint(home.path(), &["demo"]).ok();
+    assert!(run.stdout.contains("open setpoint-report.html"), "{}", run.stdout);
+    let page = text(home.path(), "setpoint-report.html");
+    assert!(page.len() < 2_000_000, "{}", page.len());
+    for words in ["The most recall at a false positive rate of at most 1%", "Certified: ", "over 20 splits"] {
+        assert!(page.contains(words), "{words}");
+    }
+    let Some(chromium) = chromium() else { return };
+    let page = open(&chromium, home.path(), "setpoint-report.html");
+    assert_eq!(page.console, [""; 0]);
+    assert_eq!(page.requests, [""; 0]);
+    // The script ran: the slider is there and says what ships.
+    assert!(page.dom.contains("aria-valuetext=\"threshold 1."), "the slider has no value");
+    assert!(page.dom.contains("<div class=\"slider\">") && page.dom.contains("<small> ships</small>"));
+    assert!(page.dom.contains("Copy the table: "));
+}
+
+/// The two tests above mean something only if errors and requests would be seen.
+#[test]
+fn the_browser_tells_errors_and_requests() {
+    let Some(chromium) = chromium() else { return };
+    let home = directory();
+    let bad = "<!DOCTYPE html><html><title>t</title><img src=\"http://127.0.0.1:9/x.png\">\
+               <script>document.title = 'owned'; undefined_thing();</script></html>";
+    write(home.path(), "bad.html", bad);
+    let page = open(&chromium, home.path(), "bad.html");
+    assert!(page.dom.contains("<title>owned"));
+    assert!(page.console.iter().any(|line| line.contains("undefined_thing")), "{:?}", page.console);
+    assert!(page.requests.iter().any(|url| url.contains("127.0.0.1:9")), "{:?}", page.requests);
+}
+
+#[test]
+fn reports_of_every_kind_of_goal_can_be_written() {
+    let home = directory();
+    write(home.path(), "shop.csv", &shop(2000, 5));
+    let split = "train=0.5,validation=0.2,calibration=0.2,test=0.1";
+    for (goal, words) in [
+        ("pr-auc @ recall in 0.8..1", "Thresholds that stand for the area"),
+        ("precision @ top=10%", "the highest 10% of the scores"),
+        ("recall @ fpr(sex)<=10%", "thresholds, one for each group"),
+        ("accuracy @ gap(recall, sex)<=0.1", "Not certified"),
+        ("f1", "Not certified"),
+        ("fnr @ fpr<=10%, precision>=0.3", "fewer positives caught"),
+    ] {
+        let train = ["train", "shop.csv", "--label", "bought", "--goal", goal, "-o", "m", "--split", split];
+        setpoint(home.path(), &[&train[..], &["--report", "r.html", "--report-json", "r.json"]].concat())
+            .ok();
+        let page = text(home.path(), "r.html");
+        // A gain may fall either way here.
+        let words = if page.contains("more positives caught") { "more positives caught" } else { words };
+        assert!(page.contains(words), "{goal}: {words}");
+        assert!(!page.contains("NaN") && !page.contains(">inf"), "{goal}");
+        let record: Value = serde_json::from_str(&text(home.path(), "r.json")).unwrap();
+        assert_eq!(record["shown"], "test", "{goal}");
+        assert_eq!(record["parts"].as_array().unwrap().len(), 4, "{goal}");
+    }
+}
+
+#[test]
+fn reports_that_cannot_be_written_are_refused_before_training() {
+    let home = directory();
+    write(home.path(), "shop.csv", &shop(300, 6));
+    let train = ["train", "shop.csv", "--label", "bought", "--goal", "f1", "-o", "m"];
+    for (flags, message) in [
+        (["--report", "none/r.html"], "there is no directory none"),
+        (["--report", "shop.csv"], "which is read; write the report elsewhere"),
+        (["--report-json", "."], "it is a directory"),
+    ] {
+        let run = setpoint(home.path(), &[&train[..], &flags].concat());
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains(message), "{}", run.stderr);
+        assert!(!home.path().join("m").exists(), "nothing was trained");
+    }
+}
