@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
+
 /// Names that Chromium goes by.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
@@ -12,7 +14,7 @@ pub struct Page {
     pub dom: String,
     /// What was printed on the console, errors included.
     pub console: Vec<String>,
-    /// Addresses that were asked for over the network.
+    /// Addresses that the page asked for over the network.
     pub requests: Vec<String>,
 }
 
@@ -46,8 +48,18 @@ pub fn open(chromium: &Path, directory: &Path, name: &str) -> Page {
     assert!(output.status.success() && dom.contains("</html>"), "{stderr}");
     let log = std::fs::read_to_string(&net_log).expect("Chromium logs its requests");
     let console = stderr.lines().filter(|line| line.contains(":CONSOLE")).map(str::to_owned).collect();
-    // Every request is logged with its address.
-    let requests = log.split("\"url\":\"").skip(1).filter_map(|rest| rest.split('"').next());
-    let requests = requests.filter(|url| !url.starts_with("file:") && !url.starts_with("data:"));
-    Page { dom, console, requests: requests.map(str::to_owned).collect() }
+    Page { dom, console, requests: requests(&log) }
+}
+
+/// The requests that a page from disk makes. The browser's own, for updates and the like, are in the
+/// log too; requests of a page are kept apart by the page's origin.
+fn requests(log: &str) -> Vec<String> {
+    let log: Value = serde_json::from_str(log).expect("the log is JSON");
+    let events = log["events"].as_array().expect("the log has events");
+    let of_page = |event: &&Value| {
+        let key = event["params"]["network_isolation_key"].as_str().unwrap_or_default();
+        key.starts_with("file:")
+    };
+    let urls = events.iter().filter(of_page).filter_map(|event| event["params"]["url"].as_str());
+    urls.filter(|url| !url.starts_with("file:") && !url.starts_with("data:")).map(str::to_owned).collect()
 }

@@ -2,7 +2,7 @@
 
 use maud::html;
 
-use super::number::{measured, threshold};
+use super::number::{measured, rows, threshold};
 use super::{Section, figure};
 use crate::chart::{Axis, Chart, Dot, Scale, Tone};
 use crate::evaluate::Measured;
@@ -45,7 +45,7 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
                     @for group in groups {
                         tr {
                             th scope="row" { (group.group) }
-                            td { (super::number::count(group.rows as f64)) }
+                            td { (rows(group.rows)) }
                             td { (threshold(group.threshold)) }
                             @for name in &names {
                                 td { @match find(group, name) { Some(rate) => (measured(rate)), None => "\u{2013}" } }

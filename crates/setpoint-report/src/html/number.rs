@@ -43,6 +43,11 @@ pub(super) fn count(value: f64) -> Markup {
     html! { data value=(exact(value)) { (text) } }
 }
 
+/// A number of rows.
+pub(super) fn rows(value: u64) -> Markup {
+    html! { data value=(value) { (grouped(value as f64)) } }
+}
+
 /// A threshold, to the last digit.
 pub(super) fn threshold(value: f32) -> Markup {
     let exact = serde_json::to_string(&value).unwrap_or_default();

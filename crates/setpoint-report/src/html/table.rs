@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::Section;
-use super::number::{count, maybe_rate, measured, with_interval};
+use super::number::{count, maybe_rate, measured, rows, with_interval};
 use crate::record::{PartRecord, ReportRecord};
 
 pub(super) fn section(record: &ReportRecord) -> Section {
@@ -41,8 +41,8 @@ fn at_condition(record: &ReportRecord) -> Markup {
                     @let evaluation = &part.evaluation;
                     tr class=[(part.name == record.shown).then_some("shipped")] {
                         th scope="row" { (part.name) }
-                        td { (count(evaluation.rows as f64)) }
-                        td { (count(evaluation.positives as f64)) }
+                        td { (rows(evaluation.rows)) }
+                        td { (rows(evaluation.positives)) }
                         td { @match &evaluation.at_condition {
                             Some(at) => (with_interval(at.value, at.interval.as_ref())),
                             None => "\u{2013}",

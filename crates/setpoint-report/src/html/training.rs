@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use setpoint::goal::{Direction, Goal};
 
-use super::number::{count, maybe_rate, points};
+use super::number::{maybe_rate, points, rows};
 use super::{Section, figure};
 use crate::chart::{Axis, Chart, Join, Scale, Tone};
 use crate::record::{ReportRecord, StageRecord, StepRecord};
@@ -189,8 +189,8 @@ fn candidates(training: &TrainRecord) -> Markup {
                             tr {
                                 th scope="row" { (candidate.name) }
                                 td { (maybe_rate(candidate.validation)) }
-                                td { (count(candidate.step as f64)) }
-                                td { (count(candidate.evaluations as f64)) }
+                                td { (rows(candidate.step)) }
+                                td { (rows(candidate.evaluations)) }
                             }
                         }
                     }
