@@ -96,9 +96,9 @@ fn rates_chart(pictures: &Pictures, limited: &[(&RateSweep, &str, f64)]) -> Char
         Axis::percent("rate", Scale::linear(0.0, 1.0)),
     );
     let mut chart = with_certified(chart, sweep, 1.0);
-    let tones = [("recall", Tone::Main), ("precision", Tone::Fourth), ("fpr", Tone::Other)];
-    for (name, tone) in tones {
+    for name in ["recall", "precision", "fpr"] {
         if let Some(rate) = sweep.rate(name) {
+            let tone = tone_of(name);
             chart =
                 chart.band("", tone, band(sweep, rate)).curve(name, tone, values(sweep, rate), Join::Line);
         }
@@ -109,6 +109,15 @@ fn rates_chart(pictures: &Pictures, limited: &[(&RateSweep, &str, f64)]) -> Char
         chart = chart.level(*condition, Tone::Limit, *target);
     }
     chart.upright("ships", Tone::Limit, f64::from(pictures.threshold))
+}
+
+/// A rate has the same colour in both pictures.
+fn tone_of(rate: &str) -> Tone {
+    match rate {
+        "recall" => Tone::Main,
+        "precision" => Tone::Fourth,
+        _ => Tone::Other,
+    }
 }
 
 /// The first limited rate, near its target.
@@ -127,9 +136,10 @@ fn limit_chart(record: &ReportRecord, limited: &[(&RateSweep, &str, f64)]) -> Op
         Axis::number(score_label(&record.pictures), along(sweep)),
         Axis::percent(rate.name.clone(), Scale::linear(from.max(0.0), to.min(1.0))),
     );
+    let tone = tone_of(&rate.name);
     let chart = with_certified(chart, sweep, 1.0)
-        .band("interval", Tone::Other, band(sweep, rate))
-        .curve(rate.name.clone(), Tone::Other, values(sweep, rate), Join::Line)
+        .band("interval", tone, band(sweep, rate))
+        .curve(rate.name.clone(), tone, values(sweep, rate), Join::Line)
         .level(*condition, Tone::Limit, *target)
         .upright("ships", Tone::Limit, f64::from(record.pictures.threshold));
     Some(chart)

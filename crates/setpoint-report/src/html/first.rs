@@ -64,7 +64,8 @@ fn answer(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
                                 @if let Some(bounds) = &one.interval { span class="interval" { (interval(bounds)) } } } }
                         }
                     }
-                    p class="aside" { "The best these scores allow where the condition holds exactly on these rows. The threshold that ships was chosen on other rows." }
+                    p class="aside" { "The best these scores allow where the condition holds exactly on these rows."
+                        @if !record.cautions.iter().any(|caution| caution.kind == "no-test") { " The threshold that ships was chosen on other rows." } }
                 }
                 (None, reason) => {
                     p class="big" { "\u{2013}" }
@@ -160,8 +161,13 @@ fn compared(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
     // Several splits say more than the one shown.
     let gain = record.repeats.map_or(comparison.gain, |repeats| repeats.gain);
     let better = if gain >= 0.0 { "more" } else { "fewer" };
+    let same = record.training.as_ref().is_some_and(|training| training.winner == training.baseline.name);
     html! {
         @match &comparison.counts {
+            _ if same => {
+                p class="big" { "The same" }
+                p { "Training for the goal did not beat cross-entropy on validation: its fit was kept." }
+            }
             Some(counts) => {
                 p class="big" { (signed(1000.0 * gain)) span class="label" { " in 1,000" } }
                 p { strong { (grouped((1000.0 * gain).abs().round())) " " (better) " " (counts.noun) }

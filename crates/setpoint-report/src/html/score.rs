@@ -21,8 +21,10 @@ pub(super) fn section(record: &ReportRecord) -> Section {
     };
     let caption = html! { "Each class by itself: its bars add up to 100%." };
     let worth = html! {
-        "The share of positives among rows of neighbouring scores, with intervals. The dashed line is where "
-        "they would lie if scores were log-odds; training for an operating point asks for a good order, not for that."
+        "The share of positives among rows of neighbouring scores, with intervals."
+        @if !pictures.margins {
+            " The dashed line is where they would lie if scores were log-odds; training for an operating point asks for a good order, not for that."
+        }
     };
     let content = html! {
         div class="figures" {

@@ -23,7 +23,7 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
         @if !record.history.is_empty() {
             div class="figures" {
                 (figure("The goal on validation, by step", &validation(record),
-                    &html! { "The exact value at the condition; each line is a stage, and its best step is its candidate." }))
+                    &html! { "The exact value at the condition; each line is a stage, with rotations the best of each. Its best step is its candidate." }))
                 @if !detailed.is_empty() {
                     (figure("Objective, by step", &detail("Objective, by step", "smooth objective", &detailed, |step| step.objective, None), &on_training))
                     (figure("Constraint, by step", &detail("Constraint, by step", "past its limit", &detailed, |step| step.constraint, Some([-near, near])),
@@ -40,14 +40,13 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
 
 /// The stages with thresholds to show: those kept, else the best of each rotation.
 fn detailed(record: &ReportRecord) -> Vec<&StageRecord> {
-    let with_detail = || {
-        let has = |stage: &&StageRecord| stage.steps.iter().any(|step| step.threshold.is_some());
-        record.history.iter().filter(has)
-    };
-    let kept: Vec<&StageRecord> = with_detail().filter(|stage| stage.kept).collect();
-    if !kept.is_empty() {
-        return kept;
-    }
+    let has = |stage: &StageRecord| stage.steps.iter().any(|step| step.threshold.is_some());
+    let kept: Vec<&StageRecord> = record.history.iter().filter(|stage| stage.kept && has(stage)).collect();
+    if kept.is_empty() { best_by_rotation(record, has) } else { kept }
+}
+
+/// The best stage of each rotation by its value on validation, among some.
+fn best_by_rotation(record: &ReportRecord, among: impl Fn(&StageRecord) -> bool) -> Vec<&StageRecord> {
     let goal: Option<Goal> = record.goal.parse().ok();
     let down = goal.is_some_and(|goal| goal.objective.direction() == Direction::Down);
     let merit = |stage: &StageRecord| {
@@ -55,7 +54,7 @@ fn detailed(record: &ReportRecord) -> Vec<&StageRecord> {
         values.map(|value| if down { -value } else { value }).fold(f64::NEG_INFINITY, f64::max)
     };
     let mut best: Vec<&StageRecord> = Vec::new();
-    for stage in with_detail() {
+    for stage in record.history.iter().filter(|stage| among(stage)) {
         match best.iter_mut().find(|other| other.rotation == stage.rotation) {
             Some(other) if merit(stage) > merit(other) => *other = stage,
             Some(_) => {}
@@ -65,10 +64,14 @@ fn detailed(record: &ReportRecord) -> Vec<&StageRecord> {
     best
 }
 
+fn is_baseline(stage: &StageRecord) -> bool {
+    stage.name.starts_with("cross-entropy")
+}
+
 fn gain(training: &TrainRecord) -> Markup {
     html! {
         @if let Some(gain) = &training.gain {
-            (points(gain.difference)) " points over " (training.baseline.name) " on validation"
+            (points(gain.difference)) " points over cross-entropy on validation"
             @if let Some(error) = gain.standard_error { ", standard error " (format!("{:.2}", 100.0 * error)) }
             "."
         }
@@ -95,8 +98,16 @@ fn last_step<'a>(stages: impl Iterator<Item = &'a StageRecord>) -> f64 {
 }
 
 fn validation(record: &ReportRecord) -> Chart {
+    // Three times the stages would be a tangle: with rotations, the best of each.
+    let rotated = record.history.iter().any(|stage| stage.rotation > 1);
+    let drawn: Vec<&StageRecord> = if rotated {
+        let goal = best_by_rotation(record, |stage| !is_baseline(stage));
+        best_by_rotation(record, is_baseline).into_iter().chain(goal).collect()
+    } else {
+        record.history.iter().collect()
+    };
     let stages: Vec<(&StageRecord, Vec<(f64, f64)>)> =
-        record.history.iter().map(|stage| (stage, by_step(stage, |step| step.validation))).collect();
+        drawn.into_iter().map(|stage| (stage, by_step(stage, |step| step.validation))).collect();
     let values = || stages.iter().flat_map(|(_, points)| points.iter().map(|point| point.1));
     let (low, high) = range(values());
     // First steps from nothing would squeeze the rest: show the better half of the values' range.
@@ -121,13 +132,12 @@ fn validation(record: &ReportRecord) -> Chart {
         Axis::number("gradient evaluations of the stage", Scale::linear(1.0, steps.max(2.0))),
         Axis::percent(record.goal.clone(), Scale::linear(low.max(0.0), high.min(1.0))),
     );
-    let rotated = record.history.iter().any(|stage| stage.rotation > 1);
     let mut named: Vec<&str> = Vec::new();
     // What was kept is drawn last, over the rest.
     let order =
         [false, true].into_iter().flat_map(|kept| stages.iter().filter(move |(stage, _)| stage.kept == kept));
     for (stage, points) in order {
-        let (name, tone) = match (stage.kept, stage.name.starts_with("cross-entropy")) {
+        let (name, tone) = match (stage.kept, is_baseline(stage)) {
             (true, _) => ("kept", Tone::Main),
             (false, true) => ("cross-entropy", Tone::Other),
             (false, false) if rotated => ("for the goal", Tone::Main),

@@ -349,3 +349,28 @@ fn several_stages_cannot_be_fitted_alone() {
         assert!(error.ends_with("auto is several stages"), "{error}");
     }
 }
+
+#[test]
+fn observers_are_told_what_a_loss_through_thresholds_is_made_of() {
+    for batch_size in [None, Some(500)] {
+        let settings =
+            Settings { method: MethodChoice::Ico, batch_size, steps: Some(20), ..Settings::default() };
+        let mut told = Vec::new();
+        let mut observer = |progress: &Progress| {
+            told.push((progress.stage.clone(), progress.detail.clone()));
+            ControlFlow::Continue(())
+        };
+        run("recall @ fpr<=2%", &settings, &mut observer, None).unwrap();
+        let (plain, ico): (Vec<_>, Vec<_>) =
+            told.into_iter().partition(|(stage, _)| stage.starts_with("cross-entropy"));
+        assert!(!plain.is_empty() && plain.iter().all(|(_, detail)| detail.is_none()));
+        assert!(!ico.is_empty());
+        for (_, detail) in ico {
+            let detail = detail.unwrap();
+            assert_eq!((detail.thresholds.len(), detail.constraints.len()), (1, 1));
+            assert!(detail.objective > 0.0 && detail.objective < 1.0, "{detail:?}");
+            // The smooth condition is solved at every step.
+            assert!(detail.constraints[0] < 1e-6, "{detail:?}");
+        }
+    }
+}
