@@ -84,16 +84,29 @@ fn thinner(window: Window) -> Thinner {
     Thinner::new(Scale::linear(window.x.0, window.x.1), Scale::linear(window.y.0, window.y.1))
 }
 
+/// Places along an axis at which a monotone curve is looked up: two for each column of a picture.
+const PLACES: u32 = 2000;
+
+/// Both rates only grow from cut to cut, so that what a column of pixels shows of the curve are its
+/// cuts on both sides of the column's ends: no need to walk them all.
 fn roc_curve(cuts: &Cuts, window: Window) -> Vec<(f64, f64)> {
     let mut thinner = thinner(window);
-    for cut in 0..cuts.len() {
-        if let Some((fpr, recall)) = roc_place(&cuts.counts_at(cut)) {
+    let (last, alarms) = (cuts.len() - 1, cuts.false_positives());
+    let mut seen = None;
+    let mut push = |cut: usize| {
+        if seen.is_none_or(|seen| cut > seen)
+            && let Some((fpr, recall)) = roc_place(&cuts.counts_at(cut))
+        {
             thinner.push(fpr, recall);
-            // What comes after the first point beyond the window cannot be seen.
-            if fpr > window.x.1 {
-                break;
-            }
+            seen = Some(cut);
         }
+    };
+    push(0);
+    for place in 0..=PLACES {
+        let fpr = window.x.0 + (window.x.1 - window.x.0) * f64::from(place) / f64::from(PLACES);
+        let beyond = alarms.partition_point(|found| *found <= fpr * cuts.negatives());
+        push(beyond.saturating_sub(1));
+        push(beyond.min(last));
     }
     thinner.finish()
 }
@@ -101,17 +114,18 @@ fn roc_curve(cuts: &Cuts, window: Window) -> Vec<(f64, f64)> {
 /// A step up to each point: precision is held for the recalls that only this threshold attains.
 fn pr_curve(cuts: &Cuts, window: Window) -> Vec<(f64, f64)> {
     let mut thinner = thinner(window);
-    let (mut before, found) = (0.0, cuts.true_positives());
-    for cut in 1..cuts.len() {
+    let found = cuts.true_positives();
+    // From the last cut before the window to the first one beyond it.
+    let before = |recall: f64| found.partition_point(|found| *found < recall * cuts.positives());
+    let (start, end) = (before(window.x.0).max(1), before(window.x.1));
+    let mut recall_before = found[start - 1] / cuts.positives();
+    for cut in start..=end.min(cuts.len() - 1) {
         if found[cut] > found[cut - 1]
             && let Some((recall, precision)) = pr_place(&cuts.counts_at(cut))
         {
-            thinner.push(before, precision);
+            thinner.push(recall_before, precision);
             thinner.push(recall, precision);
-            before = recall;
-            if recall > window.x.1 {
-                break;
-            }
+            recall_before = recall;
         }
     }
     thinner.finish()

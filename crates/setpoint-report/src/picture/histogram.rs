@@ -80,33 +80,22 @@ fn widened(from: f64, to: f64) -> (f64, f64) {
 
 impl Histogram {
     pub(super) fn of(cuts: &Cuts, (from, to): (f64, f64)) -> Self {
-        let mut counts = [vec![0.0; BARS], vec![0.0; BARS]];
-        let mut beyond = [[0.0; 2]; 2];
-        let by_class = [cuts.true_positives(), cuts.false_positives()];
-        for (cut, score) in cuts.scores().iter().enumerate() {
-            let place = (f64::from(*score) - from) / (to - from) * BARS as f64;
-            for (class, found) in by_class.iter().enumerate() {
-                let here = found[cut + 1] - found[cut];
-                if place < 0.0 {
-                    beyond[class][0] += here;
-                } else if place > BARS as f64 {
-                    beyond[class][1] += here;
-                } else {
-                    counts[class][(place as usize).min(BARS - 1)] += here;
-                }
-            }
-        }
-        let share = |count: f64, all: f64| if all > 0.0 { count / all } else { 0.0 };
-        let [positives, negatives] = counts;
-        let (of_positives, of_negatives) = (cuts.positives(), cuts.negatives());
-        Self {
-            from,
-            to,
-            positives: positives.into_iter().map(|count| share(count, of_positives)).collect(),
-            negatives: negatives.into_iter().map(|count| share(count, of_negatives)).collect(),
-            positives_beyond: beyond[0].map(|count| share(count, of_positives)),
-            negatives_beyond: beyond[1].map(|count| share(count, of_negatives)),
-        }
+        // Counts above the edges of the bars, from the first: the counts are cumulative already.
+        let edge = |bar: usize| from + (to - from) * bar as f64 / BARS as f64;
+        let cut_above = |edge: f64| cuts.scores().partition_point(|score| f64::from(*score) >= edge);
+        let mut at: Vec<usize> = (0..=BARS).map(|bar| cut_above(edge(bar))).collect();
+        // The last bar holds its upper end too.
+        at[BARS] = cuts.scores().partition_point(|score| f64::from(*score) > to);
+        let shares = |found: &[f64]| {
+            let all = found[found.len() - 1];
+            let share =
+                |from: usize, to: usize| if all > 0.0 { (found[from] - found[to]) / all } else { 0.0 };
+            let bars: Vec<f64> = at.windows(2).map(|pair| share(pair[0], pair[1])).collect();
+            (bars, [share(found.len() - 1, at[0]), share(at[BARS], 0)])
+        };
+        let (positives, positives_beyond) = shares(cuts.true_positives());
+        let (negatives, negatives_beyond) = shares(cuts.false_positives());
+        Self { from, to, positives, negatives, positives_beyond, negatives_beyond }
     }
 
     /// The bars of a class: from, to, share.

@@ -162,6 +162,38 @@ mod tests {
     }
 
     #[test]
+    fn every_cut_lies_on_the_thinned_curves() {
+        let goal: Goal = "recall @ fpr<=10%".parse().unwrap();
+        let cuts = cuts(3_000);
+        let pictures = Pictures::of(&scene(&goal, &cuts));
+        let curve = &pictures.curves[0];
+        let distance = |(x, y): (f64, f64), line: &[(f64, f64)]| {
+            let to_piece = |pair: &[(f64, f64)]| {
+                let (dx, dy) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
+                let (px, py) = (x - pair[0].0, y - pair[0].1);
+                let along = ((px * dx + py * dy) / (dx * dx + dy * dy).max(1e-300)).clamp(0.0, 1.0);
+                (px - along * dx).hypot(py - along * dy)
+            };
+            line.windows(2).map(to_piece).fold(f64::INFINITY, f64::min)
+        };
+        let found = cuts.true_positives();
+        for cut in 1..cuts.len() {
+            let counts = cuts.counts_at(cut);
+            let place = window::roc_place(&counts).unwrap();
+            // A column of pixels is 1/1000 of the picture wide; a line may leave it by less than that.
+            assert!(distance(place, &curve.roc) < 1.5e-3, "roc at {place:?}");
+            let Window { x, .. } = pictures.roc_window;
+            if place.0 < x.1 {
+                assert!(distance(place, &curve.roc_zoom) < 1.5e-3, "zoomed roc at {place:?}");
+            }
+            if found[cut] > found[cut - 1] {
+                let place = window::pr_place(&counts).unwrap();
+                assert!(distance(place, &curve.pr) < 1.5e-3, "pr at {place:?}");
+            }
+        }
+    }
+
+    #[test]
     fn the_sweep_has_the_exact_rates_of_the_shipped_threshold() {
         let goal: Goal = "recall @ fpr<=1%".parse().unwrap();
         let cuts = cuts(5_000);

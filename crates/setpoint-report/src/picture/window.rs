@@ -1,7 +1,7 @@
 //! The stretch of a curve that a goal is about.
 
 use serde::Serialize;
-use setpoint::goal::{Area, Constraint, Counts, Curve, Goal, Objective, Rate};
+use setpoint::goal::{Area, Constraint, Counts, Curve as Kind, Goal, Objective, Rate};
 use setpoint::metric::Cuts;
 
 use super::Scene;
@@ -20,12 +20,15 @@ pub(super) fn both(scene: &Scene<'_>) -> (Window, Window) {
     let shipped = scene.model.cuts.counts_at(scene.model.cuts.cut_of(scene.threshold));
     let (fpr, recall) = along(scene.goal, &shipped);
     let subjects = || [Some(scene.model), scene.baseline].into_iter().flatten();
-    let height = |x: (f64, f64), place: fn(&Counts) -> Option<(f64, f64)>| {
-        let ranges = subjects().filter_map(|subject| heights(subject.cuts, x, place));
+    let height = |x: (f64, f64), kind: Kind| {
+        let ranges = subjects().filter_map(|subject| heights(subject.cuts, x, kind));
         let (low, high) = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0.0, 1.0));
         padded(low, high)
     };
-    (Window { x: fpr, y: height(fpr, roc_place) }, Window { x: recall, y: height(recall, pr_place) })
+    (
+        Window { x: fpr, y: height(fpr, Kind::Roc) },
+        Window { x: recall, y: height(recall, Kind::PrecisionRecall) },
+    )
 }
 
 /// A point of the ROC curve.
@@ -51,7 +54,7 @@ fn along(goal: &Goal, shipped: &Counts) -> ((f64, f64), (f64, f64)) {
     match &goal.objective {
         Objective::Area(Area { axis, from, to, curve }) if *from > 0.0 || *to < 1.0 => match (curve, axis) {
             // An area's own range, with little beside it.
-            (Curve::Roc, Rate::FalsePositiveRate) => look_at(*axis, *from, to / 2.4),
+            (Kind::Roc, Rate::FalsePositiveRate) => look_at(*axis, *from, to / 2.4),
             _ => look_at(*axis, *from, *to),
         },
         _ => {}
@@ -76,24 +79,30 @@ fn lowered(target: f64) -> f64 {
     (target - 1.5 * (1.0 - target)).max(0.0)
 }
 
-/// The lowest and highest point of a curve within a range, its ends left out by a tenth: a curve
+/// The lowest and highest point of a curve within a range, its start left out by a tenth: a curve
 /// that starts at zero would hide the rest.
-fn heights(
-    cuts: &Cuts,
-    (from, to): (f64, f64),
-    place: fn(&Counts) -> Option<(f64, f64)>,
-) -> Option<(f64, f64)> {
-    let inner = from + 0.1 * (to - from);
-    let inside = |x: f64| x >= inner && x <= to;
-    let mut range: Option<(f64, f64)> = None;
-    for cut in 0..cuts.len() {
-        if let Some((x, y)) = place(&cuts.counts_at(cut))
-            && inside(x)
-        {
-            range = Some(range.map_or((y, y), |(low, high)| (low.min(y), high.max(y))));
+fn heights(cuts: &Cuts, (from, to): (f64, f64), kind: Kind) -> Option<(f64, f64)> {
+    let (along, all) = match kind {
+        Kind::Roc => (cuts.false_positives(), cuts.negatives()),
+        Kind::PrecisionRecall => (cuts.true_positives(), cuts.positives()),
+    };
+    // What lies along the axis only grows from cut to cut.
+    let start = along.partition_point(|found| *found < (from + 0.1 * (to - from)) * all);
+    let end = along.partition_point(|found| *found <= to * all);
+    let height = |cut: usize| match kind {
+        Kind::Roc => roc_place(&cuts.counts_at(cut)),
+        Kind::PrecisionRecall => pr_place(&cuts.counts_at(cut)),
+    };
+    let heights = |cuts: &mut dyn Iterator<Item = usize>| {
+        cuts.filter_map(height).map(|(_, y)| (y, y)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    };
+    match kind {
+        // Recall grows as well: its ends are those of the range.
+        Kind::Roc => {
+            heights(&mut [start, end.saturating_sub(1)].into_iter().filter(|cut| (start..end).contains(cut)))
         }
+        Kind::PrecisionRecall => heights(&mut (start..end)),
     }
-    range
 }
 
 /// A little room, at round values.
