@@ -40,6 +40,20 @@ pub enum ExperimentError {
         /// What the system said.
         error: std::io::Error,
     },
+    /// The journal of finished work.
+    #[error("the journal {}: {error}", path.display())]
+    Journal {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// No threads.
+    #[error("cannot start a thread: {message}")]
+    Threads {
+        /// Why.
+        message: String,
+    },
     /// The caller asked to stop.
     #[error("stopped; what is done is kept, and the same command goes on from there")]
     Stopped,
