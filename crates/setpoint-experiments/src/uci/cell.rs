@@ -190,9 +190,9 @@ struct Best {
 impl Grid<'_> {
     /// Fits one choice alone.
     fn alone(&mut self, choice: &Choice, start: Option<&[f32]>) -> Result<(), TrainError> {
-        let (mut train, mut validation) = (self.train.model.clone(), self.validation.model.clone());
-        let train = train::Part { model: &mut train, sample: &self.train.sample };
-        let validation = train::Part { model: &mut validation, sample: &self.validation.sample };
+        let (mut train, mut validation) = (self.train.model.model(), self.validation.model.model());
+        let train = train::Part { model: &mut *train, sample: &self.train.sample };
+        let validation = train::Part { model: &mut *validation, sample: &self.validation.sample };
         let watch = self.watch;
         let mut observer = |_: &Progress| control(watch);
         match fit_alone(self.goal, train, validation, &choice.settings, start, &mut observer, None) {
@@ -212,9 +212,9 @@ impl Grid<'_> {
 
     /// Fits Setpoint's defaults.
     fn defaults(&mut self, choice: &Choice) -> Result<(), TrainError> {
-        let (mut train, mut validation) = (self.train.model.clone(), self.validation.model.clone());
-        let train = train::Part { model: &mut train, sample: &self.train.sample };
-        let validation = train::Part { model: &mut validation, sample: &self.validation.sample };
+        let (mut train, mut validation) = (self.train.model.model(), self.validation.model.model());
+        let train = train::Part { model: &mut *train, sample: &self.train.sample };
+        let validation = train::Part { model: &mut *validation, sample: &self.validation.sample };
         let watch = self.watch;
         let mut observer = |_: &Progress| control(watch);
         let fitted = fit(self.goal, train, validation, &choice.settings, &mut observer, None)?;

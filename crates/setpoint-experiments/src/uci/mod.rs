@@ -8,6 +8,7 @@
 //! grids are in [`protocol`], the paper's figures in [`expected`].
 
 pub mod cell;
+mod centred;
 pub mod expected;
 mod export;
 pub mod goals;
@@ -21,5 +22,6 @@ mod table;
 pub use export::export;
 pub use run::{Plan, Results, Splits};
 pub use set::Set;
-pub use split::{Part, Split};
+pub use centred::Centred;
+pub use split::{Features, Part, Split};
 pub use table::{markdown, text};
