@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::certificate::CertificateRecord;
+use crate::group::{GroupRecord, group_table};
 use crate::number::percent;
 use crate::table::Table;
 use crate::train::Confusion;
@@ -81,23 +82,6 @@ pub struct Bounds {
     pub method: &'static str,
 }
 
-/// One group at its threshold.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GroupRecord {
-    /// The column.
-    pub column: String,
-    /// The group.
-    pub group: String,
-    /// Examples in it.
-    pub rows: u64,
-    /// Its threshold.
-    pub threshold: f32,
-    /// The decisions, counted.
-    pub confusion: Confusion,
-    /// Its rates.
-    pub rates: Vec<Measured>,
-}
-
 /// The test of one certified condition.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DriftRecord {
@@ -153,7 +137,7 @@ impl fmt::Display for EvaluateRecord {
         }
         write!(f, "{table}\n{}", self.confusion)?;
         if !self.groups.is_empty() {
-            self.write_groups(f)?;
+            write!(f, "\n{}", group_table(&self.groups))?;
         }
         if let Some(certificate) = &self.certificate {
             writeln!(f, "\n{}", certificate.full)?;
@@ -168,28 +152,5 @@ impl fmt::Display for EvaluateRecord {
             writeln!(f, "note: {note}")?;
         }
         Ok(())
-    }
-}
-
-impl EvaluateRecord {
-    fn write_groups(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut heading = vec![self.groups[0].column.clone(), "rows".to_owned(), "threshold".to_owned()];
-        let mut names: Vec<&str> = Vec::new();
-        for rate in self.groups.iter().flat_map(|group| &group.rates) {
-            if !names.contains(&rate.name.as_str()) {
-                names.push(&rate.name);
-            }
-        }
-        heading.extend(names.iter().map(|name| (*name).to_owned()));
-        let mut table = Table::with_heading(heading);
-        for group in &self.groups {
-            let rate = |name: &&str| {
-                let found = group.rates.iter().find(|rate| rate.name == *name);
-                found.map_or_else(|| "-".to_owned(), |rate| percent(rate.value))
-            };
-            let start = [group.group.clone(), group.rows.to_string(), group.threshold.to_string()];
-            table.row(start.into_iter().chain(names.iter().map(rate)));
-        }
-        write!(f, "\n{table}")
     }
 }

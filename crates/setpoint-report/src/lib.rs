@@ -21,13 +21,15 @@ pub mod chart;
 
 mod certificate;
 mod evaluate;
+mod group;
 mod number;
 mod splits;
 mod table;
 mod train;
 
 pub use certificate::CertificateRecord;
-pub use evaluate::{AtCondition, Bounds, DriftRecord, EvaluateRecord, GroupRecord, Measured};
+pub use evaluate::{AtCondition, Bounds, DriftRecord, EvaluateRecord, Measured};
+pub use group::{GroupRecord, group_table};
 pub use number::{mean_and_deviation, number, percent, value_of};
 pub use splits::Splits;
 pub use table::Table;

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::certificate::CertificateRecord;
+use crate::group::{GroupRecord, group_table};
 use crate::number::{number, percent, value_of};
 use crate::splits::Splits;
 use crate::table::Table;
@@ -45,6 +46,10 @@ pub struct TrainRecord {
     pub constraint: Splits<Option<Vec<Option<f64>>>>,
     /// The names of those rates.
     pub constraint_names: Vec<String>,
+    /// Rates within each group at the shipped thresholds, on the part named next; empty without groups.
+    pub group_rates: Vec<GroupRecord>,
+    /// The part they were measured on: the last one that was held out.
+    pub group_rates_from: Option<String>,
     /// What users get at the shipped thresholds, on each part.
     pub shipped: Splits<Option<Shipped>>,
     /// What the calibration part proves.
@@ -168,6 +173,14 @@ impl fmt::Display for TrainRecord {
         self.write_table(f)?;
         self.write_gain(f)?;
         self.write_thresholds(f)?;
+        if let Some(part) = self.group_rates_from.as_ref().filter(|_| !self.group_rates.is_empty()) {
+            let level = self.group_rates.iter().flat_map(|group| &group.rates);
+            let level =
+                level.filter_map(|rate| rate.interval.as_ref()).map(|bounds| bounds.confidence).next();
+            let level =
+                level.map_or_else(String::new, |level| format!(", with {}% intervals", 100.0 * level));
+            write!(f, "\non the {part} part, by group{level}\n{}", group_table(&self.group_rates))?;
+        }
         for note in &self.notes {
             writeln!(f, "note: {note}")?;
         }

@@ -14,6 +14,7 @@ mod evaluate;
 mod examples;
 mod failure;
 mod group;
+mod interval;
 pub mod measure;
 mod model;
 mod threshold;

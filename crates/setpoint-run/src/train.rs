@@ -7,12 +7,13 @@ use setpoint::goal::Goal;
 use setpoint::train::selection::as_fraction;
 use setpoint::train::{Fit, Observer, Part, Settings, Store, fit};
 use setpoint_report::{
-    BaselineRecord, CandidateRecord, CertificateRecord, GainRecord, GroupsRecord, Seconds, Splits,
-    TrainRecord,
+    BaselineRecord, CandidateRecord, CertificateRecord, GainRecord, GroupRecord, GroupsRecord, Seconds,
+    Splits, TrainRecord,
 };
 
 use crate::examples::{Examples, Loaded};
 use crate::failure::Failure;
+use crate::interval::{Measurer, SHARES};
 use crate::threshold::{Scored, Shipped};
 use crate::{measure, model};
 
@@ -163,6 +164,7 @@ fn measured(
         None => Ok(None),
     })?;
     let decided = pair(&samples, &margins);
+    let (group_rates, group_rates_from) = group_rates(job, &decided, shipped)?;
     Ok(TrainRecord {
         goal: job.goal.to_string(),
         operating: operating.to_string(),
@@ -185,6 +187,8 @@ fn measured(
             None => Ok::<_, Failure>(None),
         })?,
         constraint_names: measure::condition_names(operating, names),
+        group_rates,
+        group_rates_from,
         shipped: decided.try_map(|pair| match pair {
             Some((sample, margins)) => measure::shipped(operating, sample, margins).map(Some),
             None => Ok::<_, Failure>(None),
@@ -214,6 +218,23 @@ fn measured(
         seconds: Seconds::default(),
         artifact: String::new(),
     })
+}
+
+/// The rates within each group on the last held-out part that there is, and the name of that part.
+fn group_rates(
+    job: &Job,
+    decided: &Splits<Option<(&Sample, &[f32])>>,
+    shipped: &Shipped,
+) -> Result<(Vec<GroupRecord>, Option<String>), Failure> {
+    let grouped = |(name, pair): (&'static str, &Option<(_, _)>)| {
+        let (sample, margins): (&Sample, &[f32]) = (*pair)?;
+        sample.groups().map(|_| (name, sample, margins))
+    };
+    let Some((name, sample, margins)) = decided.iter().filter_map(grouped).last() else {
+        return Ok((Vec::new(), None));
+    };
+    let measurer = Measurer { confidence: job.confidence.unwrap_or(0.95) };
+    Ok((measurer.groups(shipped, sample, margins, &SHARES)?, Some(name.to_owned())))
 }
 
 /// Each part's sample beside its scores.

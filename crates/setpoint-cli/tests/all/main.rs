@@ -4,6 +4,7 @@
 
 mod certify;
 mod data;
+mod group;
 mod interrupt;
 mod misuse;
 mod predict;

@@ -1,0 +1,80 @@
+//! Rates within each group, with their intervals.
+
+use serde::Serialize;
+
+use crate::evaluate::Measured;
+use crate::number::percent;
+use crate::table::Table;
+use crate::train::Confusion;
+
+/// Rates that the table on a terminal has room for; JSON has all.
+const SHOWN: [&str; 5] = ["positive-rate", "recall", "fpr", "precision", "accuracy"];
+
+/// One group at its threshold.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupRecord {
+    /// The column.
+    pub column: String,
+    /// The group.
+    pub group: String,
+    /// Examples in it.
+    pub rows: u64,
+    /// Its threshold.
+    pub threshold: f32,
+    /// The decisions, counted.
+    pub confusion: Confusion,
+    /// Its rates.
+    pub rates: Vec<Measured>,
+}
+
+/// The groups as rows, each rate with its interval.
+#[must_use]
+pub fn group_table(groups: &[GroupRecord]) -> Table {
+    let column = groups.first().map(|group| group.column.clone()).unwrap_or_default();
+    let heading = [column, "rows".to_owned(), "threshold".to_owned()];
+    let mut table = Table::with_heading(heading.into_iter().chain(SHOWN.map(str::to_owned)).collect());
+    for group in groups {
+        let rate = |name: &str| {
+            let found = group.rates.iter().find(|rate| rate.name == name);
+            found.map_or_else(|| "-".to_owned(), with_interval)
+        };
+        let start = [group.group.clone(), group.rows.to_string(), group.threshold.to_string()];
+        table.row(start.into_iter().chain(SHOWN.map(rate)));
+    }
+    table
+}
+
+/// `71.20% [69.1, 73.2]`.
+fn with_interval(rate: &Measured) -> String {
+    let value = percent(rate.value);
+    match &rate.interval {
+        Some(bounds) => format!("{value} [{:.1}, {:.1}]", 100.0 * bounds.lower, 100.0 * bounds.upper),
+        None => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::Bounds;
+
+    #[test]
+    fn a_rate_stands_beside_its_interval_and_an_undefined_one_is_a_dash() {
+        let bounds = Bounds { lower: 0.25, upper: 0.75, confidence: 0.95, method: "Clopper-Pearson" };
+        let counts = [1.0, 1.0, 0.0, 0.0];
+        let [true_positives, false_negatives, false_positives, true_negatives] = counts;
+        let groups = [GroupRecord {
+            column: "sex".to_owned(),
+            group: "f".to_owned(),
+            rows: 2,
+            threshold: 0.5,
+            confusion: Confusion { true_positives, false_negatives, false_positives, true_negatives },
+            rates: vec![Measured { name: "recall".to_owned(), value: 0.5, interval: Some(bounds) }],
+        }];
+        let text = group_table(&groups).to_string();
+        let row: Vec<&str> =
+            text.lines().nth(1).unwrap().split("  ").filter(|cell| !cell.is_empty()).collect();
+        let cells: Vec<&str> = row.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty()).collect();
+        assert_eq!(cells, ["f", "2", "0.5", "-", "50.00% [25.0, 75.0]", "-", "-", "-"]);
+    }
+}

@@ -1,0 +1,148 @@
+//! Metrics with confidence intervals, over all rows and within each group.
+
+use setpoint::Sample;
+use setpoint::goal::{Area, Curve, Goal, Objective, Rate};
+use setpoint::metric::interval::{self, Bootstrap, Interval};
+use setpoint::metric::{Cuts, MetricError, confusion, pr, roc, value_of};
+use setpoint_report::{AtCondition, Bounds, GroupRecord, Measured};
+
+use crate::failure::Failure;
+use crate::measure;
+use crate::threshold::Shipped;
+
+/// Rates that reports show, as far as they are defined.
+pub(crate) const RATES: [Rate; 7] = [
+    Rate::Recall,
+    Rate::FalsePositiveRate,
+    Rate::Precision,
+    Rate::PositiveRate,
+    Rate::Accuracy,
+    Rate::BalancedAccuracy,
+    Rate::FBeta(1.0),
+];
+
+/// Those of them with exact intervals, which cost next to nothing.
+pub(crate) const SHARES: [Rate; 5] =
+    [Rate::PositiveRate, Rate::Recall, Rate::FalsePositiveRate, Rate::Precision, Rate::Accuracy];
+
+/// Metrics with intervals of one confidence.
+pub(crate) struct Measurer {
+    pub(crate) confidence: f64,
+}
+
+impl Measurer {
+    /// Fewer replicates on large samples, where intervals are narrow anyway.
+    fn bootstrap(&self, sample: &Sample) -> Bootstrap {
+        let needed = (2.0 / (1.0 - self.confidence)).ceil() as usize;
+        let replicates = (100_000_000 / sample.len().max(1)).clamp(200, 1000).max(5 * needed);
+        Bootstrap { replicates, confidence: self.confidence, seed: 0 }
+    }
+
+    fn estimate(
+        &self,
+        sample: &Sample,
+        scores: &[f32],
+        metric: impl Fn(&Cuts) -> Result<f64, MetricError> + Sync,
+    ) -> Option<Bounds> {
+        let estimate = self.bootstrap(sample).estimate(sample, scores, metric).ok()?;
+        Some(bounds(estimate.interval, "stratified bootstrap"))
+    }
+
+    /// The goal's value where its conditions hold exactly on the sample.
+    pub(crate) fn at_condition(
+        &self,
+        goal: &Goal,
+        sample: &Sample,
+        scores: &[f32],
+    ) -> Result<AtCondition, Failure> {
+        let value = setpoint::train::selection::value(goal, sample, scores)?;
+        let interval = if goal.column().is_some() {
+            None
+        } else if goal.objective == Objective::Area(Area::whole(Curve::Roc)) {
+            self.roc_auc(sample, scores)
+        } else {
+            self.estimate(sample, scores, |cuts| value_of(goal, cuts).map(|value| value.value))
+        };
+        Ok(AtCondition { value, interval })
+    }
+
+    /// Rates of the decisions `margin >= 0`, those left out that are undefined.
+    pub(crate) fn rates(
+        &self,
+        sample: &Sample,
+        margins: &[f32],
+        rates: &[Rate],
+    ) -> Result<Vec<Measured>, Failure> {
+        let counts = confusion::at(sample, margins, 0.0)?;
+        let measured = rates.iter().filter_map(|rate| {
+            let rate = *rate;
+            let value = rate.of(&counts)?;
+            let exact = interval::of_rate(rate, sample, margins, 0.0, self.confidence);
+            let interval = match exact {
+                Ok(interval) => Some(bounds(interval, "Clopper-Pearson")),
+                Err(_) => self.estimate(sample, margins, |cuts| {
+                    let counts = cuts.counts_at(cuts.cut_of(0.0));
+                    rate.of(&counts).ok_or_else(|| MetricError::Undefined {
+                        metric: rate.to_string(),
+                        reason: "its denominator is zero".to_owned(),
+                    })
+                }),
+            };
+            Some(Measured { name: rate.to_string(), value, interval })
+        });
+        Ok(measured.collect())
+    }
+
+    /// The same within each group, at its threshold.
+    pub(crate) fn groups(
+        &self,
+        shipped: &Shipped,
+        sample: &Sample,
+        margins: &[f32],
+        rates: &[Rate],
+    ) -> Result<Vec<GroupRecord>, Failure> {
+        let Some(groups) = sample.groups() else { return Ok(Vec::new()) };
+        let mut records = Vec::with_capacity(groups.names().len());
+        for (code, name) in groups.names().iter().enumerate() {
+            let rows = groups.rows(code);
+            let part = sample.select(rows);
+            let of_part: Vec<f32> = rows.iter().map(|row| margins[*row as usize]).collect();
+            records.push(GroupRecord {
+                column: groups.column().to_owned(),
+                group: name.clone(),
+                rows: rows.len() as u64,
+                threshold: shipped.of_group(groups.column(), name)?,
+                confusion: measure::counted(&confusion::at(&part, &of_part, 0.0)?),
+                rates: self.rates(&part, &of_part, rates)?,
+            });
+        }
+        Ok(records)
+    }
+
+    /// Areas that need no threshold.
+    pub(crate) fn ranking(&self, sample: &Sample, scores: &[f32]) -> Vec<Measured> {
+        let Ok(cuts) = Cuts::new(sample, scores) else { return Vec::new() };
+        let area = roc::auc(&cuts).ok().map(|value| Measured {
+            name: "roc-auc".to_owned(),
+            value,
+            interval: self.roc_auc(sample, scores),
+        });
+        let precision = pr::average_precision(&cuts).ok().map(|value| Measured {
+            name: "average precision".to_owned(),
+            value,
+            interval: self.estimate(sample, scores, pr::average_precision),
+        });
+        area.into_iter().chain(precision).collect()
+    }
+
+    fn roc_auc(&self, sample: &Sample, scores: &[f32]) -> Option<Bounds> {
+        match interval::delong(sample, scores, self.confidence) {
+            Ok(found) => Some(bounds(found.interval, "DeLong")),
+            Err(_) => self.estimate(sample, scores, roc::auc),
+        }
+    }
+}
+
+fn bounds(interval: Interval, method: &'static str) -> Bounds {
+    Bounds { lower: interval.lower, upper: interval.upper, confidence: interval.confidence, method }
+}
