@@ -71,6 +71,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Demo => run::demo(quiet),
         Command::Train(args) => run::train(&TrainPlan::new(args)?, args.json, quiet),
         Command::Evaluate(args) => run::evaluate(args, quiet),
+        Command::Report(args) => run::report(args, quiet),
         Command::Predict(args) => run::predict(args, quiet),
         Command::Certify(args) => run::certify(args, quiet),
         Command::Reproduce { experiment } => run::reproduce(experiment, quiet),

@@ -19,18 +19,28 @@
 
 pub mod chart;
 
+mod caution;
 mod certificate;
 mod evaluate;
 mod group;
+mod html;
 mod number;
+pub mod picture;
+mod record;
 mod splits;
 mod table;
 mod train;
 
+pub use caution::Circumstances;
 pub use certificate::CertificateRecord;
 pub use evaluate::{AtCondition, Bounds, DriftRecord, EvaluateRecord, Measured};
 pub use group::{GroupRecord, group_table};
+pub use html::to_html;
 pub use number::{mean_and_deviation, number, percent, value_of};
+pub use record::{
+    CautionRecord, ComparisonRecord, ConditionRecord, NaturalCount, PartRecord, ReportRecord, RunRecord,
+    StageRecord, StepRecord,
+};
 pub use splits::Splits;
 pub use table::Table;
 pub use train::{

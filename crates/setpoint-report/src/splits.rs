@@ -27,6 +27,22 @@ impl<T> Splits<T> {
         .into_iter()
     }
 
+    /// The part of a name.
+    pub fn get(&self, name: &str) -> Option<&T> {
+        self.iter().find(|(part, _)| *part == name).map(|(_, thing)| thing)
+    }
+
+    /// The part of a name, to change.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut T> {
+        match name {
+            "train" => Some(&mut self.train),
+            "validation" => Some(&mut self.validation),
+            "calibration" => Some(&mut self.calibration),
+            "test" => Some(&mut self.test),
+            _ => None,
+        }
+    }
+
     /// The same parts with something else in each.
     pub fn map<'a, U>(&'a self, mut change: impl FnMut(&'a T) -> U) -> Splits<U> {
         Splits {

@@ -1,6 +1,8 @@
 //! A model on labelled data: rates with intervals, and whether its certificate still holds.
 
+use setpoint::Sample;
 use setpoint::certify::{Drift, Verdict, drift};
+use setpoint::goal::Goal;
 use setpoint::metric::confusion;
 use setpoint_report::{CertificateRecord, DriftRecord, EvaluateRecord};
 
@@ -10,6 +12,7 @@ use crate::group::{POOL, pool_others};
 use crate::interval::{Measurer, RATES};
 use crate::measure;
 use crate::model::Opened;
+use crate::threshold::Shipped;
 
 /// Measures a model; the file's name, the data's hash and notes are for the caller to add.
 ///
@@ -22,33 +25,54 @@ pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Res
         examples.sample = pool_others(&examples.sample, &groups.names)?;
     }
     let scores = examples.scores(&model.parameters)?;
-    let sample = &examples.sample;
-    let margins = model.shipped.margins(sample, &scores)?;
+    let subject = Subject { text: &model.document.goal, goal: &model.goal, shipped: &model.shipped };
+    measured(subject, &examples.sample, &scores, confidence)
+}
+
+/// What is measured: a goal, and the thresholds that ship for it.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    /// The goal as it was written.
+    pub(crate) text: &'a str,
+    /// The goal, `k=` as a fraction.
+    pub(crate) goal: &'a Goal,
+    /// The thresholds.
+    pub(crate) shipped: &'a Shipped,
+}
+
+/// Measures scores and the decisions on them.
+pub(crate) fn measured(
+    Subject { text, goal, shipped }: Subject<'_>,
+    sample: &Sample,
+    scores: &[f32],
+    confidence: f64,
+) -> Result<EvaluateRecord, Failure> {
+    let margins = shipped.margins(sample, scores)?;
     let measurer = Measurer { confidence };
     let counts = confusion::at(sample, &margins, 0.0)?;
-    let (at_condition, at_condition_refused) = match measurer.at_condition(&model.goal, sample, &scores) {
+    let (at_condition, at_condition_refused) = match measurer.at_condition(goal, sample, scores) {
         Ok(at) => (Some(at), None),
         Err(failure) => (None, Some(failure.message)),
     };
-    let certificate = model.shipped.certificate.clone();
-    let (drifts, drift_refused) = match certificate.as_ref().map(|one| drift(one, sample, &scores)) {
+    let certificate = shipped.certificate.clone();
+    let (drifts, drift_refused) = match certificate.as_ref().map(|one| drift(one, sample, scores)) {
         None => (Vec::new(), None),
         Some(Ok(drifts)) => (drifts, None),
         Some(Err(error)) => (Vec::new(), Some(error.to_string())),
     };
     Ok(EvaluateRecord {
         artifact: String::new(),
-        goal: model.document.goal.clone(),
-        operating: model.goal.operating().to_string(),
+        goal: text.to_owned(),
+        operating: goal.operating().to_string(),
         rows: sample.len() as u64,
         positives: sample.labels().iter().filter(|label| **label).count() as u64,
         at_condition,
         at_condition_refused,
         at_threshold: measurer.rates(sample, &margins, &RATES)?,
-        thresholds: model.shipped.thresholds.clone(),
+        thresholds: shipped.thresholds.clone(),
         confusion: measure::counted(&counts),
-        ranking: measurer.ranking(sample, &scores),
-        groups: measurer.groups(&model.shipped, sample, &margins, &RATES)?,
+        ranking: measurer.ranking(sample, scores),
+        groups: measurer.groups(shipped, sample, &margins, &RATES)?,
         certificate: certificate.map(CertificateRecord::new),
         drift: drifts.iter().map(drift_record).collect(),
         drift_refused,

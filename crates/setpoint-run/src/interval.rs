@@ -66,6 +66,23 @@ impl Measurer {
         Ok(AtCondition { value, interval })
     }
 
+    /// How much a goal's value differs between two score vectors of the same rows, `first` less
+    /// `second`; `None` where no bootstrap can tell.
+    pub(crate) fn difference(
+        &self,
+        goal: &Goal,
+        sample: &Sample,
+        first: &[f32],
+        second: &[f32],
+    ) -> Option<Bounds> {
+        if goal.column().is_some() {
+            return None;
+        }
+        let value = |cuts: &Cuts| value_of(goal, cuts).map(|value| value.value);
+        let found = self.bootstrap(sample).difference(sample, first, second, value).ok()?;
+        Some(bounds(found.interval, "paired stratified bootstrap"))
+    }
+
     /// Rates of the decisions `margin >= 0`, those left out that are undefined.
     pub(crate) fn rates(
         &self,

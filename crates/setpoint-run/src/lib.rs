@@ -14,9 +14,11 @@ mod evaluate;
 mod examples;
 mod failure;
 mod group;
+mod history;
 mod interval;
 pub mod measure;
 mod model;
+mod report;
 mod threshold;
 mod train;
 
@@ -25,5 +27,6 @@ pub use examples::{Examples, Loaded, linear, load, load_more, notes};
 pub use failure::{Failure, Kind};
 pub use group::{POOL, pool_others, pool_small};
 pub use model::{Opened, open};
+pub use report::{Described, report_model, report_training};
 pub use threshold::{Scored, Shipped, margins};
 pub use train::{Job, Trained, choose, score, train};

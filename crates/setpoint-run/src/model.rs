@@ -10,11 +10,15 @@ use setpoint::certify::Certificate;
 use setpoint::train::Fit;
 use setpoint::train::selection::as_fraction;
 use setpoint_data::Encoder;
-use setpoint_report::TrainRecord;
+use setpoint_report::{Confusion, TrainRecord};
 
 use crate::failure::Failure;
 use crate::threshold::Shipped;
 use crate::train::Job;
+
+/// Where cross-entropy's parameters are kept, beside the model's.
+const BASELINE_WEIGHTS: &str = "baseline.weights";
+const BASELINE_BIAS: &str = "baseline.bias";
 
 /// A model ready to score.
 pub struct Opened {
@@ -26,6 +30,8 @@ pub struct Opened {
     pub encoder: Encoder,
     /// Weights and bias.
     pub parameters: Vec<f32>,
+    /// Those of cross-entropy, for comparisons; `None` in files without them.
+    pub baseline: Option<Vec<f32>>,
     /// Its thresholds.
     pub shipped: Shipped,
 }
@@ -52,6 +58,14 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
     encoder.check().map_err(|error| bad(error.to_string()))?;
     let mut parameters = file.tensor_f32("weights", &[encoder.columns()])?.to_vec();
     parameters.extend_from_slice(file.tensor_f32("bias", &[1])?);
+    let baseline = match file.tensors.contains_key(BASELINE_WEIGHTS) {
+        true => {
+            let mut baseline = file.tensor_f32(BASELINE_WEIGHTS, &[encoder.columns()])?.to_vec();
+            baseline.extend_from_slice(file.tensor_f32(BASELINE_BIAS, &[1])?);
+            Some(baseline)
+        }
+        false => None,
+    };
     let certificate: Option<Certificate> = document
         .certificate
         .clone()
@@ -74,7 +88,7 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
         from: "calibration",
     };
     let goal = rows.map_or_else(|| goal.clone(), |rows| as_fraction(&goal, rows.max(1)));
-    Ok(Opened { document, goal, encoder, parameters, shipped })
+    Ok(Opened { document, goal, encoder, parameters, baseline, shipped })
 }
 
 /// The file of a model that was just trained.
@@ -95,9 +109,14 @@ pub fn file(
     document.seed = job.settings.seed;
     document.metrics = metrics(record);
     let mut file = ModelFile::new(document);
-    let (weights, bias) = fitted.parameters.split_at(fitted.parameters.len().saturating_sub(1));
-    file.tensors.insert("weights".to_owned(), Tensor::vector(TensorData::F32(weights.to_vec())));
-    file.tensors.insert("bias".to_owned(), Tensor::vector(TensorData::F32(bias.to_vec())));
+    let mut put = |names: [&str; 2], parameters: &[f32]| {
+        let (weights, bias) = parameters.split_at(parameters.len().saturating_sub(1));
+        for (name, values) in names.into_iter().zip([weights, bias]) {
+            file.tensors.insert(name.to_owned(), Tensor::vector(TensorData::F32(values.to_vec())));
+        }
+    };
+    put(["weights", "bias"], &fitted.parameters);
+    put([BASELINE_WEIGHTS, BASELINE_BIAS], &fitted.baseline.parameters);
     Ok(file)
 }
 
@@ -111,9 +130,18 @@ fn metrics(record: &TrainRecord) -> BTreeMap<String, BTreeMap<String, f64>> {
             ("recall", shipped.recall),
             ("fpr", shipped.fpr),
             ("precision", shipped.precision),
+            ("positive-share", positive_share(&shipped.confusion)),
         ];
         let known = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
         metrics.insert(split.to_owned(), known.collect());
     }
     metrics
+}
+
+/// The share of the positives, by weight.
+fn positive_share(confusion: &Confusion) -> Option<f64> {
+    let Confusion { true_positives, false_negatives, false_positives, true_negatives } = confusion;
+    let positives = true_positives + false_negatives;
+    let all = positives + false_positives + true_negatives;
+    (all > 0.0).then(|| positives / all)
 }

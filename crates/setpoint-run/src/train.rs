@@ -8,11 +8,12 @@ use setpoint::train::selection::as_fraction;
 use setpoint::train::{Fit, Observer, Part, Settings, Store, fit};
 use setpoint_report::{
     BaselineRecord, CandidateRecord, CertificateRecord, GainRecord, GroupRecord, GroupsRecord, Seconds,
-    Splits, TrainRecord,
+    Splits, StageRecord, TrainRecord,
 };
 
 use crate::examples::{Examples, Loaded};
 use crate::failure::Failure;
+use crate::history::Recorder;
 use crate::interval::{Measurer, SHARES};
 use crate::threshold::{Scored, Shipped};
 use crate::{measure, model};
@@ -66,6 +67,8 @@ pub struct Trained {
     pub record: TrainRecord,
     /// The model file, ready to be saved.
     pub file: ModelFile,
+    /// What the stages came to, step by step; of a run that was resumed, since then.
+    pub history: Vec<StageRecord>,
 }
 
 /// Trains on the loaded parts.
@@ -83,21 +86,23 @@ pub fn train<'r>(
     let (Some(train), Some(validation)) = (&mut loaded.parts.train, &mut loaded.parts.validation) else {
         return Err(Failure::input("training needs a train part and a validation part"));
     };
+    let mut recorder = Recorder::new(observer);
     let fit = fit(
         &job.goal,
         Part { model: &mut train.model, sample: &train.sample },
         Part { model: &mut validation.model, sample: &validation.sample },
         &settings,
-        observer,
-        store,
+        &mut recorder,
+        store.map(|store| store as &mut dyn Store),
     )?;
+    let history = recorder.finish(&fit.winner);
     let goal = as_fraction(&job.goal, rows_scored);
     let scores = score(&mut loaded.parts, &fit.parameters)?;
     let shipped = choose(&goal.operating(), &loaded.parts, &scores, job.confidence)?;
     let record = measured(job, &goal, loaded, &fit, &scores, &shipped)?;
     let recorded = job.recorded(loaded);
     let file = model::file(job, &loaded.encoder, &fit, &shipped, &record, recorded)?;
-    Ok(Trained { fit, shipped, scores, record, file })
+    Ok(Trained { fit, shipped, scores, record, file, history })
 }
 
 /// The scores of every part.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ReadArgs;
+use super::{ReadArgs, ReportFlags};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -15,6 +15,23 @@ Examples:
 /// Measure a model on labelled data.
 #[derive(Args, Clone, Debug)]
 pub struct EvaluateArgs {
+    /// What is measured.
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    /// Exit with 1 if a certified condition is violated on this data
+    #[arg(long)]
+    pub check: bool,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Reports besides.
+    #[command(flatten)]
+    pub report: ReportFlags,
+}
+
+/// A model, and labelled data to measure it on.
+#[derive(Args, Clone, Debug)]
+pub struct MeasureArgs {
     /// The model file
     pub model: PathBuf,
     /// Labelled data
@@ -37,12 +54,6 @@ pub struct EvaluateArgs {
     /// Confidence of the intervals
     #[arg(long, value_name = "P", default_value = "95%")]
     pub confidence: String,
-    /// Exit with 1 if a certified condition is violated on this data
-    #[arg(long)]
-    pub check: bool,
-    /// Print one JSON object on stdout
-    #[arg(long)]
-    pub json: bool,
     /// How the file is read.
     #[command(flatten)]
     pub read: ReadArgs,

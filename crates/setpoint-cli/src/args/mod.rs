@@ -4,13 +4,15 @@ mod certify;
 mod data;
 mod evaluate;
 mod predict;
+mod report;
 mod reproduce;
 mod train;
 
 pub use certify::CertifyArgs;
 pub use data::ReadArgs;
-pub use evaluate::EvaluateArgs;
+pub use evaluate::{EvaluateArgs, MeasureArgs};
 pub use predict::PredictArgs;
+pub use report::{ReportArgs, ReportFlags};
 pub use reproduce::{ReproduceCommand, UciArgs};
 pub use train::{InequalityArg, MethodArg, OptimizerArg, SurrogateArg, ThresholdsArg, TrainArgs};
 
@@ -49,7 +51,7 @@ pub struct CommonArgs {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Train on the embedded data set and print the comparison with cross-entropy
+    /// Train on the embedded data set, print the comparison with cross-entropy, write a report
     #[command(after_help = DEMO)]
     Demo,
     /// Train a model for a goal, choose its threshold on held-out data, and write both to one file
@@ -58,6 +60,9 @@ pub enum Command {
     /// Measure a model on labelled data, with intervals, at its goal and at its threshold
     #[command(after_help = evaluate::EXAMPLES)]
     Evaluate(EvaluateArgs),
+    /// Write a report to look at: the answer, what ships, the comparison, curves and tables
+    #[command(after_help = report::EXAMPLES)]
+    Report(ReportArgs),
     /// Score rows and decide them with the model's threshold
     #[command(after_help = predict::EXAMPLES)]
     Predict(PredictArgs),
@@ -80,7 +85,8 @@ pub enum Command {
 
 const DEMO: &str = "\
 The data are UCI Letter Recognition (D. Slate, CC BY 4.0): the letter U against the rest,
-recall at 1% false alarms, over five random splits.";
+recall at 1% false alarms, over twenty random splits. The report of the first split is written to
+setpoint-report.html, here.";
 
 const COMPLETIONS: &str = "\
 Examples:

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::ReadArgs;
+use super::{ReadArgs, ReportFlags};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -156,6 +156,10 @@ pub struct TrainArgs {
     /// Thresholds that stand for an area
     #[arg(long, value_name = "N", help_heading = "Training")]
     pub bins: Option<usize>,
+
+    /// Reports besides.
+    #[command(flatten)]
+    pub report: ReportFlags,
 
     /// Keep a checkpoint in this directory
     #[arg(long, value_name = "DIR", help_heading = "Long runs")]

@@ -11,7 +11,9 @@ use setpoint_data::{ReadOptions, Roles, SplitPlan, list};
 use setpoint_run::{Failure, Job};
 
 use super::read::{confidence, positive, read_options};
-use crate::args::{InequalityArg, MethodArg, OptimizerArg, SurrogateArg, ThresholdsArg, TrainArgs};
+use crate::args::{
+    InequalityArg, MethodArg, OptimizerArg, ReportFlags, SurrogateArg, ThresholdsArg, TrainArgs,
+};
 
 /// Everything a training run needs to know.
 #[derive(Clone, Debug)]
@@ -32,6 +34,8 @@ pub struct TrainPlan {
     pub job: Job,
     /// The model file.
     pub output: PathBuf,
+    /// Reports besides.
+    pub report: ReportFlags,
     /// Where checkpoints go.
     pub checkpoint: Option<PathBuf>,
     /// Whether to go on from the one there.
@@ -69,6 +73,7 @@ impl TrainPlan {
             min_group: args.min_group,
             job: Job { goal, settings, method: method(args.method).1.to_owned(), confidence, recorded },
             output: args.output.clone(),
+            report: args.report.clone(),
             checkpoint: args.checkpoint.clone(),
             resume: args.resume,
         })

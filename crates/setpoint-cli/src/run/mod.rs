@@ -6,6 +6,7 @@ mod demo;
 mod evaluate;
 mod predict;
 mod progress;
+mod report;
 mod reproduce;
 mod train;
 
@@ -14,6 +15,7 @@ pub use demo::demo;
 pub use evaluate::evaluate;
 pub use predict::predict;
 pub use progress::line;
+pub use report::report;
 pub use reproduce::reproduce;
 pub use train::train;
 

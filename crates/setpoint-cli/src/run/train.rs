@@ -1,5 +1,6 @@
 //! `setpoint train`: read, split, encode, train, write.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::json;
@@ -9,15 +10,21 @@ use setpoint_report::{Seconds, to_json};
 use setpoint_run::{Failure, Kind, Loaded, load_more, pool_others};
 
 use super::checkpoint::Directory;
-use super::print;
 use super::progress::{Display, line};
+use super::{print, report};
 use crate::interrupt;
 use crate::plan::TrainPlan;
+
+/// Confidence of a report's intervals where no certificate is asked for.
+const CONFIDENCE: f64 = 0.95;
 
 /// Runs the plan and writes the model file.
 pub fn train(plan: &TrainPlan, json: bool, quiet: bool) -> Result<(), Failure> {
     let start = Instant::now();
     check_output(plan)?;
+    let read: Vec<&Path> =
+        [Some(&plan.data), plan.test.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
+    report::check(&plan.report, &read)?;
     let mut display = Display::new(quiet);
     display.show(&format!("reading {}", plan.data.display()));
     let mut loaded = load(plan)?;
@@ -39,15 +46,23 @@ pub fn train(plan: &TrainPlan, json: bool, quiet: bool) -> Result<(), Failure> {
     if let Some(store) = store {
         store.remove()?;
     }
-    let mut record = trained.record;
+    let mut record = trained.record.clone();
     record.artifact = plan.output.display().to_string();
     record.seconds = Seconds { load, train, total: start.elapsed().as_secs_f64() };
+    if report::any(&plan.report) {
+        display.show("writing the report");
+        let confidence = plan.job.confidence.unwrap_or(CONFIDENCE);
+        let described = report::described(&plan.data, confidence);
+        let page = setpoint_run::report_training(&plan.job, &mut loaded, &trained, &record, &described)?;
+        report::write(&plan.report, &page)?;
+    }
     display.finish();
     if json {
         print(&to_json(&record)?)?;
     }
     if !quiet {
         line(record.to_string().trim_end());
+        report::say(&plan.report);
     }
     Ok(())
 }

@@ -247,6 +247,7 @@ impl Grid<'_> {
     }
 }
 
-fn control(watch: &dyn Watch) -> ControlFlow<()> {
+/// Ends a fit where the caller asks for it.
+pub(super) fn control(watch: &dyn Watch) -> ControlFlow<()> {
     if watch.stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }

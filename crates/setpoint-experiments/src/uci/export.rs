@@ -44,7 +44,8 @@ impl<'m> Tensor<'m> {
     }
 
     fn labels(matrix: &Matrix) -> Self {
-        let labels: Vec<f32> = matrix.sample.labels().iter().map(|label| f32::from(u8::from(*label))).collect();
+        let labels: Vec<f32> =
+            matrix.sample.labels().iter().map(|label| f32::from(u8::from(*label))).collect();
         Self { shape: vec![labels.len()], values: Cow::Owned(labels) }
     }
 }

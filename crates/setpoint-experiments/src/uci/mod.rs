@@ -12,12 +12,14 @@ mod centred;
 pub mod expected;
 mod export;
 pub mod goals;
+mod picture;
 pub mod protocol;
 pub mod record;
 mod run;
 mod set;
 mod split;
 mod table;
+mod trace;
 
 pub use export::export;
 pub use run::{Plan, Results, Splits};

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::cell::{Cell, Outcome, Watch};
 use super::goals::{Table, parse};
+use super::picture;
 use super::protocol::Method;
 use super::record::{CellRecord, FileRecord, Record};
 use super::table::markdown;
@@ -151,17 +152,16 @@ impl Results {
     /// # Errors
     /// If a file cannot be written, a picture's models cannot be fitted, or the caller stops.
     pub fn save(&self, output: &Path, watch: &dyn Watch) -> Result<(), ExperimentError> {
-        let _ = watch;
-        let mut captions = Vec::new();
-        write(&output.join("uci.md"), &markdown(&self.record, &captions))?;
-        captions.clear();
+        let pictures = picture::draw(self, output, watch)?;
+        write(&output.join("uci.md"), &markdown(&self.record, &pictures))?;
         let json = serde_json::to_string(&self.record).map_err(std::io::Error::from);
         let path = output.join("uci.json");
         write(&path, &json.map_err(|error| ExperimentError::File { path: path.clone(), error })?)
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), ExperimentError> {
+/// Writes a text, whole or not at all.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), ExperimentError> {
     Ok(write_atomically(path, |out: &mut dyn Write| out.write_all(text.as_bytes()))?)
 }
 

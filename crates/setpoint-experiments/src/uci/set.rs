@@ -85,7 +85,8 @@ impl Set {
     /// # Errors
     /// If a file cannot be read.
     pub fn hashes(self, directory: &Path) -> Result<Vec<String>, ExperimentError> {
-        let hash = |file: &&str| setpoint_data::hash(&directory.join(file)).map_err(setpoint_data::Error::from);
+        let hash =
+            |file: &&str| setpoint_data::hash(&directory.join(file)).map_err(setpoint_data::Error::from);
         Ok(self.files().iter().map(hash).collect::<Result<_, _>>()?)
     }
 
@@ -104,11 +105,8 @@ impl Set {
     }
 
     fn roles(self) -> Roles {
-        let label = |column: &str, positive| Roles {
-            label: Some(column.to_owned()),
-            positive,
-            ..Roles::default()
-        };
+        let label =
+            |column: &str, positive| Roles { label: Some(column.to_owned()), positive, ..Roles::default() };
         match self {
             Self::Letter => label("1", Positive::Value("U".to_owned())),
             Self::Ijcnn1 | Self::Adult => Roles::default(),

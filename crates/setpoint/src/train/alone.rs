@@ -54,9 +54,11 @@ pub fn fit_alone<'r>(
 fn stage(settings: &Settings) -> Result<Task, TrainError> {
     let several = |what, found: &str, expected| TrainError::Setting { what, found: found.into(), expected };
     match (settings.method, settings.positive_weight) {
-        (MethodChoice::Auto, _) => {
-            Err(several("method", "auto", "ico, cross-entropy, lagrangian or pairwise: auto is several stages"))
-        }
+        (MethodChoice::Auto, _) => Err(several(
+            "method",
+            "auto",
+            "ico, cross-entropy, lagrangian or pairwise: auto is several stages",
+        )),
         (MethodChoice::CrossEntropy, PositiveWeight::Auto) => {
             Err(several("positive weight", "auto", "a number: auto is several stages"))
         }

@@ -120,7 +120,9 @@ impl Stage<'_, '_, '_, '_> {
             let parameters = lbfgs.parameters().to_vec();
             let validation = self.selection.value(&parameters)?;
             best.offer(&parameters, validation, self.selection.merit(validation), evaluations);
-            if self.reporter.step(evaluations, steps, value, validation, loss.detail()) == ControlFlow::Break(()) {
+            if self.reporter.step(evaluations, steps, value, validation, loss.detail())
+                == ControlFlow::Break(())
+            {
                 return Err(TrainError::Stopped);
             }
             if let Outcome::Done(_) = outcome {
@@ -179,7 +181,8 @@ impl Stage<'_, '_, '_, '_> {
                 let merit = self.selection.merit(validation);
                 stale = if best.offer(&parameters, validation, merit, step + 1) { 0 } else { stale + every };
             }
-            if self.reporter.step(step + 1, steps, value, validation, loss.detail()) == ControlFlow::Break(()) {
+            if self.reporter.step(step + 1, steps, value, validation, loss.detail()) == ControlFlow::Break(())
+            {
                 return Err(TrainError::Stopped);
             }
             if stale >= self.settings.patience {

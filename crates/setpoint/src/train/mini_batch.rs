@@ -136,7 +136,9 @@ pub(super) fn run(
             let better = best.offer(&parameters, validation, selection.merit(validation), step);
             stale = if better { 0 } else { stale + epoch };
         }
-        if reporter.step(step, steps, value, validation, ico.as_ref().and_then(|ico| ico.detail.clone())) == ControlFlow::Break(()) {
+        if reporter.step(step, steps, value, validation, ico.as_ref().and_then(|ico| ico.detail.clone()))
+            == ControlFlow::Break(())
+        {
             return Err(TrainError::Stopped);
         }
         if look {

@@ -1,0 +1,40 @@
+//! `setpoint report`, and the flags by which other commands write one too.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::MeasureArgs;
+
+pub const EXAMPLES: &str = "\
+The report is one HTML file: no network, nothing to install, light and dark, prints well.
+
+Examples:
+  setpoint report fraud.safetensors january.csv -o january.html
+  setpoint train cards.csv --label fraud --goal \"recall @ fpr<=1%\" --report fraud.html
+  setpoint evaluate fraud.safetensors january.csv --report january.html --report-json january.json";
+
+/// Measure a model on labelled data and write a report to look at.
+#[derive(Args, Clone, Debug)]
+pub struct ReportArgs {
+    /// What is measured.
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    /// Where to write the report
+    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
+    /// Write the same as JSON to this file
+    #[arg(long, value_name = "FILE")]
+    pub report_json: Option<PathBuf>,
+}
+
+/// Reports beside a command's own output.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ReportFlags {
+    /// Write a report to look at, one HTML file
+    #[arg(long, value_name = "FILE", help_heading = "Report")]
+    pub report: Option<PathBuf>,
+    /// Write all that the report shows as JSON
+    #[arg(long, value_name = "FILE", help_heading = "Report")]
+    pub report_json: Option<PathBuf>,
+}

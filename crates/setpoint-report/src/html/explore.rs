@@ -1,0 +1,200 @@
+//! Rates against the threshold: what another threshold would give.
+//!
+//! Two pictures share their thresholds: recall and precision, which move over the whole range, and
+//! the rates that the goal limits, which move near their target. A slider, or a pointer over the
+//! pictures, reads off the values; the table below says the same without a script.
+
+use maud::{Markup, PreEscaped, html};
+use serde_json::json;
+
+use super::number::{count, maybe_rate, threshold};
+use super::score::score_label;
+use super::{Section, figure};
+use crate::chart::{Axis, Chart, Join, Scale, Tone};
+use crate::number::{percent, value_of};
+use crate::picture::{Pictures, RateSweep, Sweep};
+use crate::record::ReportRecord;
+
+/// Thresholds in the table, besides the shipped one.
+const TABLED: usize = 10;
+
+pub(super) fn section(record: &ReportRecord) -> Section {
+    let pictures = &record.pictures;
+    let sweep = &pictures.sweep;
+    let limited = limited(record);
+    let chart = rates_chart(pictures, &limited);
+    let below = limit_chart(record, &limited);
+    let caption = html! {
+        "Exact rates on the rows shown, with their intervals as bands."
+        @if sweep.certified.is_some() { " Every threshold in the shaded range is covered by the certificate." }
+    };
+    let limit_caption = html! { "The rate that the goal limits, near its target." };
+    let content = html! {
+        div class="explore" {
+            div class="figures" {
+                (with_place(&chart, &figure("Rates by threshold", &chart, &caption)))
+                @if let Some(below) = &below {
+                    (with_place(below, &figure("The limit by threshold", below, &limit_caption)))
+                }
+            }
+            (slider(sweep))
+        }
+        (tabled(sweep))
+    };
+    Section { id: "thresholds", heading: "Another threshold?", content }
+}
+
+/// The rates that the goal's conditions are on, with their targets.
+fn limited(record: &ReportRecord) -> Vec<(&RateSweep, &str, f64)> {
+    record
+        .conditions
+        .iter()
+        .filter_map(|condition| {
+            let rate = record.pictures.sweep.rate(condition.rate.as_deref()?)?;
+            Some((rate, condition.condition.as_str(), condition.target))
+        })
+        .collect()
+}
+
+fn along(sweep: &Sweep) -> Scale {
+    let ends = (sweep.thresholds.first(), sweep.thresholds.last());
+    match ends {
+        (Some(from), Some(to)) => Scale::linear(f64::from(*from), f64::from(*to)),
+        _ => Scale::linear(0.0, 1.0),
+    }
+}
+
+fn values(sweep: &Sweep, rate: &RateSweep) -> Vec<(f64, f64)> {
+    let pairs = sweep.thresholds.iter().zip(&rate.values);
+    pairs.filter_map(|(threshold, value)| Some((f64::from(*threshold), (*value)?))).collect()
+}
+
+fn band(sweep: &Sweep, rate: &RateSweep) -> Vec<(f64, f64, f64)> {
+    let pairs = sweep.thresholds.iter().zip(&rate.intervals);
+    pairs.filter_map(|(threshold, ends)| ends.map(|(low, high)| (f64::from(*threshold), low, high))).collect()
+}
+
+fn with_certified(chart: Chart, sweep: &Sweep, top: f64) -> Chart {
+    match sweep.certified {
+        Some((from, to)) => chart.band("certified", Tone::Third, vec![(from, 0.0, top), (to, 0.0, top)]),
+        None => chart,
+    }
+}
+
+/// Recall and precision, and the limited rates that are neither small nor drawn below.
+fn rates_chart(pictures: &Pictures, limited: &[(&RateSweep, &str, f64)]) -> Chart {
+    let sweep = &pictures.sweep;
+    let at = |name: &str| sweep.rate(name).and_then(|rate| rate.values[sweep.shipped]);
+    let description = format!(
+        "At the shipped threshold {}: recall {}, precision {}, false positive rate {}.",
+        pictures.threshold,
+        value_of(at("recall")),
+        value_of(at("precision")),
+        value_of(at("fpr"))
+    );
+    let chart = Chart::new("Rates by threshold", description).axes(
+        Axis::number(score_label(pictures), along(sweep)),
+        Axis::percent("rate", Scale::linear(0.0, 1.0)),
+    );
+    let mut chart = with_certified(chart, sweep, 1.0);
+    let tones = [("recall", Tone::Main), ("precision", Tone::Fourth), ("fpr", Tone::Other)];
+    for (name, tone) in tones {
+        if let Some(rate) = sweep.rate(name) {
+            chart =
+                chart.band("", tone, band(sweep, rate)).curve(name, tone, values(sweep, rate), Join::Line);
+        }
+    }
+    for (_, condition, target) in
+        limited.iter().filter(|(rate, ..)| ["recall", "precision"].contains(&rate.name.as_str()))
+    {
+        chart = chart.level(*condition, Tone::Limit, *target);
+    }
+    chart.upright("ships", Tone::Limit, f64::from(pictures.threshold))
+}
+
+/// The first limited rate, near its target.
+fn limit_chart(record: &ReportRecord, limited: &[(&RateSweep, &str, f64)]) -> Option<Chart> {
+    let (rate, condition, target) = limited.first()?;
+    let sweep = &record.pictures.sweep;
+    let (from, to) = if *target < 0.5 { (0.0, 3.0 * target) } else { (1.0 - 3.0 * (1.0 - target), 1.0) };
+    let observed = rate.values[sweep.shipped];
+    let description = format!(
+        "{} against the threshold, near its target {}. At the shipped threshold it is {}.",
+        rate.name,
+        percent(*target),
+        value_of(observed)
+    );
+    let chart = Chart::new("The limit by threshold", description).axes(
+        Axis::number(score_label(&record.pictures), along(sweep)),
+        Axis::percent(rate.name.clone(), Scale::linear(from.max(0.0), to.min(1.0))),
+    );
+    let chart = with_certified(chart, sweep, 1.0)
+        .band("interval", Tone::Other, band(sweep, rate))
+        .curve(rate.name.clone(), Tone::Other, values(sweep, rate), Join::Line)
+        .level(*condition, Tone::Limit, *target)
+        .upright("ships", Tone::Limit, f64::from(record.pictures.threshold));
+    Some(chart)
+}
+
+/// Tells the script where the plot lies in the drawing.
+fn with_place(chart: &Chart, figure: &Markup) -> Markup {
+    let plot = chart.plot();
+    let place = [plot.left, plot.top, plot.width, plot.height].map(|value| format!("{value:.1}")).join(" ");
+    html! { div class="readable" data-plot=(place) { (figure) } }
+}
+
+/// Hidden until the script brings it to life.
+fn slider(sweep: &Sweep) -> Markup {
+    let rates: Vec<_> = sweep
+        .rates
+        .iter()
+        .map(|rate| json!({"name": rate.name, "values": rate.values, "intervals": rate.intervals}))
+        .collect();
+    let data = json!({
+        "thresholds": sweep.thresholds, "shipped": sweep.shipped, "rates": rates,
+        "truePositives": sweep.true_positives, "falsePositives": sweep.false_positives,
+        "positives": sweep.positives, "negatives": sweep.negatives,
+    });
+    // Inside a script element only `<` could end it.
+    let data = data.to_string().replace('<', "\\u003c");
+    html! {
+        div class="slider" hidden {
+            label for="threshold" { "Move the threshold (arrow keys, or drag over the pictures)" }
+            input type="range" id="threshold" min="0" max=(sweep.thresholds.len().saturating_sub(1)) step="1" value=(sweep.shipped);
+            output for="threshold" aria-live="polite" {}
+            button type="button" { "Back to what ships" }
+        }
+        script type="application/json" id="sweep" { (PreEscaped(data)) }
+    }
+}
+
+/// Some thresholds, evenly, and the shipped one.
+fn tabled(sweep: &Sweep) -> Markup {
+    let last = sweep.thresholds.len().saturating_sub(1);
+    let mut places: Vec<usize> =
+        (0..=TABLED).map(|place| place * last / TABLED).chain([sweep.shipped]).collect();
+    places.sort_unstable();
+    places.dedup();
+    html! {
+        div class="scroll" tabindex="0" role="region" aria-label="Rates at some thresholds" {
+            table {
+                caption { "Rates at some thresholds" }
+                thead { tr {
+                    th scope="col" { "threshold" }
+                    @for rate in &sweep.rates { th scope="col" { (rate.name) } }
+                    th scope="col" { "caught" } th scope="col" { "false alarms" }
+                } }
+                tbody {
+                    @for place in places.into_iter().filter(|place| *place <= last) {
+                        tr class=[(place == sweep.shipped).then_some("shipped")] {
+                            th scope="row" { (threshold(sweep.thresholds[place])) @if place == sweep.shipped { " ships" } }
+                            @for rate in &sweep.rates { td { (maybe_rate(rate.values[place])) } }
+                            td { (count(sweep.true_positives[place])) }
+                            td { (count(sweep.false_positives[place])) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The first screen: the goal, the answer, what ships, the comparison, and what to be careful about.
+
+use maud::{Markup, html};
+
+use super::number::{grouped, interval, points, rate, threshold};
+use crate::evaluate::EvaluateRecord;
+use crate::record::{ComparisonRecord, ReportRecord};
+
+pub(super) fn header(record: &ReportRecord) -> Markup {
+    let rows = record.evaluation().map(|evaluation| {
+        let (rows, positives) = (grouped(evaluation.rows as f64), grouped(evaluation.positives as f64));
+        format!("{rows} rows, {positives} of them positive")
+    });
+    html! {
+        header {
+            p class="eyebrow" { "Setpoint report · " (record.title) }
+            h1 { (capital(&record.goal_words)) }
+            p class="lede" {
+                code { (record.goal) } " · " (record.run.model) " model · shown on "
+                @if record.shown == record.title { "this data" } @else { "the " (record.shown) " part" }
+                @if let Some(rows) = rows { ": " (rows) }
+            }
+        }
+    }
+}
+
+pub(super) fn cards(record: &ReportRecord) -> Markup {
+    html! {
+        div class="cards" {
+            @if let Some(evaluation) = record.evaluation() {
+                (answer(record, evaluation))
+                (ships(record, evaluation))
+            }
+            (against(record))
+            (careful(record))
+        }
+    }
+}
+
+/// With a capital letter, as sentences start.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn rows_shown(record: &ReportRecord) -> String {
+    if record.shown == record.title { "these rows".to_owned() } else { format!("the {} rows", record.shown) }
+}
+
+fn answer(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
+    html! {
+        section class="card answer" {
+            h2 { "The answer" }
+            @match (&evaluation.at_condition, &evaluation.at_condition_refused) {
+                (Some(at), _) => {
+                    p class="big" { (rate(at.value)) }
+                    p { code { (record.goal) } " on " (rows_shown(record)) "." }
+                    @if let Some(bounds) = &at.interval {
+                        p { (format!("{}%", 100.0 * bounds.confidence)) " interval: " strong { (interval(bounds)) } "." }
+                    }
+                    p class="aside" { "The best these scores allow where the condition holds exactly on these rows. What you get with the threshold that ships is beside." }
+                }
+                (None, reason) => {
+                    p class="big" { "\u{2013}" }
+                    p { code { (record.goal) } " has no value on " (rows_shown(record))
+                        @if let Some(reason) = reason { ": " (reason) } "." }
+                }
+            }
+        }
+    }
+}
+
+fn ships(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
+    let known = |name: &str| evaluation.at_threshold.iter().find(|one| one.name == name);
+    let mut names = vec!["recall", "fpr", "precision"];
+    for condition in record.conditions.iter().filter_map(|condition| condition.rate.as_deref()) {
+        if !names.contains(&condition) {
+            names.push(condition);
+        }
+    }
+    html! {
+        section class="card ships" {
+            h2 { "What ships" }
+            p class="big" {
+                @match &evaluation.thresholds[..] {
+                    [one] => { span class="label" { "score ≥ " } (threshold(*one)) }
+                    many => { (many.len()) span class="label" { " thresholds, one for each group" } }
+                }
+            }
+            (certified(record, evaluation))
+            dl class="rates" {
+                @for one in names.iter().filter_map(|name| known(name)) {
+                    div {
+                        dt { (one.name) }
+                        dd { strong { (rate(one.value)) }
+                            @if let Some(bounds) = &one.interval { span class="interval" { (interval(bounds)) } } }
+                    }
+                }
+            }
+            (in_counts(evaluation))
+        }
+    }
+}
+
+fn certified(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
+    let conditions: Vec<&str> = record.conditions.iter().map(|condition| condition.words.as_str()).collect();
+    html! {
+        @if let Some(certificate) = &evaluation.certificate {
+            p class="badge good" { span aria-hidden="true" { "✓ " } "Certified: " (conditions.join(" and "))
+                " on new rows, with " (format!("{}%", 100.0 * certificate.full.confidence)) " confidence." }
+        } @else {
+            p class="badge bad" { span aria-hidden="true" { "! " } "Not certified: nothing is proved about new rows." }
+        }
+    }
+}
+
+/// The same in whole examples, which are easier to picture.
+fn in_counts(evaluation: &EvaluateRecord) -> Markup {
+    let share = |name: &str| {
+        evaluation
+            .at_threshold
+            .iter()
+            .find(|one| one.name == name)
+            .map(|one| grouped((1000.0 * one.value).round()))
+    };
+    let sentence =
+        |name: &str, of: &str, what: &str| share(name).map(|count| format!("of 1,000 {of}, {count} {what}"));
+    let sentences: Vec<String> = [
+        sentence("recall", "positives", "are caught"),
+        sentence("fpr", "negatives", "raise an alarm"),
+        sentence("precision", "alarms", "are right"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    html! { @if !sentences.is_empty() { p class="aside" { (capital(&sentences.join("; "))) "." } } }
+}
+
+fn against(record: &ReportRecord) -> Markup {
+    html! {
+        section class="card against" {
+            h2 { "Against cross-entropy" }
+            @match &record.comparison {
+                Some(comparison) => (compared(record, comparison)),
+                None => p { "There is nothing to compare with: "
+                    @if record.training.is_none() { "this model file holds no baseline, or the goal has no value here." }
+                    @else { "the goal has no value on these rows." } },
+            }
+        }
+    }
+}
+
+fn compared(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
+    let better = if comparison.gain >= 0.0 { "more" } else { "fewer" };
+    html! {
+        @match &comparison.counts {
+            Some(counts) => {
+                p class="big" { (signed(counts.more)) span class="label" { " in 1,000" } }
+                p { strong { (grouped(counts.more.abs().round())) " " (better) " " (counts.noun) }
+                    " of every 1,000 " (counts.of) ", under the same condition." }
+            }
+            None => {
+                p class="big" { (points(comparison.gain)) span class="label" { " points" } }
+                p { "In " code { (record.goal) } ", on the same rows." }
+            }
+        }
+        dl class="rates" {
+            div { dt { "Setpoint" } dd { strong { (rate(comparison.model.value)) }
+                @if let Some(bounds) = &comparison.model.interval { span class="interval" { (interval(bounds)) } } } }
+            div { dt { (comparison.name) } dd { strong { (rate(comparison.baseline.value)) }
+                @if let Some(bounds) = &comparison.baseline.interval { span class="interval" { (interval(bounds)) } } } }
+            div { dt { "gain, in points" } dd { strong { (points(comparison.gain)) }
+                @if let Some(bounds) = &comparison.interval {
+                    span class="interval" { (points(bounds.lower)) " to " (points(bounds.upper)) } } } }
+        }
+        p class="aside" { "Cross-entropy with the weight of the positives chosen on validation, on the same rows." }
+    }
+}
+
+fn signed(value: f64) -> String {
+    let rounded = value.round();
+    if rounded > 0.0 { format!("+{}", grouped(rounded)) } else { grouped(rounded + 0.0) }
+}
+
+fn careful(record: &ReportRecord) -> Markup {
+    html! {
+        section class="card careful" {
+            h2 { "Be careful" }
+            @if record.cautions.is_empty() {
+                p { "Nothing stands out: enough rows, no ties at the threshold, no sign of drift." }
+            } @else {
+                ul { @for caution in &record.cautions { li { (caution.text) } } }
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Enough to run it again.
+
+use maud::html;
+
+use super::Section;
+use crate::record::ReportRecord;
+
+pub(super) fn section(record: &ReportRecord) -> Section {
+    let run = &record.run;
+    let notes = record.training.as_ref().map_or(&[][..], |training| &training.notes);
+    let content = html! {
+        @if let Some(command) = &run.command { pre class="command" tabindex="0" { code { (command) } } }
+        dl class="facts" {
+            div { dt { "goal" } dd { code { (record.goal) } } }
+            @if record.operating != record.goal {
+                div { dt { "threshold chosen for" } dd { code { (record.operating) } ", " (record.operating_words) } }
+            }
+            div { dt { "model" } dd { (run.model) } }
+            div { dt { "method" } dd { (run.method) } }
+            div { dt { "seed" } dd { (run.seed) } }
+            @if let Some(training) = &record.training {
+                div { dt { "model file" } dd { code { (training.artifact) } } }
+                div { dt { "columns" } dd { (training.columns) } }
+                div { dt { "gradient evaluations" } dd { (training.steps) } }
+                div { dt { "time" } dd { (format!("{:.1} s, of which {:.1} s reading and {:.1} s training",
+                    training.seconds.total, training.seconds.load, training.seconds.train)) } }
+            } @else if let Some(evaluation) = record.evaluation() {
+                div { dt { "model file" } dd { code { (evaluation.artifact) } } }
+            }
+            @if let Some(hash) = &run.trained_on { div { dt { "SHA-256 of the training data" } dd { code class="hash" { (hash) } } } }
+            @if let Some(hash) = &run.measured_on { div { dt { "SHA-256 of the data shown" } dd { code class="hash" { (hash) } } } }
+            div { dt { "trained with" } dd { "Setpoint " (run.trained_with) } }
+            div { dt { "report by" } dd { "Setpoint " (run.version) } }
+            @for (name, value) in &run.settings { div { dt { (name) } dd { (value) } } }
+        }
+        @if !notes.is_empty() {
+            h3 { "Notes" }
+            ul { @for note in notes { li { (note) } } }
+        }
+    };
+    Section { id: "again", heading: "Run it again", content }
+}

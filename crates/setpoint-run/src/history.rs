@@ -1,0 +1,103 @@
+//! The steps of a run, kept for its report.
+
+use std::ops::ControlFlow;
+
+use setpoint::train::{Observer, Progress};
+use setpoint_report::{StageRecord, StepRecord};
+
+/// Most steps of a stage that are kept.
+const MOST: usize = 200;
+
+/// Keeps steps on their way to an observer.
+pub(crate) struct Recorder<'r> {
+    inner: &'r mut (dyn Observer + 'r),
+    stages: Vec<StageRecord>,
+    /// Every how many steps of the stage one is kept.
+    every: u64,
+}
+
+impl<'r> Recorder<'r> {
+    pub(crate) fn new(inner: &'r mut (dyn Observer + 'r)) -> Self {
+        Self { inner, stages: Vec::new(), every: 1 }
+    }
+
+    /// The stages, those marked that the winner is made of.
+    pub(crate) fn finish(mut self, winner: &str) -> Vec<StageRecord> {
+        let names = winner.strip_prefix("average of ").unwrap_or(winner);
+        for stage in &mut self.stages {
+            stage.kept = names.split("; ").any(|name| name == stage.name);
+        }
+        self.stages
+    }
+
+    fn keep(&mut self, progress: &Progress) {
+        if self.stages.last().is_none_or(|stage| stage.name != progress.stage) {
+            self.stages.push(StageRecord { name: progress.stage.clone(), ..StageRecord::default() });
+            self.every = 1;
+        }
+        let Some(stage) = self.stages.last_mut() else { return };
+        let finite = |value: f64| value.is_finite().then_some(value);
+        let detail = progress.detail.as_ref();
+        let step = StepRecord {
+            step: progress.step,
+            loss: finite(progress.loss),
+            validation: progress.validation,
+            objective: detail.and_then(|detail| finite(detail.objective)),
+            constraint: detail.and_then(|detail| detail.constraints.iter().copied().reduce(f64::max)),
+            threshold: detail.and_then(|detail| detail.thresholds.first().copied()),
+        };
+        // Looks at validation are few and always kept, as far as there is room.
+        if progress.step.is_multiple_of(self.every) || progress.step == progress.steps {
+            stage.steps.push(step);
+        } else if let (Some(_), Some(last)) = (step.validation, stage.steps.last_mut()) {
+            last.validation = step.validation;
+        }
+        if stage.steps.len() > MOST {
+            self.every *= 2;
+            let every = self.every;
+            stage.steps.retain(|step| step.step.is_multiple_of(every));
+        }
+    }
+}
+
+impl Observer for Recorder<'_> {
+    fn observe(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self.keep(progress);
+        self.inner.observe(progress)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use setpoint::train::Silent;
+
+    use super::*;
+
+    #[test]
+    fn long_stages_are_thinned_evenly_and_the_kept_ones_marked() {
+        let mut silent = Silent;
+        let mut recorder = Recorder::new(&mut silent);
+        for (stage, steps) in [("cross-entropy", 10), ("ico", 5000)] {
+            for step in 1..=steps {
+                let progress = Progress {
+                    stage: stage.to_owned(),
+                    stage_index: 0,
+                    stages: 2,
+                    step,
+                    steps,
+                    loss: f64::NAN,
+                    validation: Some(step as f64),
+                    detail: None,
+                };
+                assert_eq!(recorder.observe(&progress), ControlFlow::Continue(()));
+            }
+        }
+        let stages = recorder.finish("average of ico; ico, ridge 0.1");
+        assert_eq!(stages.iter().map(|stage| stage.kept).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(stages[0].steps.len(), 10);
+        let long = &stages[1].steps;
+        assert!((MOST / 2..=MOST + 1).contains(&long.len()), "{}", long.len());
+        assert_eq!(long[long.len() - 1].step, 5000);
+        assert!(serde_json::to_string(&stages).is_ok());
+    }
+}
