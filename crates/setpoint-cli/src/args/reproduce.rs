@@ -70,9 +70,8 @@ impl UciArgs {
 
     /// The methods asked for, in the order of the tables.
     pub fn methods(&self) -> Vec<Method> {
-        let asked = |method: &Method| {
-            self.methods.contains(method) || (self.setpoint && *method == Method::Setpoint)
-        };
+        let asked =
+            |method: &Method| self.methods.contains(method) || (self.setpoint && *method == Method::Setpoint);
         Method::ALL.into_iter().filter(asked).collect()
     }
 

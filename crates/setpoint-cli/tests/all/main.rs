@@ -9,6 +9,7 @@ mod interrupt;
 mod misuse;
 mod predict;
 mod real;
+mod reproduce;
 mod train;
 
 use std::path::Path;

@@ -87,7 +87,9 @@ impl Cell {
             error => ExperimentError::Train { what: self.to_string(), error },
         };
         let chosen = match choose(self.method, &goal, self.seed, &split.train, &split.validation, watch) {
-            Err(TrainError::Method { reason, .. }) => return Ok(Outcome::Unable { unable: reason.to_owned() }),
+            Err(TrainError::Method { reason, .. }) => {
+                return Ok(Outcome::Unable { unable: reason.to_owned() });
+            }
             chosen => chosen.map_err(failed)?,
         };
         let seconds = start.elapsed().as_secs_f64();
@@ -231,7 +233,8 @@ impl Grid<'_> {
             return;
         };
         let up = self.goal.objective.direction() == Direction::Up;
-        let better = |best: &Best| if up { validation > best.validation } else { validation < best.validation };
+        let better =
+            |best: &Best| if up { validation > best.validation } else { validation < best.validation };
         if self.best.as_ref().is_none_or(better) {
             self.best = Some(Best { setting: setting.to_owned(), validation, parameters });
         }

@@ -56,7 +56,8 @@ impl Model for Centred {
     fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError> {
         let mut moved = parameters.to_vec();
         if let Some(bias) = moved.get_mut(self.zero.len()) {
-            let shift: f64 = self.zero.iter().zip(parameters).map(|(z, w)| f64::from(*z) * f64::from(*w)).sum();
+            let shift: f64 =
+                self.zero.iter().zip(parameters).map(|(z, w)| f64::from(*z) * f64::from(*w)).sum();
             *bias = (f64::from(*bias) + shift) as f32;
         }
         self.linear.scores(&moved, rows, scores)
@@ -86,7 +87,7 @@ mod tests {
         let mut centred = Centred::new(&values, &zero).unwrap();
         let parameters = [0.5f32, -2.0, 0.75, 0.1];
         let v: Vec<f32> = (0..40).map(|i| (i as f32).cos()).collect();
-        let mut run = |model: &mut dyn Model| {
+        let run = |model: &mut dyn Model| {
             let (mut scores, mut gradient) = (vec![0.0; 40], vec![0.0; 4]);
             model.scores(&parameters, Rows::All, &mut scores).unwrap();
             model.backward(&parameters, &v, &mut gradient).unwrap();

@@ -42,7 +42,9 @@ impl Table {
         match self {
             Self::PrAuc => vec![range(&0.95)],
             Self::Fnr => [1, 2, 5, 10].map(|percent| format!("fnr @ fpr<={percent}%")).to_vec(),
-            Self::RocAuc => [1, 2, 5, 10, 20].map(|percent| format!("roc-auc @ fpr in 0..{percent}%")).to_vec(),
+            Self::RocAuc => {
+                [1, 2, 5, 10, 20].map(|percent| format!("roc-auc @ fpr in 0..{percent}%")).to_vec()
+            }
             Self::Range => RANGES.iter().map(range).collect(),
         }
     }

@@ -21,9 +21,9 @@ mod split;
 mod table;
 mod trace;
 
+pub use centred::Centred;
 pub use export::export;
 pub use run::{Plan, Results, Splits};
 pub use set::Set;
-pub use centred::Centred;
 pub use split::{Features, Part, Split};
 pub use table::{markdown, text};

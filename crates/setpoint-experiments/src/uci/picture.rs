@@ -26,7 +26,11 @@ struct Picture {
 ///
 /// # Errors
 /// If a file cannot be written, a fit fails, or the caller stops.
-pub fn draw(results: &Results, output: &Path, watch: &dyn Watch) -> Result<Vec<(String, String)>, ExperimentError> {
+pub fn draw(
+    results: &Results,
+    output: &Path,
+    watch: &dyn Watch,
+) -> Result<Vec<(String, String)>, ExperimentError> {
     let mut pictures = Vec::new();
     for set in [Set::Letter, Set::Ijcnn1] {
         let failed = |error| match error {
@@ -76,7 +80,8 @@ fn curves(results: &Results, set: Set) -> Result<Vec<Picture>, TrainError> {
     for (cell, _, parameters) in chosen(results, set, goal) {
         let test = &split_of(results, cell).test;
         let cuts = Cuts::new(&test.sample, &test.scores(parameters)?)?;
-        let points: Vec<(f64, f64)> = pr::points(&cuts)?.map(|point| (point.recall, point.precision)).collect();
+        let points: Vec<(f64, f64)> =
+            pr::points(&cuts)?.map(|point| (point.recall, point.precision)).collect();
         lines.push((cell.method, points));
     }
     if lines.is_empty() {
@@ -90,7 +95,8 @@ fn curves(results: &Results, set: Set) -> Result<Vec<Picture>, TrainError> {
     let picture = |file: String, caption: String, from: f64, top: f64| {
         let recall = Axis::percent("recall", Scale::linear(from, 1.0));
         let precision = Axis::percent("precision", Scale::linear(0.0, top));
-        let mut chart = Chart::new(caption.clone(), caption.clone()).axes(recall, precision).size(520.0, 360.0);
+        let mut chart =
+            Chart::new(caption.clone(), caption.clone()).axes(recall, precision).size(520.0, 360.0);
         for (method, points) in &lines {
             chart = chart.curve(method.title(), tone(*method), points.clone(), Join::Before);
         }
@@ -128,7 +134,8 @@ fn ranges(results: &Results, set: Set) -> Vec<Picture> {
     if lines.is_empty() {
         return Vec::new();
     }
-    let heights: Vec<f64> = lines.iter().flat_map(|(_, points)| points.iter().map(|(_, height)| *height)).collect();
+    let heights: Vec<f64> =
+        lines.iter().flat_map(|(_, points)| points.iter().map(|(_, height)| *height)).collect();
     let caption = format!("{}: pr-auc over recall in b..1 against b, mean over the splits", set.title());
     let from = Axis::percent("b", Scale::linear(RANGES[0], 1.0));
     let value = Axis::percent("pr-auc over recall in b..1", room(&heights));
@@ -170,7 +177,8 @@ fn progress(results: &Results, set: Set, watch: &dyn Watch) -> Result<Vec<Pictur
             .axes(across, Axis::percent("pr-auc", room(&heights)))
             .size(520.0, 360.0);
         for (method, looks) in &lines {
-            let points = |value: fn(&Look) -> f64| looks.iter().map(|look| (place(look), value(look))).collect();
+            let points =
+                |value: fn(&Look) -> f64| looks.iter().map(|look| (place(look), value(look))).collect();
             let (title, tone) = (method.title(), tone(*method));
             chart = chart
                 .curve(format!("{title}, test"), tone, points(|look| look.test), Join::After)

@@ -140,7 +140,10 @@ impl Method {
                 },
             }),
             Self::Setpoint => {
-                vec![Choice { name: "defaults".to_owned(), settings: Settings { seed, ..Settings::default() } }]
+                vec![Choice {
+                    name: "defaults".to_owned(),
+                    settings: Settings { seed, ..Settings::default() },
+                }]
             }
         }
     }
@@ -158,7 +161,8 @@ impl Method {
             seed,
             ..Settings::default()
         };
-        let choice = |weight| Choice { name: format!("positive weight {weight}"), settings: settings(weight) };
+        let choice =
+            |weight| Choice { name: format!("positive weight {weight}"), settings: settings(weight) };
         WEIGHTS.map(choice).to_vec()
     }
 }

@@ -62,7 +62,13 @@ impl CellRecord {
             Outcome::Fitted(fitted) => Outcome::Fitted(Fitted { parameters: Vec::new(), ..fitted.clone() }),
             unable => unable.clone(),
         };
-        Self { set: cell.set.name(), seed: cell.seed, goal: cell.goal.clone(), method: cell.method.name(), outcome }
+        Self {
+            set: cell.set.name(),
+            seed: cell.seed,
+            goal: cell.goal.clone(),
+            method: cell.method.name(),
+            outcome,
+        }
     }
 }
 

@@ -95,7 +95,11 @@ impl Plan {
         let mut open: Vec<usize> = (0..cells.len()).filter(|index| known[*index].is_none()).collect();
         // The largest first: no thread is left alone with one at the end.
         open.sort_by_key(|index| std::cmp::Reverse(cells[*index].set.size()));
-        watch.begin(open.iter().map(|index| cells[*index].fits()).sum(), cells.len() - open.len(), cells.len());
+        watch.begin(
+            open.iter().map(|index| cells[*index].fits()).sum(),
+            cells.len() - open.len(),
+            cells.len(),
+        );
 
         let splits = self.splits()?;
         let fresh = pool::run(&open, self.threads, |index| {
@@ -181,3 +185,6 @@ fn key(cell: &Cell, files: &[FileRecord]) -> Value {
         "grid": grid,
     })
 }
+
+#[cfg(test)]
+mod tests;

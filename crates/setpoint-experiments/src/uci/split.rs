@@ -7,9 +7,9 @@ use std::path::Path;
 
 use setpoint::model::linear::Dense;
 use setpoint::model::{Linear, Model, Rows};
-use setpoint::{Goal, Sample};
 use setpoint::train::TrainError;
 use setpoint::train::selection::value;
+use setpoint::{Goal, Sample};
 use setpoint_data::{Encoder, SplitPlan, Table, select_sample};
 
 use super::Set;
@@ -142,7 +142,9 @@ fn split(table: Table, seed: u64) -> Result<[Matrix; 3], setpoint_data::Error> {
     let scaling = match &features {
         // Centred and scaled by the encoder already.
         setpoint_data::Features::Dense(_) => None,
-        setpoint_data::Features::Sparse(_) => Some(Scaling::of(&features.select(rows.rows("train")).to_dense())),
+        setpoint_data::Features::Sparse(_) => {
+            Some(Scaling::of(&features.select(rows.rows("train")).to_dense()))
+        }
     };
     let matrix = |part: &str| -> Result<Matrix, setpoint_data::Error> {
         let dense = features.select(rows.rows(part)).to_dense();
@@ -170,7 +172,8 @@ impl Scaling {
     fn of(rows: &setpoint_data::Dense) -> Self {
         let count = rows.rows as f64;
         let column = |column: usize| {
-            let values = || rows.values.iter().skip(column).step_by(rows.columns).map(|value| f64::from(*value));
+            let values =
+                || rows.values.iter().skip(column).step_by(rows.columns).map(|value| f64::from(*value));
             let mean = values().sum::<f64>() / count;
             let deviation = (values().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
             (mean, if deviation > 0.0 { deviation } else { 1.0 })

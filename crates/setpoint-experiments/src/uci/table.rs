@@ -103,8 +103,14 @@ fn values(record: &Record, table: Table) -> Grid {
                 row.push(format!("`{goal}`"));
             }
             let value = |method: &Method| record.test(set, goal, *method);
-            row.extend(methods.iter().map(|method| value(method).map_or_else(|| "n/a".to_owned(), |values| spread(&values))));
-            row.push(gain(record, set, goal, subject).map_or_else(|| "-".to_owned(), |gain| gain.to_string()));
+            row.extend(
+                methods
+                    .iter()
+                    .map(|method| value(method).map_or_else(|| "n/a".to_owned(), |values| spread(&values))),
+            );
+            row.push(
+                gain(record, set, goal, subject).map_or_else(|| "-".to_owned(), |gain| gain.to_string()),
+            );
             rows.push(row);
         }
     }
@@ -172,7 +178,16 @@ fn beside_the_paper(record: &Record) -> Grid {
         }
         rows.push(row);
     }
-    let heading = ["set", "cross-entropy", "paper's", "lagrangian", "paper's TFCO", "ico", "paper's ICO", "ico less paper's"];
+    let heading = [
+        "set",
+        "cross-entropy",
+        "paper's",
+        "lagrangian",
+        "paper's TFCO",
+        "ico",
+        "paper's ICO",
+        "ico less paper's",
+    ];
     Grid {
         title: "Beside the paper's figures".to_owned(),
         heading: heading.map(str::to_owned).to_vec(),
@@ -197,7 +212,8 @@ fn seconds(record: &Record) -> Grid {
     for set in Set::ALL {
         let mut row = vec![set.title().to_owned()];
         for method in &methods {
-            let cells = record.cells.iter().filter(|cell| cell.set == set.name() && cell.method == method.name());
+            let cells =
+                record.cells.iter().filter(|cell| cell.set == set.name() && cell.method == method.name());
             let (mut seconds, mut fits, mut grids) = (0.0, 0, 0);
             for cell in cells {
                 if let super::cell::Outcome::Fitted(fitted) = &cell.outcome {
