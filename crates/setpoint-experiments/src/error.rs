@@ -27,7 +27,7 @@ pub enum ExperimentError {
         /// Which cell of the table.
         what: String,
         /// Why.
-        error: TrainError,
+        error: Box<TrainError>,
     },
     /// A result could not be written.
     #[error(transparent)]

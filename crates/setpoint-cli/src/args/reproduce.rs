@@ -28,7 +28,7 @@ pub enum ReproduceCommand {
 #[derive(Args, Clone, Debug)]
 pub struct UciArgs {
     /// Directory with the data files
-    #[arg(long, value_name = "DIR", env = "SETPOINT_DATA")]
+    #[arg(long, value_name = "DIR", env = "SETPOINT_DATA", hide_env_values = true)]
     pub data: PathBuf,
     /// Random splits, with seeds 0, 1, ...
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]

@@ -79,7 +79,7 @@ fn command() -> String {
 fn failure(error: ExperimentError) -> Failure {
     match error {
         ExperimentError::Stopped => Failure::interrupted(error),
-        ExperimentError::Train { what, error } => Failure::from(error).context(what),
+        ExperimentError::Train { what, error } => Failure::from(*error).context(what),
         error => Failure::input(error),
     }
 }

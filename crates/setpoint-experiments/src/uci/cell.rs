@@ -84,7 +84,7 @@ impl Cell {
         let start = Instant::now();
         let failed = |error| match error {
             TrainError::Stopped => ExperimentError::Stopped,
-            error => ExperimentError::Train { what: self.to_string(), error },
+            error => ExperimentError::Train { what: self.to_string(), error: Box::new(error) },
         };
         let chosen = match choose(self.method, &goal, self.seed, &split.train, &split.validation, watch) {
             Err(TrainError::Method { reason, .. }) => {

@@ -35,7 +35,10 @@ pub fn draw(
     for set in [Set::Letter, Set::Ijcnn1] {
         let failed = |error| match error {
             TrainError::Stopped => ExperimentError::Stopped,
-            error => ExperimentError::Train { what: format!("a picture of {}", set.title()), error },
+            error => ExperimentError::Train {
+                what: format!("a picture of {}", set.title()),
+                error: Box::new(error),
+            },
         };
         pictures.extend(curves(results, set).map_err(failed)?);
         pictures.extend(ranges(results, set));
@@ -95,8 +98,8 @@ fn curves(results: &Results, set: Set) -> Result<Vec<Picture>, TrainError> {
     let picture = |file: String, caption: String, from: f64, top: f64| {
         let recall = Axis::percent("recall", Scale::linear(from, 1.0));
         let precision = Axis::percent("precision", Scale::linear(0.0, top));
-        let mut chart =
-            Chart::new(caption.clone(), caption.clone()).axes(recall, precision).size(520.0, 360.0);
+        let title = format!("{}: precision against recall", set.title());
+        let mut chart = Chart::new(title, caption.clone()).axes(recall, precision).size(520.0, 360.0);
         for (method, points) in &lines {
             chart = chart.curve(method.title(), tone(*method), points.clone(), Join::Before);
         }
@@ -138,8 +141,9 @@ fn ranges(results: &Results, set: Set) -> Vec<Picture> {
         lines.iter().flat_map(|(_, points)| points.iter().map(|(_, height)| *height)).collect();
     let caption = format!("{}: pr-auc over recall in b..1 against b, mean over the splits", set.title());
     let from = Axis::percent("b", Scale::linear(RANGES[0], 1.0));
-    let value = Axis::percent("pr-auc over recall in b..1", room(&heights));
-    let mut chart = Chart::new(caption.clone(), caption.clone()).axes(from, value).size(520.0, 360.0);
+    let value = Axis::percent("pr-auc", room(&heights));
+    let title = format!("{}: pr-auc over recall in b..1", set.title());
+    let mut chart = Chart::new(title, caption.clone()).axes(from, value).size(520.0, 360.0);
     for (method, points) in lines {
         chart = chart.curve(method.title(), tone(method), points, Join::Line);
     }
@@ -173,7 +177,8 @@ fn progress(results: &Results, set: Set, watch: &dyn Watch) -> Result<Vec<Pictur
         );
         let end = all().map(place).fold(0.0, f64::max);
         let across = Axis::number(label, Scale::linear(0.0, end));
-        let mut chart = Chart::new(caption.clone(), caption.clone())
+        let title = format!("{}: pr-auc over recall in 0.95..1", set.title());
+        let mut chart = Chart::new(title, caption.clone())
             .axes(across, Axis::percent("pr-auc", room(&heights)))
             .size(520.0, 360.0);
         for (method, looks) in &lines {

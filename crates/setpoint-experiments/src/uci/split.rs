@@ -119,7 +119,7 @@ impl Split {
         let [train, validation, test] = matrices(set, directory, seed)?;
         let part = |matrix| {
             let what = || format!("{} with seed {seed}", set.title());
-            Part::new(matrix).map_err(|error| ExperimentError::Train { what: what(), error })
+            Part::new(matrix).map_err(|error| ExperimentError::Train { what: what(), error: Box::new(error) })
         };
         Ok(Self { train: part(train)?, validation: part(validation)?, test: part(test)? })
     }

@@ -100,7 +100,7 @@ fn values(record: &Record, table: Table) -> Grid {
         for goal in &goals {
             let mut row = vec![set.title().to_owned()];
             if goals.len() > 1 {
-                row.push(format!("`{goal}`"));
+                row.push(goal.clone());
             }
             let value = |method: &Method| record.test(set, goal, *method);
             row.extend(
@@ -141,7 +141,7 @@ pub struct Gain {
 
 impl std::fmt::Display for Gain {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:+.2} ± {:.2} ({})", self.difference, self.error, self.rival.title())
+        write!(f, "{:+.2} ± {:.2} ({})", self.difference, self.error, self.rival.name())
     }
 }
 
