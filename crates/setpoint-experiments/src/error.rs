@@ -27,7 +27,7 @@ pub enum ExperimentError {
         /// Which cell of the table.
         what: String,
         /// Why.
-        error: TrainError,
+        error: Box<TrainError>,
     },
     /// A result could not be written.
     #[error(transparent)]
@@ -39,6 +39,20 @@ pub enum ExperimentError {
         path: PathBuf,
         /// What the system said.
         error: std::io::Error,
+    },
+    /// The journal of finished work.
+    #[error("the journal {}: {error}", path.display())]
+    Journal {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// No threads.
+    #[error("cannot start a thread: {message}")]
+    Threads {
+        /// Why.
+        message: String,
     },
     /// The caller asked to stop.
     #[error("stopped; what is done is kept, and the same command goes on from there")]

@@ -5,7 +5,12 @@
 
 #![forbid(unsafe_code)]
 
+mod date;
 mod error;
+mod journal;
+mod pool;
+mod statistic;
 pub mod uci;
 
 pub use error::ExperimentError;
+pub use journal::Journal;

@@ -4,11 +4,23 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use setpoint_experiments::uci::Set;
+use setpoint_experiments::uci::goals::Table;
+use setpoint_experiments::uci::protocol::Method;
+
+const EXAMPLES: &str = "\
+Settings are chosen on validation; the test rows are looked at once. An interrupted run goes on
+where it was when the same command is given again: finished cells are kept in the output directory.
+
+Examples:
+  setpoint reproduce uci --data data/
+  setpoint reproduce uci --data data/ --goals all --setpoint
+  setpoint reproduce uci --data data/ --sets letter --methods weighted,ico --trials 3 --json";
 
 /// Which experiment of the paper.
 #[derive(Clone, Debug, Subcommand)]
 pub enum ReproduceCommand {
     /// Linear models on five public data sets (the paper's section 4.3)
+    #[command(after_help = EXAMPLES)]
     Uci(UciArgs),
 }
 
@@ -16,7 +28,7 @@ pub enum ReproduceCommand {
 #[derive(Args, Clone, Debug)]
 pub struct UciArgs {
     /// Directory with the data files
-    #[arg(long, value_name = "DIR", env = "SETPOINT_DATA")]
+    #[arg(long, value_name = "DIR", env = "SETPOINT_DATA", hide_env_values = true)]
     pub data: PathBuf,
     /// Random splits, with seeds 0, 1, ...
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
@@ -27,6 +39,24 @@ pub struct UciArgs {
     /// Data sets
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = set, default_value = "letter,ijcnn1,adult,spambase,crime")]
     pub sets: Vec<Set>,
+    /// Methods: cross-entropy, weighted, lagrangian, pairwise, ico, setpoint, setpoint-once
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method, default_value = "cross-entropy,weighted,lagrangian,pairwise,ico")]
+    pub methods: Vec<Method>,
+    /// Setpoint's own defaults beside them, with and without rotations of train and validation rows
+    #[arg(long)]
+    pub setpoint: bool,
+    /// Tables: pr-auc, fnr, roc-auc, range (pr-auc over recall in b..1), or all
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = goals, default_value = "pr-auc")]
+    pub goals: Vec<Goals>,
+    /// Run the cells of these methods anew, although an earlier run has them
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method)]
+    pub anew: Vec<Method>,
+    /// Directory for the results: uci.json, uci.md, pictures, and the journal of finished cells
+    #[arg(long, value_name = "DIR", default_value = "setpoint-reproduce")]
+    pub output: PathBuf,
+    /// Print the record of all cells as one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
     /// Write the splits here as safetensors files for other tools, and stop
     #[arg(long, value_name = "DIR")]
     pub export: Option<PathBuf>,
@@ -36,6 +66,19 @@ impl UciArgs {
     /// The seeds asked for.
     pub fn seeds(&self) -> Vec<u64> {
         self.seeds.as_ref().map_or_else(|| (0..self.trials).collect(), |seeds| seeds.0.clone())
+    }
+
+    /// The methods asked for, in the order of the tables.
+    pub fn methods(&self) -> Vec<Method> {
+        let own = |method: &Method| matches!(method, Method::Setpoint | Method::Once);
+        let asked = |method: &Method| self.methods.contains(method) || (self.setpoint && own(method));
+        Method::ALL.into_iter().filter(asked).collect()
+    }
+
+    /// The tables asked for.
+    pub fn tables(&self) -> Vec<Table> {
+        let asked = |table: &Table| self.goals.iter().any(|goals| goals.0.contains(table));
+        Table::ALL.into_iter().filter(asked).collect()
     }
 }
 
@@ -64,6 +107,27 @@ fn seeds(text: &str) -> Result<Seeds, String> {
         Some((_, twice)) => Err(format!("seed {twice} is given twice")),
         None => Ok(Seeds(seeds)),
     }
+}
+
+/// The tables that one word stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Goals(Vec<Table>);
+
+fn goals(text: &str) -> Result<Goals, String> {
+    let text = text.trim();
+    if text == "all" {
+        return Ok(Goals(Table::ALL.to_vec()));
+    }
+    let table = Table::ALL.into_iter().find(|table| table.name() == text);
+    table.map(|table| Goals(vec![table])).ok_or_else(|| {
+        format!("unknown table {text:?}; expected some of {}, or all", Table::ALL.map(Table::name).join(", "))
+    })
+}
+
+fn method(text: &str) -> Result<Method, String> {
+    Method::named(text.trim()).ok_or_else(|| {
+        format!("unknown method {text:?}; expected some of {}", Method::ALL.map(Method::name).join(", "))
+    })
 }
 
 fn set(text: &str) -> Result<Set, String> {

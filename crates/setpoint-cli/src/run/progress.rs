@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -98,6 +99,56 @@ impl Observer for Display {
             }
         }
         if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Counts models over a whole experiment, from several threads.
+pub struct Tally {
+    bar: ProgressBar,
+    quiet: bool,
+    last: Mutex<Instant>,
+}
+
+impl Tally {
+    /// A count for this stderr.
+    pub fn new(quiet: bool) -> Self {
+        let hidden = quiet || !std::io::stderr().is_terminal();
+        let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(1), target);
+        if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos} of {len} models, {eta} left") {
+            bar.set_style(style);
+        }
+        Self { bar, quiet, last: Mutex::new(Instant::now()) }
+    }
+
+    /// How many there will be.
+    pub fn expect(&self, models: u64) {
+        self.bar.set_length(models);
+    }
+
+    /// One more is done; without a bar, a line now and then says how many.
+    pub fn advance(&self) {
+        self.bar.inc(1);
+        if self.quiet || !self.bar.is_hidden() {
+            return;
+        }
+        let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if last.elapsed() >= 2 * PAUSE {
+            *last = Instant::now();
+            line(&format!("{} of {} models", self.bar.position(), self.bar.length().unwrap_or_default()));
+        }
+    }
+
+    /// Says something worth keeping.
+    pub fn say(&self, message: &str) {
+        if !self.quiet {
+            self.bar.suspend(|| line(message));
+        }
+    }
+
+    /// Removes the bar.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
     }
 }
 

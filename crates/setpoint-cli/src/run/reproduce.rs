@@ -1,9 +1,15 @@
 //! `setpoint reproduce`: the paper's tables on real data.
 
-use setpoint_experiments::uci;
+use std::path::Path;
+
+use setpoint_experiments::ExperimentError;
+use setpoint_experiments::uci::cell::Watch;
+use setpoint_experiments::uci::{self, Plan};
+use setpoint_report::to_json;
 use setpoint_run::Failure;
 
-use super::progress::line;
+use super::print;
+use super::progress::{Tally, line};
 use crate::args::{ReproduceCommand, UciArgs};
 use crate::interrupt;
 
@@ -12,21 +18,85 @@ pub fn reproduce(experiment: &ReproduceCommand, quiet: bool) -> Result<(), Failu
     match experiment {
         ReproduceCommand::Uci(args) => match &args.export {
             Some(to) => export(args, to, quiet),
-            None => Err(Failure::input("not yet")),
+            None => uci(args, quiet),
         },
     }
 }
 
 /// Writes the splits for other tools.
-fn export(args: &UciArgs, to: &std::path::Path, quiet: bool) -> Result<(), Failure> {
+fn export(args: &UciArgs, to: &Path, quiet: bool) -> Result<(), Failure> {
     for seed in args.seeds() {
         for set in &args.sets {
             interrupt::check()?;
-            let path = uci::export(*set, &args.data, seed, to).map_err(Failure::input)?;
+            let path = uci::export(*set, &args.data, seed, to).map_err(failure)?;
             if !quiet {
                 line(&format!("wrote {}", path.display()));
             }
         }
     }
     Ok(())
+}
+
+/// Runs the tables and writes the results.
+fn uci(args: &UciArgs, quiet: bool) -> Result<(), Failure> {
+    let plan = Plan {
+        data: args.data.clone(),
+        output: args.output.clone(),
+        seeds: args.seeds(),
+        sets: args.sets.clone(),
+        tables: args.tables(),
+        methods: args.methods(),
+        anew: args.anew.clone(),
+        threads: rayon::current_num_threads(),
+        command: command(),
+    };
+    let tally = Tally::new(quiet);
+    let results = plan.run(&tally).map_err(failure)?;
+    tally.say("drawing the pictures");
+    results.save(&plan.output, &tally).map_err(failure)?;
+    tally.finish();
+    print(&if args.json { to_json(&results.record)? } else { uci::text(&results.record) })?;
+    if !quiet {
+        line(&format!("wrote {}", plan.output.join("uci.md").display()));
+    }
+    Ok(())
+}
+
+/// What was typed, but for the data directory: it is different on every machine.
+fn command() -> String {
+    let mut words = vec!["setpoint".to_owned()];
+    let mut typed = std::env::args().skip(1);
+    while let Some(word) = typed.next() {
+        if word == "--data" {
+            typed.next();
+        } else if !word.starts_with("--data=") {
+            words.push(word);
+        }
+    }
+    words.join(" ")
+}
+
+fn failure(error: ExperimentError) -> Failure {
+    match error {
+        ExperimentError::Stopped => Failure::interrupted(error),
+        ExperimentError::Train { what, error } => Failure::from(*error).context(what),
+        error => Failure::input(error),
+    }
+}
+
+impl Watch for Tally {
+    fn begin(&self, fits: u64, known: usize, cells: usize) {
+        if known > 0 {
+            self.say(&format!("{known} of {cells} cells are known from an earlier run"));
+        }
+        self.expect(fits);
+    }
+
+    fn fitted(&self) {
+        self.advance();
+    }
+
+    fn stop(&self) -> bool {
+        interrupt::asked()
+    }
 }

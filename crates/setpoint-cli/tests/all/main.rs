@@ -11,6 +11,7 @@ mod misuse;
 mod predict;
 mod real;
 mod report;
+mod reproduce;
 mod train;
 
 use std::path::Path;

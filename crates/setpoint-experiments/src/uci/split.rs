@@ -1,8 +1,7 @@
 //! One random half of a set to train on, a quarter to choose by, a quarter to report.
 //!
 //! Every method sees the same numbers: each column centred and scaled by the mean and deviation of the
-//! training rows. Sparse files are written out in full for that (Setpoint's own encoding leaves their
-//! zeros in place); the sets are small.
+//! training rows. (Setpoint's own encoding of sparse files leaves their zeros in place.)
 
 use std::path::Path;
 
@@ -11,9 +10,10 @@ use setpoint::model::{Linear, Model, Rows};
 use setpoint::train::TrainError;
 use setpoint::train::selection::value;
 use setpoint::{Goal, Sample};
-use setpoint_data::{Encoder, Features, SplitPlan, Table, select_sample};
+use setpoint_data::{Encoder, SplitPlan, Table, select_sample};
 
 use super::Set;
+use super::centred::Centred;
 use crate::ExperimentError;
 
 /// The parts of a split, in their order.
@@ -28,13 +28,15 @@ pub struct Matrix {
     pub columns: usize,
     /// The labels.
     pub sample: Sample,
+    /// What 0 became in each column of a sparse file.
+    pub zero: Option<Vec<f32>>,
 }
 
 /// A share of a set's rows, held by a model.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The linear model over them.
-    pub model: Linear,
+    pub model: Features,
     /// The labels.
     pub sample: Sample,
 }
@@ -50,10 +52,43 @@ pub struct Split {
     pub test: Part,
 }
 
+/// A linear model, in the form that is faster for its rows; the numbers are the same.
+#[derive(Clone, Debug)]
+pub enum Features {
+    /// Every number stored.
+    Dense(Linear),
+    /// Only what differs from the zeros of the file.
+    Centred(Centred),
+}
+
+impl Features {
+    /// A model of these features, which it shares.
+    #[must_use]
+    pub fn model(&self) -> Box<dyn Model> {
+        match self {
+            Self::Dense(linear) => Box::new(linear.clone()),
+            Self::Centred(centred) => Box::new(centred.clone()),
+        }
+    }
+}
+
+/// Share of numbers other than the file's zeros up to which they alone are stored.
+const SPARSE: f64 = 0.25;
+
 impl Part {
     fn new(matrix: Matrix) -> Result<Self, TrainError> {
-        let model = Linear::new(Dense::from_row_major(matrix.values, matrix.columns)?);
-        Ok(Self { model, sample: matrix.sample })
+        let Matrix { values, columns, sample, zero } = matrix;
+        let stored = |zero: &[f32]| {
+            let rows = values.chunks_exact(columns);
+            rows.flat_map(|row| row.iter().zip(zero)).filter(|(value, zero)| value != zero).count()
+        };
+        let model = match zero {
+            Some(zero) if (stored(&zero) as f64) < SPARSE * values.len() as f64 => {
+                Features::Centred(Centred::new(&values, &zero)?)
+            }
+            _ => Features::Dense(Linear::new(Dense::from_row_major(values, columns)?)),
+        };
+        Ok(Self { model, sample })
     }
 
     /// The scores of its rows.
@@ -62,7 +97,7 @@ impl Part {
     /// If the parameters are not this model's.
     pub fn scores(&self, parameters: &[f32]) -> Result<Vec<f32>, TrainError> {
         let mut scores = vec![0.0; self.sample.len()];
-        self.model.clone().scores(parameters, Rows::All, &mut scores)?;
+        self.model.model().scores(parameters, Rows::All, &mut scores)?;
         Ok(scores)
     }
 
@@ -84,7 +119,7 @@ impl Split {
         let [train, validation, test] = matrices(set, directory, seed)?;
         let part = |matrix| {
             let what = || format!("{} with seed {seed}", set.title());
-            Part::new(matrix).map_err(|error| ExperimentError::Train { what: what(), error })
+            Part::new(matrix).map_err(|error| ExperimentError::Train { what: what(), error: Box::new(error) })
         };
         Ok(Self { train: part(train)?, validation: part(validation)?, test: part(test)? })
     }
@@ -106,17 +141,22 @@ fn split(table: Table, seed: u64) -> Result<[Matrix; 3], setpoint_data::Error> {
     let features = encoder.encode(table)?.features;
     let scaling = match &features {
         // Centred and scaled by the encoder already.
-        Features::Dense(_) => None,
-        Features::Sparse(_) => Some(Scaling::of(&features.select(rows.rows("train")).to_dense())),
+        setpoint_data::Features::Dense(_) => None,
+        setpoint_data::Features::Sparse(_) => {
+            Some(Scaling::of(&features.select(rows.rows("train")).to_dense()))
+        }
     };
     let matrix = |part: &str| -> Result<Matrix, setpoint_data::Error> {
         let dense = features.select(rows.rows(part)).to_dense();
         let sample = select_sample(&labels, rows.rows(part))?;
-        let mut matrix = Matrix { values: dense.values, columns: dense.columns, sample };
-        if let Some(scaling) = &scaling {
-            scaling.apply(&mut matrix.values);
-        }
-        Ok(matrix)
+        let mut values = dense.values;
+        let zero = scaling.as_ref().map(|scaling| {
+            let mut zero = vec![0.0; dense.columns];
+            scaling.apply(&mut zero);
+            scaling.apply(&mut values);
+            zero
+        });
+        Ok(Matrix { values, columns: dense.columns, sample, zero })
     };
     let [train, validation, test] = PARTS.map(matrix);
     Ok([train?, validation?, test?])

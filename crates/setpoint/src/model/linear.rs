@@ -75,6 +75,17 @@ impl Linear {
         Self { features: features.into(), batch: None, last: Last::Nothing, partials: Vec::new() }
     }
 
+    /// A linear model over these rows alone, copied out in this order.
+    ///
+    /// # Errors
+    /// If a row number is too large.
+    pub fn over(&self, rows: &[u32]) -> Result<Self, ModelError> {
+        check_rows(rows, self.rows())?;
+        let mut features = self.features.no_rows();
+        self.features.gather(rows, &mut features);
+        Ok(Self::new(features))
+    }
+
     /// The features it scores.
     #[must_use]
     pub fn features(&self) -> &Arc<Features> {
@@ -102,10 +113,7 @@ impl Model for Linear {
     }
 
     fn select(&self, rows: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
-        check_rows(rows, self.rows())?;
-        let mut features = self.features.no_rows();
-        self.features.gather(rows, &mut features);
-        Ok(Some(Box::new(Self::new(features))))
+        Ok(Some(Box::new(self.over(rows)?)))
     }
 
     fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError> {

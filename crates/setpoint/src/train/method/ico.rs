@@ -229,3 +229,52 @@ fn targets(goal: &Goal) -> Vec<(Rate, f64)> {
     };
     goal.constraints.iter().filter_map(of).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Forty scores, a quarter of them positive and higher.
+    fn sample() -> (Sample, Vec<f32>) {
+        let labels: Vec<bool> = (0..40).map(|i| i % 4 == 0).collect();
+        let score = |(i, label): (usize, &bool)| (i as f32 * 1.7).sin() + f32::from(u8::from(*label));
+        let scores = labels.iter().enumerate().map(score).collect();
+        (Sample::new(labels).unwrap(), scores)
+    }
+
+    fn evaluate(bandwidth: Bandwidth, sample: &Sample, scores: &[f32]) -> (f64, Vec<f32>) {
+        let goal = "recall @ fpr=20%".parse().unwrap();
+        let mut loss = Ico::new(&goal, sample, EngineOptions::default(), bandwidth).unwrap();
+        let mut v = vec![0.0; scores.len()];
+        (loss.evaluate(scores, &mut v).unwrap(), v)
+    }
+
+    #[test]
+    fn gradients_match_finite_differences_in_units_of_the_scores_and_of_their_spread() {
+        let (sample, scores) = sample();
+        for bandwidth in [Bandwidth::Score(0.5), Bandwidth::Deviations(0.5)] {
+            let (_, v) = evaluate(bandwidth, &sample, &scores);
+            for row in [0, 1, 8, 17] {
+                // A step of 2^-7 errs by its square, and by the solver's tolerance over it.
+                let h = 0.007_812_5;
+                let mut moved = scores.clone();
+                moved[row] += h;
+                let above = evaluate(bandwidth, &sample, &moved).0;
+                moved[row] -= 2.0 * h;
+                let numeric = (above - evaluate(bandwidth, &sample, &moved).0) / (2.0 * f64::from(h));
+                assert!((f64::from(v[row]) - numeric).abs() < 1e-4, "{bandwidth:?}: {} {numeric}", v[row]);
+            }
+        }
+    }
+
+    #[test]
+    fn only_units_of_the_scores_know_their_scale() {
+        let (sample, scores) = sample();
+        let twice: Vec<f32> = scores.iter().map(|score| 2.0 * score).collect();
+        let change = |bandwidth| {
+            (evaluate(bandwidth, &sample, &twice).0 - evaluate(bandwidth, &sample, &scores).0).abs()
+        };
+        assert!(change(Bandwidth::Deviations(0.5)) < 1e-6);
+        assert!(change(Bandwidth::Score(0.5)) > 0.01);
+    }
+}

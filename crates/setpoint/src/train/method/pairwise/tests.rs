@@ -140,6 +140,27 @@ fn buckets_stay_within_their_bound() {
 }
 
 #[test]
+fn a_hundred_thousand_rows_need_far_fewer_than_all_pairs() {
+    let rows = 100_000;
+    let sample = Sample::new((0..rows).map(|i| i % 4 == 0).collect()).unwrap();
+    let scores: Vec<f32> = (0..rows).map(|i| (i as f32 * 0.618_034).fract() * 6.0 - 3.0).collect();
+    let mut loss =
+        Pairwise::new(&"roc-auc".parse().unwrap(), &sample, Surrogate::Sigmoid, Bandwidth::Score(0.1))
+            .unwrap();
+    // 75,000 negatives over a range of 60 bandwidths, in buckets of a 32nd of one.
+    let buckets = loss.buckets(&loss.top(&scores), 10.0).len();
+    assert!(buckets <= 60 * 32 + 1, "{buckets} for 75,000 negatives");
+    let mut v = vec![0.0; rows];
+    let value = loss.evaluate(&scores, &mut v).unwrap();
+    // Labels have nothing to do with these scores: half of the pairs are the wrong way round, to within
+    // chance (1 / sqrt(12 * 25,000) = 0.002).
+    assert!((value - 0.5).abs() < 0.01, "{value}");
+    // Shifting all scores changes nothing. Each v is at most k / 4 / 25,000 = 1e-4, rounded to f32.
+    let sum: f64 = v.iter().map(|v| f64::from(*v)).sum();
+    assert!(sum.abs() < rows as f64 * 1e-4 * 6e-8, "{sum}");
+}
+
+#[test]
 fn it_comes_to_the_best_direction() {
     let goal: Goal = "roc-auc @ fpr in 0..20%".parse().unwrap();
     let (mut model, sample) = clouds(3000);
