@@ -17,9 +17,12 @@ const RUNS: usize = 3;
 /// Overlapping classes, one in twenty positive; the scores are all different, or nearly.
 fn data(salt: u32) -> (Sample, Vec<f32>) {
     let noise = |i: u32| f64::from((i ^ salt).wrapping_mul(2_654_435_761) >> 8) / f64::from(1 << 24);
-    let labels = (0..ROWS).map(|i| i % 20 == 0).collect();
+    let labels = (0..ROWS).map(|i| i.is_multiple_of(20)).collect();
     let score = |i: u32| {
-        noise(i) + noise(i.wrapping_add(77)) + noise(i.wrapping_add(131)) + f64::from(u8::from(i % 20 == 0))
+        noise(i)
+            + noise(i.wrapping_add(77))
+            + noise(i.wrapping_add(131))
+            + f64::from(u8::from(i.is_multiple_of(20)))
     };
     (Sample::new(labels).expect("labels"), (0..ROWS).map(|i| score(i) as f32).collect())
 }
