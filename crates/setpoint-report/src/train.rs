@@ -40,6 +40,9 @@ pub struct TrainRecord {
     pub thresholds_from: String,
     /// The groups with a threshold each.
     pub groups: Option<GroupsRecord>,
+    /// Whether conditions on groups are met by thresholds or by the model; `None` where the goal has
+    /// no such conditions.
+    pub group_conditions_met_by: Option<String>,
     /// The goal's value at its own condition on each part.
     pub objective: Splits<Option<f64>>,
     /// The rates of the conditions at the shipped thresholds, on each part.
@@ -257,6 +260,9 @@ impl TrainRecord {
                     writeln!(f, "  {name}: {threshold}")?;
                 }
             }
+        }
+        if let Some(way) = &self.group_conditions_met_by {
+            writeln!(f, "groups    {way}")?;
         }
         match (&self.certificate, &self.certificate_refused) {
             (Some(certificate), _) => {

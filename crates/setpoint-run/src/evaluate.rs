@@ -26,7 +26,7 @@ pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Res
     let margins = model.shipped.margins(sample, &scores)?;
     let measurer = Measurer { confidence };
     let counts = confusion::at(sample, &margins, 0.0)?;
-    let (at_condition, at_condition_refused) = match measurer.at_condition(&model.goal, sample, &scores) {
+    let (at_condition, at_condition_refused) = match measurer.at_condition(model, sample, &scores) {
         Ok(at) => (Some(at), None),
         Err(failure) => (None, Some(failure.message)),
     };

@@ -1,13 +1,15 @@
 //! Metrics with confidence intervals, over all rows and within each group.
 
 use setpoint::Sample;
-use setpoint::goal::{Area, Curve, Goal, Objective, Rate};
+use setpoint::goal::{Area, Curve, Objective, Rate};
 use setpoint::metric::interval::{self, Bootstrap, Interval};
 use setpoint::metric::{Cuts, MetricError, confusion, pr, roc, value_of};
+use setpoint::train::selection;
 use setpoint_report::{AtCondition, Bounds, GroupRecord, Measured};
 
 use crate::failure::Failure;
 use crate::measure;
+use crate::model::Opened;
 use crate::threshold::Shipped;
 
 /// Rates that reports show, as far as they are defined.
@@ -51,11 +53,13 @@ impl Measurer {
     /// The goal's value where its conditions hold exactly on the sample.
     pub(crate) fn at_condition(
         &self,
-        goal: &Goal,
+        model: &Opened,
         sample: &Sample,
         scores: &[f32],
     ) -> Result<AtCondition, Failure> {
-        let value = setpoint::train::selection::value(goal, sample, scores)?;
+        let goal = &model.goal;
+        let value_at = if model.shared_threshold { selection::shared_value } else { selection::value };
+        let value = value_at(goal, sample, scores)?;
         let interval = if goal.column().is_some() {
             None
         } else if goal.objective == Objective::Area(Area::whole(Curve::Roc)) {

@@ -28,6 +28,8 @@ pub struct Opened {
     pub parameters: Vec<f32>,
     /// Its thresholds.
     pub shipped: Shipped,
+    /// Whether its groups share one threshold.
+    pub shared_threshold: bool,
 }
 
 impl Opened {
@@ -61,7 +63,12 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
     if document.groups.is_none() && document.thresholds.len() != 1 {
         return Err(bad(format!("holds {} thresholds and no groups", document.thresholds.len())));
     }
-    if certificate.as_ref().is_some_and(|certificate| certificate.thresholds != document.thresholds) {
+    let other = |certificate: &Certificate| match &document.groups {
+        Some(_) => certificate.thresholds != document.thresholds,
+        // Groups may share the one threshold, certified for each.
+        None => certificate.threshold(None) != document.thresholds.first().copied(),
+    };
+    if certificate.as_ref().is_some_and(other) {
         return Err(bad("its certificate is for other thresholds".to_owned()));
     }
     let goal = document.parse_goal()?;
@@ -74,7 +81,9 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
         from: "calibration",
     };
     let goal = rows.map_or_else(|| goal.clone(), |rows| as_fraction(&goal, rows.max(1)));
-    Ok(Opened { document, goal, encoder, parameters, shipped })
+    let shared_threshold =
+        document.settings.get("shared-threshold").and_then(Value::as_bool).unwrap_or_default();
+    Ok(Opened { document, goal, encoder, parameters, shipped, shared_threshold })
 }
 
 /// The file of a model that was just trained.

@@ -5,7 +5,7 @@ use setpoint::Sample;
 use setpoint::artifact::ModelFile;
 use setpoint::goal::Goal;
 use setpoint::train::selection::as_fraction;
-use setpoint::train::{Fit, Observer, Part, Settings, Store, fit};
+use setpoint::train::{Fit, MethodChoice, Observer, Part, Settings, Store, fit};
 use setpoint_report::{
     BaselineRecord, CandidateRecord, CertificateRecord, GainRecord, GroupRecord, GroupsRecord, Seconds,
     Splits, TrainRecord,
@@ -42,6 +42,17 @@ impl Job {
         }
     }
 
+    /// How conditions on groups are met, where the goal has any.
+    fn group_conditions_met_by(&self) -> Option<String> {
+        self.goal.column()?;
+        let way = match (self.settings.shared_threshold, self.settings.method) {
+            (false, _) => "one threshold per group",
+            (true, MethodChoice::CrossEntropy) => "one threshold for all, as far as one can meet them",
+            (true, _) => "one threshold for all; group conditions met by the model (multipliers)",
+        };
+        Some(way.to_owned())
+    }
+
     /// Everything that the model depends on, as the model file and checkpoints keep it.
     pub fn recorded(&self, loaded: &Loaded) -> Map<String, Value> {
         let mut recorded = self.recorded.clone();
@@ -50,6 +61,9 @@ impl Job {
         recorded.insert("test".to_owned(), json!(loaded.test_hash));
         recorded.insert("seed".to_owned(), json!(self.settings.seed));
         recorded.insert("rows-scored".to_owned(), json!(Self::rows_scored(loaded)));
+        if self.settings.shared_threshold {
+            recorded.insert("shared-threshold".to_owned(), json!(true));
+        }
         recorded
     }
 }
@@ -93,6 +107,7 @@ pub fn train<'r>(
     )?;
     let goal = as_fraction(&job.goal, rows_scored);
     let scores = score(&mut loaded.parts, &fit.parameters)?;
+    let choose = if job.settings.shared_threshold { choose_shared } else { choose };
     let shipped = choose(&goal.operating(), &loaded.parts, &scores, job.confidence)?;
     let record = measured(job, &goal, loaded, &fit, &scores, &shipped)?;
     let recorded = job.recorded(loaded);
@@ -127,6 +142,26 @@ pub fn choose(
     scores: &Splits<Option<Vec<f32>>>,
     confidence: Option<f64>,
 ) -> Result<Shipped, Failure> {
+    let (validation, calibration) = held_out(parts, scores)?;
+    Shipped::choose(operating, validation, calibration, confidence)
+}
+
+/// The same for one threshold that all groups share.
+fn choose_shared(
+    operating: &Goal,
+    parts: &Splits<Option<Examples>>,
+    scores: &Splits<Option<Vec<f32>>>,
+    confidence: Option<f64>,
+) -> Result<Shipped, Failure> {
+    let (validation, calibration) = held_out(parts, scores)?;
+    Shipped::choose_shared(operating, validation, calibration, confidence)
+}
+
+/// The parts that thresholds can be chosen on.
+fn held_out<'a>(
+    parts: &'a Splits<Option<Examples>>,
+    scores: &'a Splits<Option<Vec<f32>>>,
+) -> Result<(Scored<'a>, Option<Scored<'a>>), Failure> {
     fn scored<'a>(
         name: &'static str,
         part: &'a Option<Examples>,
@@ -134,10 +169,9 @@ pub fn choose(
     ) -> Option<Scored<'a>> {
         Some(Scored { name, sample: &part.as_ref()?.sample, scores: scores.as_ref()? })
     }
-    let calibration = scored("calibration", &parts.calibration, &scores.calibration);
     let validation = scored("validation", &parts.validation, &scores.validation)
         .ok_or_else(|| Failure::input("there is no validation part"))?;
-    Shipped::choose(operating, validation, calibration, confidence)
+    Ok((validation, scored("calibration", &parts.calibration, &scores.calibration)))
 }
 
 /// Measures every part and gathers the record.
@@ -150,12 +184,17 @@ fn measured(
     shipped: &Shipped,
 ) -> Result<TrainRecord, Failure> {
     let operating = &goal.operating();
-    let names = shipped.groups.as_ref().map_or(&[][..], |groups| &groups.names);
+    let names = loaded.parts.train.as_ref().and_then(|part| part.sample.groups());
+    let names =
+        names.filter(|_| operating.column().is_some()).map_or(Vec::new(), |groups| groups.names().to_vec());
+    let names = shipped.groups.as_ref().map_or(names, |groups| groups.names.clone());
     let base = score(&mut loaded.parts, &fitted.baseline.parameters)?;
     let samples = loaded.parts.map(|part| part.as_ref().map(|part| &part.sample));
+    let at_condition =
+        if job.settings.shared_threshold { measure::at_condition_shared } else { measure::at_condition };
     let each = |scores: &Splits<Option<Vec<f32>>>| -> Result<Splits<Option<f64>>, Failure> {
         pair(&samples, scores).try_map(|pair| match pair {
-            Some((sample, scores)) => measure::at_condition(goal, sample, scores),
+            Some((sample, scores)) => at_condition(goal, sample, scores),
             None => Ok(None),
         })
     };
@@ -181,12 +220,13 @@ fn measured(
             .groups
             .as_ref()
             .map(|groups| GroupsRecord { column: groups.column.clone(), names: groups.names.clone() }),
+        group_conditions_met_by: job.group_conditions_met_by(),
         objective: each(scores)?,
         constraint: decided.try_map(|pair| match pair {
-            Some((sample, margins)) => measure::conditions(operating, names, sample, margins).map(Some),
+            Some((sample, margins)) => measure::conditions(operating, &names, sample, margins).map(Some),
             None => Ok::<_, Failure>(None),
         })?,
-        constraint_names: measure::condition_names(operating, names),
+        constraint_names: measure::condition_names(operating, &names),
         group_rates,
         group_rates_from,
         shipped: decided.try_map(|pair| match pair {

@@ -184,7 +184,7 @@ impl<'s> Engine<'s> {
         Ok(Self {
             goal: goal.clone(),
             sample,
-            counter: Counter::new(sample, problem.per_group(), options.surrogate, options.sharpness),
+            counter: Counter::new(sample, problem.by_group(), options.surrogate, options.sharpness),
             thresholds: None,
             active: vec![true; conditions],
             free,

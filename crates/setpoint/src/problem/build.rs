@@ -136,16 +136,17 @@ impl Build {
                     add(self.group(*rate, group)?, *relation, *target);
                 }
             }
-            // R_a - R_b <= target for every pair; no difference at all is an equality.
+            // R_a - R_b <= target for every pair; no difference at all is an equality, where the groups
+            // have thresholds to meet it with.
             Constraint::Gap { rate, target, .. } => {
-                self.pairs(*target == 0.0, |a, b, relation| {
+                self.pairs(*target == 0.0 && !options.shared_threshold, |a, b, relation| {
                     add(self.group(*rate, a)?.minus(self.group(*rate, b)?, 1.0), relation, *target);
                     Ok(())
                 })?;
             }
             // R_a / R_b >= target for every pair, as target R_b - R_a <= 0.
             Constraint::Ratio { rate, target, .. } => {
-                self.pairs(*target == 1.0, |a, b, relation| {
+                self.pairs(*target == 1.0 && !options.shared_threshold, |a, b, relation| {
                     add(
                         self.group(*rate, b)?.scaled(*target).minus(self.group(*rate, a)?, 1.0),
                         relation,

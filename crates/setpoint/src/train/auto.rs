@@ -6,6 +6,7 @@ use super::task::{Task, tasks};
 use super::{
     Bandwidth, MethodChoice, Observer, OptimizerChoice, Part, PositiveWeight, Settings, Standard, TrainError,
 };
+use crate::engine::Inequality;
 use crate::goal::Goal;
 use crate::metric::interval::Bootstrap;
 use crate::model::Rows;
@@ -72,7 +73,7 @@ pub fn fit<'r>(
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Store + 'r)>,
 ) -> Result<Fit, TrainError> {
-    check(settings)?;
+    check(goal, settings)?;
     let rows = settings.rows_scored.unwrap_or(validation.sample.len() as u64);
     let goal = as_fraction(goal, rows);
     let tasks = tasks(settings);
@@ -80,7 +81,7 @@ pub fn fit<'r>(
     if let Some(last @ (Task::Lagrangian { .. } | Task::Pairwise { .. })) = tasks.last() {
         last.loss(&goal, train.sample, settings)?;
     }
-    let mut selection = Selection::new(&goal, validation);
+    let mut selection = Selection::new(&goal, settings.shared_threshold, validation);
     let mut reporter = Reporter::new(observer, store, tasks.len());
     let mut candidates: Vec<Candidate> = Vec::new();
     let zeros = vec![0.0; train.model.parameter_count()];
@@ -95,7 +96,10 @@ pub fn fit<'r>(
         // averaged must differ.
         let start = match task {
             Task::CrossEntropy { .. } => zeros.clone(),
-            Task::Ico { .. } | Task::Lagrangian { .. } | Task::Pairwise { .. } => {
+            // With one threshold for all, a value on validation says little of a fit that knows nothing
+            // of the groups.
+            Task::Multipliers { .. } => candidates[0].parameters.clone(),
+            _ => {
                 let fitted =
                     candidates.iter().filter(|candidate| candidate.name.starts_with("cross-entropy"));
                 best_of(fitted, &selection).map_or_else(|| zeros.clone(), |best| best.parameters.clone())
@@ -116,7 +120,10 @@ pub fn fit<'r>(
     conclude(&goal, train, selection, candidates, settings, evaluations)
 }
 
-fn check(settings: &Settings) -> Result<(), TrainError> {
+fn check(goal: &Goal, settings: &Settings) -> Result<(), TrainError> {
+    if settings.shared_threshold {
+        check_shared(goal, settings)?;
+    }
     let positive = |what, value: f64| {
         if value.is_finite() && value > 0.0 {
             Ok(())
@@ -158,6 +165,36 @@ fn check(settings: &Settings) -> Result<(), TrainError> {
     Ok(())
 }
 
+/// Refuses what one threshold for all groups cannot be had with.
+fn check_shared(goal: &Goal, settings: &Settings) -> Result<(), TrainError> {
+    let refuse = |found: &str, expected| {
+        Err(TrainError::Setting { what: "shared threshold", found: found.to_owned(), expected })
+    };
+    if goal.column().is_none() {
+        return refuse(
+            "for a goal without conditions on groups",
+            "such a condition; without one there is one threshold anyway",
+        );
+    }
+    let multipliers = matches!(settings.method, MethodChoice::Auto | MethodChoice::Ico);
+    if settings.method == MethodChoice::Pairwise {
+        return refuse("with the pairwise method", "method auto, ico, lagrangian or cross-entropy");
+    }
+    if multipliers && settings.batch_size.is_some() {
+        return refuse("with mini-batches", "the full batch, or the lagrangian method");
+    }
+    if multipliers && !matches!(settings.optimizer, OptimizerChoice::Auto | OptimizerChoice::Lbfgs) {
+        return refuse("with a first-order optimizer", "optimizer lbfgs, or the lagrangian method");
+    }
+    if settings.method == MethodChoice::Ico && !matches!(settings.bandwidth, Bandwidth::Deviations(_)) {
+        return refuse("with a bandwidth in other units", "a bandwidth in deviations, such as 0.1sd");
+    }
+    if settings.inequality == Inequality::Slack {
+        return refuse("with slack variables", "inequality active-set: multipliers meet the limits");
+    }
+    Ok(())
+}
+
 fn best_of<'c>(
     candidates: impl Iterator<Item = &'c Candidate>,
     selection: &Selection<'_>,
@@ -180,7 +217,8 @@ fn conclude(
         return Err(TrainError::Infeasible { split: "validation", reason: "no stage was run".into() });
     };
     let (parameters, winner) = match settings.method {
-        MethodChoice::Auto if train.model.linear() => {
+        // An average of models that meet a condition each need not meet it.
+        MethodChoice::Auto if train.model.linear() && !settings.shared_threshold => {
             let averaged = average(&candidates, train, &selection)?;
             // What wins on validation is kept: an average that falls behind the baseline is not.
             let value = selection.value(&averaged.0)?;
@@ -202,6 +240,10 @@ fn conclude(
     let base = selection.value(&baseline.parameters)?;
     let base_scores = selection.scores().to_vec();
     let validation = selection.value(&parameters)?;
+    if settings.shared_threshold && validation.is_none() {
+        // Says which condition is missed, and by how much at the closest threshold.
+        super::selection::shared_value(goal, selection.sample(), selection.scores())?;
+    }
     let gain = match (validation, base) {
         (Some(value), Some(base)) => Some(Gain {
             difference: selection.merit(Some(value)) - selection.merit(Some(base)),

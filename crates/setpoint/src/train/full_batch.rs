@@ -75,7 +75,7 @@ impl Stage<'_, '_, '_, '_> {
     }
 
     /// Loss and gradient at these parameters; infinite where the goal cannot be met there.
-    fn evaluate(
+    pub(super) fn evaluate(
         &mut self,
         loss: &mut dyn Loss,
         parameters: &[f32],
@@ -202,13 +202,13 @@ impl Stage<'_, '_, '_, '_> {
 }
 
 /// Vectors as long as the training split, kept between evaluations.
-struct Work {
-    scores: Vec<f32>,
+pub(super) struct Work {
+    pub(super) scores: Vec<f32>,
     v: Vec<f32>,
 }
 
 impl Work {
-    fn new(rows: usize) -> Self {
+    pub(super) fn new(rows: usize) -> Self {
         Self { scores: vec![0.0; rows], v: vec![0.0; rows] }
     }
 }
