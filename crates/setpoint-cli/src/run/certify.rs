@@ -33,11 +33,20 @@ pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
             "--group {given:?}: the conditions are on groups of {named:?}; leave --group out"
         )));
     }
+    if args.shared_threshold && column.is_none() {
+        return Err(Failure::input(
+            "--shared-threshold: the conditions are not on groups, so there is one threshold anyway; leave it out",
+        ));
+    }
     let mut display = Display::new(quiet);
     display.show(&format!("reading {}", args.scores.display()));
     let (sample, scores) = read(args, column)?;
     let ranked = Ranked::new(&scores)?;
-    let options = CertifyOptions { objective, ..CertifyOptions::new(confidence) };
+    let options = CertifyOptions {
+        objective,
+        shared_threshold: args.shared_threshold,
+        ..CertifyOptions::new(confidence)
+    };
     let certificate = prove(&conditions, &sample, &ranked.ranks, &options)?;
     display.finish();
     let record = record(args, &certificate, &ranked)?;
@@ -69,6 +78,7 @@ fn read(args: &CertifyArgs, column: Option<&str>) -> Result<(Sample, Vec<f64>), 
         positive: positive(args.positive.as_ref())?,
         missing: args.read.missing.as_deref().map(setpoint_data::list),
         group: args.group.clone().or_else(|| column.map(str::to_owned)),
+        weight: args.weight.clone(),
         // Times are the one role whose numbers are kept with 64 bits, and any number is a time.
         split_time: Some(args.score.clone()),
         ..Roles::default()
@@ -88,6 +98,9 @@ fn read(args: &CertifyArgs, column: Option<&str>) -> Result<(Sample, Vec<f64>), 
         return Err(Failure::input(format!("{}: no labels or no scores", args.scores.display())));
     };
     let mut sample = Sample::new(labels.to_vec())?;
+    if let Some(weights) = table.weights() {
+        sample = sample.with_weights(weights.to_vec())?;
+    }
     if let (Some(groups), Some(_)) = (table.groups(), column) {
         sample = sample.with_groups(&groups.column, groups.names.clone(), groups.of.clone())?;
     }
@@ -155,7 +168,8 @@ fn record(args: &CertifyArgs, certificate: &Certificate, ranked: &Ranked) -> Res
     value["goal"] = json!(args.goal);
     value["condition"] = json!(CertificateRecord::new(certificate.clone()).condition);
     value["scores"] = json!(args.scores.display().to_string());
-    value["threshold"] = if certificate.column.is_none() { json!(thresholds[0]) } else { Value::Null };
+    let one = certificate.threshold(None).map(|threshold| ranked.score(threshold));
+    value["threshold"] = one.map_or(Value::Null, |threshold| json!(threshold));
     value["thresholds"] = json!(thresholds);
     for (place, certified) in certificate.conditions.iter().enumerate() {
         if let Method::OrderStatistic { limit, .. } = certified.method {

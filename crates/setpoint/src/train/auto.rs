@@ -4,10 +4,11 @@ use super::selection::{Selection, as_fraction};
 use super::stage::{Reporter, Store};
 use super::task::{Task, tasks};
 use super::{
-    Bandwidth, MethodChoice, Observer, OptimizerChoice, Part, PositiveWeight, Settings, Standard, TrainError,
+    Bandwidth, MethodChoice, Observer, OptimizerChoice, Part, PositiveWeight, Settings, Standard, Thresholds,
+    TrainError,
 };
 use crate::engine::Inequality;
-use crate::goal::Goal;
+use crate::goal::{Constraint, Goal};
 use crate::metric::interval::Bootstrap;
 use crate::model::Rows;
 
@@ -124,6 +125,9 @@ fn check(goal: &Goal, settings: &Settings) -> Result<(), TrainError> {
     if settings.shared_threshold {
         check_shared(goal, settings)?;
     }
+    if settings.inequality == Inequality::Slack {
+        check_slack(goal, settings)?;
+    }
     let positive = |what, value: f64| {
         if value.is_finite() && value > 0.0 {
             Ok(())
@@ -161,6 +165,34 @@ fn check(goal: &Goal, settings: &Settings) -> Result<(), TrainError> {
             found: settings.mix.to_string(),
             expected: "a share in [0, 1]",
         });
+    }
+    Ok(())
+}
+
+/// Refuses what slack variables cannot be had with.
+fn check_slack(goal: &Goal, settings: &Settings) -> Result<(), TrainError> {
+    let refuse = |found: &str, expected| {
+        Err(TrainError::Setting { what: "inequality", found: found.to_owned(), expected })
+    };
+    if settings.optimizer == OptimizerChoice::Lbfgs {
+        return refuse(
+            "slack with optimizer lbfgs",
+            "adam, adagrad or sgd: slack variables move at every step, and a line search needs a function that stays",
+        );
+    }
+    if settings.batch_size.is_some() {
+        return refuse("slack with mini-batches", "the full batch, or active-set");
+    }
+    if settings.thresholds != Thresholds::Smooth {
+        return refuse("slack with thresholds that are not smooth", "thresholds smooth, or active-set");
+    }
+    let coupled =
+        |constraint: &Constraint| matches!(constraint, Constraint::Gap { .. } | Constraint::Ratio { .. });
+    if goal.constraints.iter().any(coupled) {
+        return refuse(
+            "slack for a gap or ratio",
+            "active-set: such a limit has two sides, and slack variables start with both met as equalities",
+        );
     }
     Ok(())
 }

@@ -157,7 +157,9 @@ impl Stage<'_, '_, '_, '_> {
         let every = self.settings.correct_every.max(1);
         let mut work = Work::new(self.train.sample.len());
         let mut gradient = vec![0.0; parameters.len()];
+        let mut taken = first;
         for step in first..steps {
+            taken = step + 1;
             let value = self.evaluate(loss, &parameters, &mut work, &mut gradient)?;
             if !value.is_finite() {
                 return Err(TrainError::Diverged { step });
@@ -196,7 +198,7 @@ impl Stage<'_, '_, '_, '_> {
                 })?;
             }
         }
-        self.reporter.evaluations += steps - first;
+        self.reporter.evaluations += taken;
         Ok(best)
     }
 }

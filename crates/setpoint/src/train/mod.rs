@@ -77,8 +77,8 @@ pub enum PositiveWeight {
 /// The rule that moves the parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OptimizerChoice {
-    /// L-BFGS where the loss is one function of the parameters; Adam on mini-batches and for the
-    /// lagrangian method, whose multipliers move.
+    /// L-BFGS where the loss is one function of the parameters; Adam on mini-batches, for the
+    /// lagrangian method, whose multipliers move, and for slack variables, which do too.
     #[default]
     Auto,
     /// Quasi-Newton on the full batch; thresholds are solved at every evaluation.

@@ -9,7 +9,7 @@ use super::selection::Best;
 use super::stage::Running;
 use crate::goal::{Constraint, Goal};
 use crate::model::Rows;
-use crate::optimizer::{Lbfgs, LbfgsConfig, Outcome};
+use crate::optimizer::{Lbfgs, LbfgsConfig, Outcome, Values};
 use crate::problem::ProblemOptions;
 use crate::sample::Sample;
 use crate::threshold::exact;
@@ -30,9 +30,12 @@ impl Stage<'_, '_, '_, '_> {
         let config =
             LbfgsConfig { max_evaluations: steps, decrease_tolerance: 1e-5, ..LbfgsConfig::default() };
         let mut best = Best::none();
+        // Evaluations of the rounds that are done.
+        let mut before = 0;
         let mut work = Work::new(self.train.sample.len());
         let mut lbfgs = match self.reporter.resume() {
             Some(running) => {
+                before = running.count("before")?;
                 best = running.best;
                 loss.restore(&running.extra)?;
                 Lbfgs::restore(config.clone(), &running.optimizer)?
@@ -44,7 +47,6 @@ impl Stage<'_, '_, '_, '_> {
             }
         };
         let mut single = vec![0.0f32; start.len()];
-        let mut before = 0;
         loop {
             let outcome = lbfgs.next_iter(&mut |parameters: &[f32], gradient: &mut [f64]| {
                 let value = self.evaluate(loss, parameters, &mut work, &mut single)?;
@@ -69,10 +71,10 @@ impl Stage<'_, '_, '_, '_> {
                 self.ascend(goal, loss, &parameters, &mut work)?;
                 lbfgs = Lbfgs::new(config.clone(), parameters)?;
             }
-            self.reporter.save(|| Running {
-                best: best.clone(),
-                optimizer: lbfgs.state(),
-                extra: loss.state(),
+            self.reporter.save(|| {
+                let mut extra = loss.state();
+                extra.insert("before".to_owned(), Values::U64(vec![before]));
+                Running { best: best.clone(), optimizer: lbfgs.state(), extra }
             })?;
         }
     }

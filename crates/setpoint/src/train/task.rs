@@ -8,7 +8,7 @@ use super::stage::Reporter;
 use super::{
     Bandwidth, MethodChoice, OptimizerChoice, Part, PositiveWeight, Settings, Thresholds, TrainError,
 };
-use crate::engine::{EngineOptions, Solve};
+use crate::engine::{EngineOptions, Inequality, Solve};
 use crate::goal::Goal;
 use crate::implicit::ImplicitOptions;
 use crate::problem::ProblemOptions;
@@ -81,7 +81,10 @@ impl Task {
             Self::CrossEntropy { positive_weight, .. } => {
                 Box::new(CrossEntropy::new(sample, *positive_weight))
             }
-            Self::Ico { bandwidth, .. } => Box::new(Ico::new(goal, sample, engine(settings), *bandwidth)?),
+            Self::Ico { bandwidth, .. } => {
+                let ico = Ico::new(goal, sample, engine(settings), *bandwidth)?;
+                Box::new(ico.with_slack_rate(settings.learning_rate))
+            }
             Self::Lagrangian { dual_learning_rate, .. } => {
                 let options = LagrangianOptions {
                     learning_rate: settings.learning_rate,
@@ -141,6 +144,9 @@ impl Task {
         };
         let optimizer = match (settings.optimizer, self) {
             (OptimizerChoice::Auto, Self::Lagrangian { .. }) => OptimizerChoice::Adam,
+            (OptimizerChoice::Auto, Self::Ico { .. }) if settings.inequality == Inequality::Slack => {
+                OptimizerChoice::Adam
+            }
             (OptimizerChoice::Auto, _) => OptimizerChoice::Lbfgs,
             (chosen, _) => chosen,
         };
