@@ -104,11 +104,11 @@ def threshold_optimizer(split, rule, seed):
 
 
 def exponentiated_gradient(split, rule, seed):
-    """A mixture of models that do not see the group. Its bound is on each group against all rows, so
-    half the gap."""
+    """A mixture of models that do not see the group. Its bound is on each group against all rows: half
+    the gap between two groups, or the root of their ratio."""
     (x, y, g), (xt, _, _) = split.both, split.test
     kind = TruePositiveRateParity if rule.rate == "recall" else DemographicParity
-    bound = {"difference_bound": rule.target / 2} if rule.kind == "gap" else {"ratio_bound": rule.target}
+    bound = {"difference_bound": rule.target / 2} if rule.kind == "gap" else {"ratio_bound": rule.target**0.5}
     model = ExponentiatedGradient(regression(), constraints=kind(**bound), eps=0.005)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -13,6 +13,7 @@ use setpoint_report::{
 
 use crate::examples::{Examples, Loaded};
 use crate::failure::Failure;
+use crate::group::check_sizes;
 use crate::interval::{Measurer, SHARES};
 use crate::threshold::{Scored, Shipped};
 use crate::{measure, model};
@@ -92,6 +93,7 @@ pub fn train<'r>(
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Store + 'r)>,
 ) -> Result<Trained, Failure> {
+    check_sizes(&job.goal, &loaded.parts)?;
     let rows_scored = Job::rows_scored(loaded);
     let settings = Settings { rows_scored: Some(rows_scored), ..job.settings.clone() };
     let (Some(train), Some(validation)) = (&mut loaded.parts.train, &mut loaded.parts.validation) else {

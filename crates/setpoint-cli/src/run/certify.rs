@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 use setpoint::Sample;
-use setpoint::certify::{Certificate, CertifyOptions, Method, certify as prove};
+use setpoint::certify::{Certificate, CertifyError, CertifyOptions, Method, certify as prove};
 use setpoint::goal::{Constraint, Goal, Objective, parse_conditions};
 use setpoint_data::{Encoder, Inputs, ReadError, Roles, Table};
 use setpoint_report::CertificateRecord;
@@ -47,7 +47,8 @@ pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
         shared_threshold: args.shared_threshold,
         ..CertifyOptions::new(confidence)
     };
-    let certificate = prove(&conditions, &sample, &ranked.ranks, &options)?;
+    let certificate =
+        prove(&conditions, &sample, &ranked.ranks, &options).map_err(|error| ranked.say(error))?;
     display.finish();
     let record = record(args, &certificate, &ranked)?;
     if args.json {
@@ -146,6 +147,17 @@ impl Ranked {
         let rank = |score: &f64| distinct.partition_point(|other| *other < *score + 0.0) as f32;
         let ranks = scores.iter().map(rank).collect();
         Ok(Self { distinct, ranks })
+    }
+
+    /// A refusal with ranks turned back into scores.
+    fn say(&self, error: CertifyError) -> CertifyError {
+        match error {
+            CertifyError::Contradiction { group, strict, at_least, loose, at_most } => {
+                let (at_least, at_most) = (self.score(at_least) as f32, self.score(at_most) as f32);
+                CertifyError::Contradiction { group, strict, at_least, loose, at_most }
+            }
+            other => other,
+        }
     }
 
     /// The score that makes the decisions of a threshold on ranks.

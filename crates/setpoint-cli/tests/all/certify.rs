@@ -96,7 +96,7 @@ fn every_rate_is_certified_overall_by_group_and_several_at_once() {
         ("fpr(site)<=5%", 2),
         ("recall(site)>=0.8", 2),
         ("precision(site)>=0.8", 2),
-        ("recall>=0.7, fpr<=10%, precision>=0.6", 3),
+        ("recall>=0.5, fpr<=10%, precision>=0.6", 3),
         ("recall(site)>=0.7, fpr(site)<=10%", 4),
     ] {
         let arguments = ["certify", "s.csv", "--label", "y", "--score", "p", "--goal", goal, "--json"];
@@ -115,6 +115,16 @@ fn every_rate_is_certified_overall_by_group_and_several_at_once() {
         }
         assert_eq!(run.stderr.lines().count(), 1 + conditions, "{}", run.stderr);
     }
+    // A refusal speaks of scores, not of ranks: these lie between -6 and 8.
+    let goal = ["certify", "s.csv", "--label", "y", "--score", "p", "--goal", "recall>=0.99, fpr<=1%"];
+    let run = setpoint(home.path(), &goal);
+    assert_eq!(run.code, Some(1));
+    let number = |after: &str| -> f64 {
+        let text = run.stderr.split(after).nth(1).and_then(|rest| rest.split([',', ';']).next());
+        text.unwrap_or_default().parse().unwrap_or_else(|error| panic!("{error}: {}", run.stderr))
+    };
+    let (at_least, at_most) = (number("of at least "), number("one of at most "));
+    assert!(at_most < at_least && at_most > -6.0 && at_least < 8.0, "{}", run.stderr);
     let shared = ["--goal", "fpr(site)<=5%, recall>=0.5", "--shared-threshold", "--json", "-q"];
     let base = ["certify", "s.csv", "--label", "y", "--score", "p"];
     let record = setpoint(home.path(), &[&base[..], &shared].concat()).ok().json();
