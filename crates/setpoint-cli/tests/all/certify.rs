@@ -97,7 +97,7 @@ fn every_rate_is_certified_overall_by_group_and_several_at_once() {
         ("recall(site)>=0.8", 2),
         ("precision(site)>=0.8", 2),
         ("recall>=0.5, fpr<=10%, precision>=0.6", 3),
-        ("recall(site)>=0.7, fpr(site)<=10%", 4),
+        ("recall(site)>=0.6, fpr(site)<=10%", 4),
     ] {
         let arguments = ["certify", "s.csv", "--label", "y", "--score", "p", "--goal", goal, "--json"];
         let run = setpoint(home.path(), &arguments).ok();
