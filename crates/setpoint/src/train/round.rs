@@ -38,12 +38,12 @@ impl Stage<'_, '_, '_, '_> {
                 before = running.count("before")?;
                 best = running.best;
                 loss.restore(&running.extra)?;
-                Lbfgs::restore(config.clone(), &running.optimizer)?
+                Lbfgs::restore(config, &running.optimizer)?
             }
             None => {
                 self.train.model.scores(start, Rows::All, &mut work.scores)?;
                 let start = centred(start, threshold(goal, self.train.sample, &work.scores));
-                Lbfgs::new(config.clone(), start)?
+                Lbfgs::new(config, start)?
             }
         };
         let mut single = vec![0.0f32; start.len()];
@@ -69,7 +69,7 @@ impl Stage<'_, '_, '_, '_> {
                 }
                 before = evaluations;
                 self.ascend(goal, loss, &parameters, &mut work)?;
-                lbfgs = Lbfgs::new(config.clone(), parameters)?;
+                lbfgs = Lbfgs::new(config, parameters)?;
             }
             self.reporter.save(|| {
                 let mut extra = loss.state();
