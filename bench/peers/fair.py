@@ -3,8 +3,9 @@
 Adult (by sex, by race) and COMPAS (by race); demographic parity (positive rates within 0.02), equal
 opportunity (recalls within 0.02) and the 80% rule (no positive rate below 0.8 of another). The same
 rows for every method: 50% to train, 25% to validate (what thresholds are chosen on), 25% to test;
-fairlearn's methods fit on the first two. Every run is a line of JSON in a file, so that an
-interrupted run goes on; the table shows mean ± sd over seeds on the test rows.
+fairlearn's methods fit on the first two. Every run is a line of JSON in target/fairness-*.jsonl, so
+that an interrupted run goes on: remove that file to start anew. The table shows mean ± sd over seeds
+on the test rows.
 
     cargo build --release
     python3 -m venv .venv-fair && .venv-fair/bin/pip install fairlearn
