@@ -42,7 +42,13 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
         missing: args.read.missing.as_deref().map(setpoint_data::list),
         ..Roles::default()
     };
-    let table = Table::read_for(&args.data, &read_options(&args.read)?, &roles, &model.encoder)?;
+    let table =
+        Table::read_for(&args.data, &read_options(&args.read)?, &roles, &model.encoder).map_err(|error| {
+            // There is no flag to give here: the model itself asks for the column.
+            let failure = Failure::from(error);
+            let why = "(the model has a threshold for each of its groups)";
+            Failure { message: failure.message.replace("(--group)", why), ..failure }
+        })?;
     let groups = table.groups().cloned();
     let data = model.encoder.encode(table)?;
     interrupt::check()?;

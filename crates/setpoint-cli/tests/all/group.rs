@@ -50,6 +50,11 @@ fn one_threshold_for_all_needs_no_group_to_decide() {
     let (by_group, text) = train(home.path(), &["--goal", goal]);
     assert_eq!(by_group["group_conditions_met_by"], "one threshold per group");
     assert!(text.contains("groups    one threshold per group\n"), "{text}");
+    write(home.path(), "less.csv", "age,income,town\n40,30,York\n");
+    let run = setpoint(home.path(), &["predict", "m", "less.csv", "-o", "a.csv"]);
+    assert_eq!(run.code, Some(2));
+    let needed = "no column \"sex\" (the model has a threshold for each of its groups)";
+    assert!(run.stderr.contains(needed), "{}", run.stderr);
     let (record, text) = train(home.path(), &["--goal", goal, "--shared-threshold"]);
     let way = "one threshold for all; group conditions met by the model (multipliers)";
     assert_eq!(record["group_conditions_met_by"], way);
