@@ -188,6 +188,12 @@ impl Table {
         self.label.as_ref()
     }
 
+    /// Weight of each row; `None` where all count the same.
+    #[must_use]
+    pub fn weights(&self) -> Option<&[f32]> {
+        self.weights.as_deref()
+    }
+
     /// Group of each row.
     #[must_use]
     pub fn groups(&self) -> Option<&Codes> {

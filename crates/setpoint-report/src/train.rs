@@ -42,6 +42,9 @@ pub struct TrainRecord {
     pub thresholds_from: String,
     /// The groups with a threshold each.
     pub groups: Option<GroupsRecord>,
+    /// Whether conditions on groups are met by thresholds or by the model; `None` where the goal has
+    /// no such conditions.
+    pub group_conditions_met_by: Option<String>,
     /// The goal's value at its own condition on each part; with rotations, on validation the mean over
     /// the rows that each held out.
     pub objective: Splits<Option<f64>>,
@@ -260,6 +263,9 @@ impl TrainRecord {
                     writeln!(f, "  {name}: {threshold}")?;
                 }
             }
+        }
+        if let Some(way) = &self.group_conditions_met_by {
+            writeln!(f, "groups    {way}")?;
         }
         match (&self.certificate, &self.certificate_refused) {
             (Some(certificate), _) => {

@@ -25,7 +25,7 @@ pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Res
         examples.sample = pool_others(&examples.sample, &groups.names)?;
     }
     let scores = examples.scores(&model.parameters)?;
-    let subject = Subject { text: &model.document.goal, goal: &model.goal, shipped: &model.shipped };
+    let subject = model.subject();
     measured(subject, &examples.sample, &scores, confidence)
 }
 
@@ -38,19 +38,22 @@ pub(crate) struct Subject<'a> {
     pub(crate) goal: &'a Goal,
     /// The thresholds.
     pub(crate) shipped: &'a Shipped,
+    /// Whether its groups share one threshold.
+    pub(crate) shared_threshold: bool,
 }
 
 /// Measures scores and the decisions on them.
 pub(crate) fn measured(
-    Subject { text, goal, shipped }: Subject<'_>,
+    subject: Subject<'_>,
     sample: &Sample,
     scores: &[f32],
     confidence: f64,
 ) -> Result<EvaluateRecord, Failure> {
+    let Subject { text, goal, shipped, .. } = subject;
     let margins = shipped.margins(sample, scores)?;
     let measurer = Measurer { confidence };
     let counts = confusion::at(sample, &margins, 0.0)?;
-    let (at_condition, at_condition_refused) = match measurer.at_condition(goal, sample, scores) {
+    let (at_condition, at_condition_refused) = match measurer.at_condition(subject, sample, scores) {
         Ok(at) => (Some(at), None),
         Err(failure) => (None, Some(failure.message)),
     };

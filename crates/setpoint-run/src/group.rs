@@ -1,10 +1,51 @@
 //! Groups by name, and the pool of small ones.
 
 use setpoint::Sample;
+use setpoint::goal::Goal;
 use setpoint::sample::SampleError;
+use setpoint_report::Splits;
+
+use crate::examples::Examples;
+use crate::failure::Failure;
 
 /// The group that takes in the small ones.
 pub const POOL: &str = "(other)";
+
+/// Fewest rows of a group, in every part that training or thresholds look at, on which a condition
+/// can be held: below it, a rate moves by more than a tenth with a single row.
+const LEAST_ROWS: usize = 10;
+
+/// Refuses groups too small for a goal's conditions on groups, by name.
+pub(crate) fn check_sizes(goal: &Goal, parts: &Splits<Option<Examples>>) -> Result<(), Failure> {
+    let Some(column) = goal.column() else { return Ok(()) };
+    let used =
+        [("train", &parts.train), ("validation", &parts.validation), ("calibration", &parts.calibration)];
+    let grouped: Vec<_> =
+        used.iter().filter_map(|(name, part)| Some((*name, part.as_ref()?.sample.groups()?))).collect();
+    let mut names: Vec<&String> = grouped.iter().flat_map(|(_, groups)| groups.names()).collect();
+    names.sort();
+    names.dedup();
+    let small: Vec<String> = names
+        .into_iter()
+        .filter_map(|name| {
+            let rows = |(part, groups): &(&'static str, &setpoint::sample::Groups)| {
+                let code = groups.names().iter().position(|other| other == name);
+                (code.map_or(0, |code| groups.rows(code).len()), *part)
+            };
+            let (rows, part) = grouped.iter().map(rows).min_by_key(|(rows, _)| *rows)?;
+            // The pool is what was asked for, however small.
+            let least = if name == POOL { 1 } else { LEAST_ROWS };
+            (rows < least).then(|| format!("{name:?} ({rows} in the {part} part)"))
+        })
+        .collect();
+    if small.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::input(format!(
+        "groups of column {column:?} with fewer than {LEAST_ROWS} rows in a part: {}; a condition on them would hold by chance: pool small groups with --min-group N, or give the parts other shares",
+        small.join(", ")
+    )))
+}
 
 /// The sample with groups of fewer than `least` rows pooled into one.
 pub fn pool_small(sample: &Sample, least: u64) -> Result<Sample, SampleError> {

@@ -4,8 +4,10 @@ use setpoint::Sample;
 use setpoint::goal::{Area, Curve, Goal, Objective, Rate};
 use setpoint::metric::interval::{self, Bootstrap, Interval};
 use setpoint::metric::{Cuts, MetricError, confusion, pr, roc, value_of};
+use setpoint::train::selection;
 use setpoint_report::{AtCondition, Bounds, GroupRecord, Measured};
 
+use crate::evaluate::Subject;
 use crate::failure::Failure;
 use crate::measure;
 use crate::threshold::Shipped;
@@ -24,6 +26,9 @@ pub(crate) const RATES: [Rate; 7] = [
 /// Those of them with exact intervals, which cost next to nothing.
 pub(crate) const SHARES: [Rate; 5] =
     [Rate::PositiveRate, Rate::Recall, Rate::FalsePositiveRate, Rate::Precision, Rate::Accuracy];
+
+/// Rows up to which conditions on groups are solved again and again for an interval.
+const MOST_ROWS_BY_GROUP: usize = 200_000;
 
 /// Metrics with intervals of one confidence.
 pub(crate) struct Measurer {
@@ -48,16 +53,40 @@ impl Measurer {
         Some(bounds(estimate.interval, "stratified bootstrap"))
     }
 
+    /// Groups and their thresholds are solved anew for each replicate, so there are fewer of them,
+    /// and none at all where one takes seconds.
+    fn by_group(
+        &self,
+        sample: &Sample,
+        scores: &[f32],
+        metric: impl Fn(&Sample, &[f32]) -> Result<f64, MetricError> + Sync,
+    ) -> Option<Bounds> {
+        if sample.len() > MOST_ROWS_BY_GROUP {
+            return None;
+        }
+        let needed = (2.0 / (1.0 - self.confidence)).ceil() as usize;
+        let bootstrap =
+            Bootstrap { replicates: (5 * needed).min(400).max(needed), confidence: self.confidence, seed: 0 };
+        let estimate = bootstrap.estimate_by_group(sample, scores, metric).ok()?;
+        Some(bounds(estimate.interval, "bootstrap by group and label"))
+    }
+
     /// The goal's value where its conditions hold exactly on the sample.
     pub(crate) fn at_condition(
         &self,
-        goal: &Goal,
+        Subject { goal, shared_threshold, .. }: Subject<'_>,
         sample: &Sample,
         scores: &[f32],
     ) -> Result<AtCondition, Failure> {
-        let value = setpoint::train::selection::value(goal, sample, scores)?;
+        let value_at = if shared_threshold { selection::shared_value } else { selection::value };
+        let value = value_at(goal, sample, scores)?;
         let interval = if goal.column().is_some() {
-            None
+            self.by_group(sample, scores, |sample, scores| {
+                value_at(goal, sample, scores).map_err(|error| MetricError::Undefined {
+                    metric: goal.to_string(),
+                    reason: error.to_string(),
+                })
+            })
         } else if goal.objective == Objective::Area(Area::whole(Curve::Roc)) {
             self.roc_auc(sample, scores)
         } else {

@@ -11,7 +11,16 @@ use crate::failure::Failure;
 
 /// The goal's value where its conditions hold exactly on the sample; `None` where they cannot.
 pub fn at_condition(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<Option<f64>, Failure> {
-    match selection::value(goal, sample, scores) {
+    where_feasible(selection::value(goal, sample, scores))
+}
+
+/// The same where all groups share one threshold.
+pub fn at_condition_shared(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<Option<f64>, Failure> {
+    where_feasible(selection::shared_value(goal, sample, scores))
+}
+
+fn where_feasible(value: Result<f64, TrainError>) -> Result<Option<f64>, Failure> {
+    match value {
         Ok(value) => Ok(Some(value)),
         Err(
             TrainError::Metric(MetricError::Infeasible { .. } | MetricError::Undefined { .. })

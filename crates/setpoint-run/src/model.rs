@@ -12,6 +12,7 @@ use setpoint::train::selection::as_fraction;
 use setpoint_data::Encoder;
 use setpoint_report::{Confusion, TrainRecord};
 
+use crate::evaluate::Subject;
 use crate::failure::Failure;
 use crate::threshold::Shipped;
 use crate::train::Job;
@@ -34,9 +35,21 @@ pub struct Opened {
     pub baseline: Option<Vec<f32>>,
     /// Its thresholds.
     pub shipped: Shipped,
+    /// Whether its groups share one threshold.
+    pub shared_threshold: bool,
 }
 
 impl Opened {
+    /// What is measured on labelled data.
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject {
+            text: &self.document.goal,
+            goal: &self.goal,
+            shipped: &self.shipped,
+            shared_threshold: self.shared_threshold,
+        }
+    }
+
     /// The label column of the training file, by name, or by number where it had no header.
     /// SVMLight files have theirs.
     pub fn label_column(&self) -> Option<String> {
@@ -75,7 +88,12 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
     if document.groups.is_none() && document.thresholds.len() != 1 {
         return Err(bad(format!("holds {} thresholds and no groups", document.thresholds.len())));
     }
-    if certificate.as_ref().is_some_and(|certificate| certificate.thresholds != document.thresholds) {
+    let other = |certificate: &Certificate| match &document.groups {
+        Some(_) => certificate.thresholds != document.thresholds,
+        // Groups may share the one threshold, certified for each.
+        None => certificate.threshold(None) != document.thresholds.first().copied(),
+    };
+    if certificate.as_ref().is_some_and(other) {
         return Err(bad("its certificate is for other thresholds".to_owned()));
     }
     let goal = document.parse_goal()?;
@@ -88,7 +106,9 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
         from: "calibration",
     };
     let goal = rows.map_or_else(|| goal.clone(), |rows| as_fraction(&goal, rows.max(1)));
-    Ok(Opened { document, goal, encoder, parameters, baseline, shipped })
+    let shared_threshold =
+        document.settings.get("shared-threshold").and_then(Value::as_bool).unwrap_or_default();
+    Ok(Opened { document, goal, encoder, parameters, baseline, shipped, shared_threshold })
 }
 
 /// The file of a model that was just trained.

@@ -50,7 +50,12 @@ pub fn report_training(
 ) -> Result<ReportRecord, Failure> {
     let goal = as_fraction(&job.goal, Job::rows_scored(loaded));
     let text = job.goal.to_string();
-    let subject = Subject { text: &text, goal: &goal, shipped: &trained.shipped };
+    let subject = Subject {
+        text: &text,
+        goal: &goal,
+        shipped: &trained.shipped,
+        shared_threshold: job.settings.shared_threshold,
+    };
     let mut parts = Vec::new();
     for ((name, part), (_, scores)) in loaded.parts.iter().zip(trained.scores.iter()) {
         let (Some(part), Some(scores)) = (part, scores) else { continue };
@@ -121,7 +126,7 @@ pub fn report_model(
 ) -> Result<ReportRecord, Failure> {
     let scores = examples.scores(&model.parameters)?;
     let base = model.baseline.as_ref().map(|baseline| examples.scores(baseline)).transpose()?;
-    let subject = Subject { text: &model.document.goal, goal: &model.goal, shipped: &model.shipped };
+    let subject = model.subject();
     let name = described.title.clone();
     let shown =
         Shown { name: name.clone(), sample: &examples.sample, scores: &scores, base: base.as_deref() };
@@ -149,12 +154,12 @@ fn assemble(
     trained_share: Option<f64>,
     run: RunRecord,
 ) -> Result<ReportRecord, Failure> {
-    let Subject { text, goal, shipped } = subject;
+    let Subject { text, goal, shipped, .. } = subject;
     let operating = goal.operating();
     let pictures = pictures(subject, &shown, described.confidence)?;
     let evaluation = parts.iter().find(|part| part.name == shown.name).map(|part| &part.evaluation);
     let at_condition = evaluation.and_then(|evaluation| evaluation.at_condition.clone());
-    let comparison = comparison(goal, &shown, at_condition, described.confidence);
+    let comparison = comparison(subject, &shown, at_condition, described.confidence);
     let circumstances = Circumstances {
         parts: &parts,
         shown: &shown.name,
@@ -247,14 +252,15 @@ fn covered(certificate: &Certificate) -> Option<(f32, f32)> {
 }
 
 fn comparison(
-    goal: &Goal,
+    subject: Subject<'_>,
     shown: &Shown<'_>,
     model: Option<AtCondition>,
     confidence: f64,
 ) -> Option<ComparisonRecord> {
+    let goal = subject.goal;
     let (model, base) = (model?, shown.base?);
     let measurer = Measurer { confidence };
-    let baseline = measurer.at_condition(goal, shown.sample, base).ok()?;
+    let baseline = measurer.at_condition(subject, shown.sample, base).ok()?;
     let (first, second) = match goal.objective.direction() {
         Direction::Down => (base, shown.scores),
         _ => (shown.scores, base),

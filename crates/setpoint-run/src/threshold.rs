@@ -53,7 +53,7 @@ impl Shipped {
         confidence: Option<f64>,
     ) -> Result<Self, Failure> {
         let refused = match (calibration, confidence) {
-            (Some(part), Some(confidence)) => match prove(goal, validation, part, confidence) {
+            (Some(part), Some(confidence)) => match prove(goal, false, validation, part, confidence) {
                 Ok(certificate) => return Ok(Self::certified(certificate, part.name)),
                 Err(error) => Some(error.to_string()),
             },
@@ -61,7 +61,7 @@ impl Shipped {
             (_, None) => None,
         };
         let part = calibration.unwrap_or(validation);
-        let thresholds = solve(goal, part)?;
+        let thresholds = solve(goal, false, part)?;
         let groups = part
             .sample
             .groups()
@@ -71,6 +71,32 @@ impl Shipped {
                 names: groups.names().to_vec(),
             });
         Ok(Self { thresholds, groups, certificate: None, refused, from: part.name })
+    }
+
+    /// Chooses the one threshold that all groups share.
+    ///
+    /// On the calibration part where it can be certified there. Else on validation, on which training
+    /// made the model meet the conditions on groups: on other rows one threshold cannot mend them.
+    pub fn choose_shared(
+        goal: &Goal,
+        validation: Scored<'_>,
+        calibration: Option<Scored<'_>>,
+        confidence: Option<f64>,
+    ) -> Result<Self, Failure> {
+        let refused = match (calibration, confidence) {
+            (Some(part), Some(confidence)) => match prove(goal, true, validation, part, confidence) {
+                Ok(certificate) => {
+                    let certified = Self::certified(certificate, part.name);
+                    let thresholds = certified.thresholds[..1].to_vec();
+                    return Ok(Self { thresholds, groups: None, ..certified });
+                }
+                Err(error) => Some(error.to_string()),
+            },
+            (None, Some(_)) => Some("there is no calibration part; give it a share with --split".to_owned()),
+            (_, None) => None,
+        };
+        let thresholds = solve(goal, true, validation)?;
+        Ok(Self { thresholds, groups: None, certificate: None, refused, from: validation.name })
     }
 
     fn certified(certificate: Certificate, from: &'static str) -> Self {
@@ -132,6 +158,7 @@ pub fn margins(scores: &[f32], thresholds: &[f32], of_row: Option<(&[f32], &[u32
 
 fn prove(
     goal: &Goal,
+    shared_threshold: bool,
     validation: Scored<'_>,
     calibration: Scored<'_>,
     confidence: f64,
@@ -140,13 +167,15 @@ fn prove(
     let options = CertifyOptions {
         objective: Some(goal.objective.clone()),
         grid: grid(goal, validation, delta).unwrap_or_default(),
+        shared_threshold,
         ..CertifyOptions::new(confidence)
     };
     certify(&goal.constraints, calibration.sample, calibration.scores, &options)
 }
 
-fn solve(goal: &Goal, part: Scored<'_>) -> Result<Vec<f32>, Failure> {
-    let found = exact::solve(goal, part.sample, part.scores, &ProblemOptions::default());
+fn solve(goal: &Goal, shared_threshold: bool, part: Scored<'_>) -> Result<Vec<f32>, Failure> {
+    let options = ProblemOptions { shared_threshold, ..ProblemOptions::default() };
+    let found = exact::solve(goal, part.sample, part.scores, &options);
     let found = found.map_err(|error: ThresholdError| {
         Failure::from(error).context(format!("{goal} on the {} part", part.name))
     })?;

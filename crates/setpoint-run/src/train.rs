@@ -13,6 +13,7 @@ use setpoint_report::{
 
 use crate::examples::{Examples, Loaded};
 use crate::failure::Failure;
+use crate::group::check_sizes;
 use crate::history::Recorder;
 use crate::interval::{Measurer, SHARES};
 use crate::threshold::{Scored, Shipped};
@@ -61,10 +62,22 @@ impl Job {
                 let rows = |part: &Option<Examples>| part.as_ref().map_or(0, |part| part.sample.len());
                 let rows = rows(&loaded.parts.train) + rows(&loaded.parts.validation);
                 let full_batch = self.settings.batch_size.is_none();
-                let auto = self.settings.method == MethodChoice::Auto;
+                // An average need not meet the conditions on groups that each of its members meets.
+                let auto = self.settings.method == MethodChoice::Auto && !self.settings.shared_threshold;
                 Ok(if auto && full_batch && calibrated && rows <= ROTATED_ROWS { 3 } else { 1 })
             }
         }
+    }
+
+    /// How conditions on groups are met, where the goal has any.
+    fn group_conditions_met_by(&self) -> Option<String> {
+        self.goal.column()?;
+        let way = match (self.settings.shared_threshold, self.settings.method) {
+            (false, _) => "one threshold per group",
+            (true, MethodChoice::CrossEntropy) => "one threshold for all, as far as one can meet them",
+            (true, _) => "one threshold for all; group conditions met by the model (multipliers)",
+        };
+        Some(way.to_owned())
     }
 
     /// Everything that the model depends on, as the model file and checkpoints keep it.
@@ -75,6 +88,9 @@ impl Job {
         recorded.insert("test".to_owned(), json!(loaded.test_hash));
         recorded.insert("seed".to_owned(), json!(self.settings.seed));
         recorded.insert("rows-scored".to_owned(), json!(Self::rows_scored(loaded)));
+        if self.settings.shared_threshold {
+            recorded.insert("shared-threshold".to_owned(), json!(true));
+        }
         recorded
     }
 }
@@ -105,6 +121,7 @@ pub fn train<'r>(
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Store + 'r)>,
 ) -> Result<Trained, Failure> {
+    check_sizes(&job.goal, &loaded.parts)?;
     let rows_scored = Job::rows_scored(loaded);
     let rotations = job.rotations(loaded)?;
     let settings = Settings { rows_scored: Some(rows_scored), rotations, ..job.settings.clone() };
@@ -123,6 +140,7 @@ pub fn train<'r>(
     let history = recorder.finish(&fit.winner, fit.rotations);
     let goal = as_fraction(&job.goal, rows_scored);
     let scores = score(&mut loaded.parts, &fit.parameters)?;
+    let choose = if job.settings.shared_threshold { choose_shared } else { choose };
     let shipped = choose(&goal.operating(), &loaded.parts, &scores, job.confidence)?;
     let record = measured(job, &goal, loaded, &fit, &scores, &shipped)?;
     let recorded = job.recorded(loaded);
@@ -157,6 +175,26 @@ pub fn choose(
     scores: &Splits<Option<Vec<f32>>>,
     confidence: Option<f64>,
 ) -> Result<Shipped, Failure> {
+    let (validation, calibration) = held_out(parts, scores)?;
+    Shipped::choose(operating, validation, calibration, confidence)
+}
+
+/// The same for one threshold that all groups share.
+fn choose_shared(
+    operating: &Goal,
+    parts: &Splits<Option<Examples>>,
+    scores: &Splits<Option<Vec<f32>>>,
+    confidence: Option<f64>,
+) -> Result<Shipped, Failure> {
+    let (validation, calibration) = held_out(parts, scores)?;
+    Shipped::choose_shared(operating, validation, calibration, confidence)
+}
+
+/// The parts that thresholds can be chosen on.
+fn held_out<'a>(
+    parts: &'a Splits<Option<Examples>>,
+    scores: &'a Splits<Option<Vec<f32>>>,
+) -> Result<(Scored<'a>, Option<Scored<'a>>), Failure> {
     fn scored<'a>(
         name: &'static str,
         part: &'a Option<Examples>,
@@ -164,10 +202,9 @@ pub fn choose(
     ) -> Option<Scored<'a>> {
         Some(Scored { name, sample: &part.as_ref()?.sample, scores: scores.as_ref()? })
     }
-    let calibration = scored("calibration", &parts.calibration, &scores.calibration);
     let validation = scored("validation", &parts.validation, &scores.validation)
         .ok_or_else(|| Failure::input("there is no validation part"))?;
-    Shipped::choose(operating, validation, calibration, confidence)
+    Ok((validation, scored("calibration", &parts.calibration, &scores.calibration)))
 }
 
 /// Measures every part and gathers the record.
@@ -180,12 +217,17 @@ fn measured(
     shipped: &Shipped,
 ) -> Result<TrainRecord, Failure> {
     let operating = &goal.operating();
-    let names = shipped.groups.as_ref().map_or(&[][..], |groups| &groups.names);
+    let names = loaded.parts.train.as_ref().and_then(|part| part.sample.groups());
+    let names =
+        names.filter(|_| operating.column().is_some()).map_or(Vec::new(), |groups| groups.names().to_vec());
+    let names = shipped.groups.as_ref().map_or(names, |groups| groups.names.clone());
     let base = score(&mut loaded.parts, &fitted.baseline.parameters)?;
     let samples = loaded.parts.map(|part| part.as_ref().map(|part| &part.sample));
+    let at_condition =
+        if job.settings.shared_threshold { measure::at_condition_shared } else { measure::at_condition };
     let each = |scores: &Splits<Option<Vec<f32>>>, held_out| -> Result<Splits<Option<f64>>, Failure> {
         let mut values = pair(&samples, scores).try_map(|pair| match pair {
-            Some((sample, scores)) => measure::at_condition(goal, sample, scores),
+            Some((sample, scores)) => at_condition(goal, sample, scores),
             None => Ok::<_, Failure>(None),
         })?;
         // The average over rotations has seen the validation rows; its members were held out from theirs.
@@ -217,12 +259,13 @@ fn measured(
             .groups
             .as_ref()
             .map(|groups| GroupsRecord { column: groups.column.clone(), names: groups.names.clone() }),
+        group_conditions_met_by: job.group_conditions_met_by(),
         objective: each(scores, fitted.validation)?,
         constraint: decided.try_map(|pair| match pair {
-            Some((sample, margins)) => measure::conditions(operating, names, sample, margins).map(Some),
+            Some((sample, margins)) => measure::conditions(operating, &names, sample, margins).map(Some),
             None => Ok::<_, Failure>(None),
         })?,
-        constraint_names: measure::condition_names(operating, names),
+        constraint_names: measure::condition_names(operating, &names),
         group_rates,
         group_rates_from,
         shipped: decided.try_map(|pair| match pair {

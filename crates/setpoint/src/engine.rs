@@ -184,7 +184,7 @@ impl<'s> Engine<'s> {
         Ok(Self {
             goal: goal.clone(),
             sample,
-            counter: Counter::new(sample, problem.per_group(), options.surrogate, options.sharpness),
+            counter: Counter::new(sample, problem.by_group(), options.surrogate, options.sharpness),
             thresholds: None,
             active: vec![true; conditions],
             free,
@@ -253,14 +253,18 @@ impl<'s> Engine<'s> {
 
     /// One gradient step on the slack variables, after a [`step`](Self::step), projected onto slack >= 0.
     ///
-    /// The loss's derivative by slack k is -price k; equalities keep a slack of 0.
+    /// The loss's derivative by slack k is -price k; equalities keep a slack of 0. A step is at most
+    /// `rate` of the room between the condition's target and the nearer end of 0..1: prices at low
+    /// rates are steep, and a slack beyond its room leaves no threshold at all.
     pub fn descend_slack(&mut self, rate: f64) {
         if let Some(slack) = &mut self.slack {
             for ((slack, price), condition) in
                 slack.iter_mut().zip(&self.derivative.prices).zip(self.problem.conditions())
             {
                 if condition.kind == crate::problem::Kind::AtMost {
-                    *slack = (*slack + rate * price).max(0.0);
+                    let target = condition.expression.constant.abs();
+                    let most = rate * target.min(1.0 - target).max(0.001);
+                    *slack = (*slack + (rate * price).clamp(-most, most)).max(0.0);
                 }
             }
         }

@@ -36,6 +36,12 @@ pub struct CertifyArgs {
     /// Column with the group of each row; by default the one the conditions name
     #[arg(long, value_name = "COL")]
     pub group: Option<String>,
+    /// One threshold for all groups
+    #[arg(long)]
+    pub shared_threshold: bool,
+    /// Column with the weight of each row; weights that differ are refused
+    #[arg(long, value_name = "COL")]
+    pub weight: Option<String>,
     /// Confidence that all conditions hold
     #[arg(long, value_name = "P", default_value = "95%")]
     pub confidence: String,

@@ -62,6 +62,10 @@ pub struct TrainArgs {
     /// Use the group column as a feature as well
     #[arg(long, help_heading = "Columns")]
     pub group_feature: bool,
+    /// One threshold for all groups: predict needs no group, and the model itself must meet the
+    /// conditions on groups
+    #[arg(long, help_heading = "Threshold")]
+    pub shared_threshold: bool,
     /// Pool groups with fewer rows than this into one, called "(other)"
     #[arg(long, value_name = "N", help_heading = "Columns")]
     pub min_group: Option<u64>,

@@ -211,6 +211,7 @@ fn settings(args: &TrainArgs) -> Result<Settings, Failure> {
             InequalityArg::Slack => Inequality::Slack,
         },
         bins: args.bins,
+        shared_threshold: args.shared_threshold,
         seed: args.seed,
         ..default
     })

@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 use setpoint::Sample;
-use setpoint::certify::{Certificate, CertifyOptions, Method, certify as prove};
+use setpoint::certify::{Certificate, CertifyError, CertifyOptions, Method, certify as prove};
 use setpoint::goal::{Constraint, Goal, Objective, parse_conditions};
 use setpoint_data::{Encoder, Inputs, ReadError, Roles, Table};
 use setpoint_report::CertificateRecord;
@@ -33,12 +33,22 @@ pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
             "--group {given:?}: the conditions are on groups of {named:?}; leave --group out"
         )));
     }
+    if args.shared_threshold && column.is_none() {
+        return Err(Failure::input(
+            "--shared-threshold: the conditions are not on groups, so there is one threshold anyway; leave it out",
+        ));
+    }
     let mut display = Display::new(quiet);
     display.show(&format!("reading {}", args.scores.display()));
     let (sample, scores) = read(args, column)?;
     let ranked = Ranked::new(&scores)?;
-    let options = CertifyOptions { objective, ..CertifyOptions::new(confidence) };
-    let certificate = prove(&conditions, &sample, &ranked.ranks, &options)?;
+    let options = CertifyOptions {
+        objective,
+        shared_threshold: args.shared_threshold,
+        ..CertifyOptions::new(confidence)
+    };
+    let certificate =
+        prove(&conditions, &sample, &ranked.ranks, &options).map_err(|error| ranked.say(error))?;
     display.finish();
     let record = record(args, &certificate, &ranked)?;
     if args.json {
@@ -69,6 +79,7 @@ fn read(args: &CertifyArgs, column: Option<&str>) -> Result<(Sample, Vec<f64>), 
         positive: positive(args.positive.as_ref())?,
         missing: args.read.missing.as_deref().map(setpoint_data::list),
         group: args.group.clone().or_else(|| column.map(str::to_owned)),
+        weight: args.weight.clone(),
         // Times are the one role whose numbers are kept with 64 bits, and any number is a time.
         split_time: Some(args.score.clone()),
         ..Roles::default()
@@ -88,6 +99,9 @@ fn read(args: &CertifyArgs, column: Option<&str>) -> Result<(Sample, Vec<f64>), 
         return Err(Failure::input(format!("{}: no labels or no scores", args.scores.display())));
     };
     let mut sample = Sample::new(labels.to_vec())?;
+    if let Some(weights) = table.weights() {
+        sample = sample.with_weights(weights.to_vec())?;
+    }
     if let (Some(groups), Some(_)) = (table.groups(), column) {
         sample = sample.with_groups(&groups.column, groups.names.clone(), groups.of.clone())?;
     }
@@ -135,6 +149,17 @@ impl Ranked {
         Ok(Self { distinct, ranks })
     }
 
+    /// A refusal with ranks turned back into scores.
+    fn say(&self, error: CertifyError) -> CertifyError {
+        match error {
+            CertifyError::Contradiction { group, strict, at_least, loose, at_most } => {
+                let (at_least, at_most) = (self.score(at_least) as f32, self.score(at_most) as f32);
+                CertifyError::Contradiction { group, strict, at_least, loose, at_most }
+            }
+            other => other,
+        }
+    }
+
     /// The score that makes the decisions of a threshold on ranks.
     ///
     /// The smallest score at or above it: on the sample the same decisions. Above all scores it is
@@ -155,7 +180,8 @@ fn record(args: &CertifyArgs, certificate: &Certificate, ranked: &Ranked) -> Res
     value["goal"] = json!(args.goal);
     value["condition"] = json!(CertificateRecord::new(certificate.clone()).condition);
     value["scores"] = json!(args.scores.display().to_string());
-    value["threshold"] = if certificate.column.is_none() { json!(thresholds[0]) } else { Value::Null };
+    let one = certificate.threshold(None).map(|threshold| ranked.score(threshold));
+    value["threshold"] = one.map_or(Value::Null, |threshold| json!(threshold));
     value["thresholds"] = json!(thresholds);
     for (place, certified) in certificate.conditions.iter().enumerate() {
         if let Method::OrderStatistic { limit, .. } = certified.method {

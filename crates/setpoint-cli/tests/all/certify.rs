@@ -48,6 +48,92 @@ fn too_few_examples_are_refused_with_the_number_needed_and_exit_1() {
     );
 }
 
+/// The table of `scores`, with a column of weights and one of groups.
+fn weighted(weight: impl Fn(usize) -> f32) -> String {
+    let mut text = String::new();
+    for (row, line) in scores(8000, 25).lines().enumerate() {
+        let more = if row == 0 {
+            "w,site".to_owned()
+        } else {
+            format!("{},{}", weight(row), ["n", "s"][row / 4 % 2])
+        };
+        text += &format!("{line},{more}\n");
+    }
+    text
+}
+
+#[test]
+fn weights_are_refused_with_the_reason_unless_they_are_all_equal() {
+    let home = directory();
+    write(home.path(), "equal.csv", &weighted(|_| 2.0));
+    write(home.path(), "differ.csv", &weighted(|row| 1.0 + (row % 2) as f32));
+    let certify = |file: &str| {
+        let base = ["certify", file, "--label", "y", "--score", "p", "--goal", "fpr<=1%", "--json", "-q"];
+        (setpoint(home.path(), &base), setpoint(home.path(), &[&base[..], &["--weight", "w"]].concat()))
+    };
+    let (plain, equal) = certify("equal.csv");
+    assert_eq!(plain.ok().json()["threshold"], equal.ok().json()["threshold"]);
+    let (plain, differ) = certify("differ.csv");
+    plain.ok();
+    assert_eq!(differ.code, Some(2));
+    assert!(
+        differ.stderr.contains("weights differ") && differ.stderr.contains("counts every example once"),
+        "{differ:?}"
+    );
+}
+
+#[test]
+fn every_rate_is_certified_overall_by_group_and_several_at_once() {
+    let home = directory();
+    write(home.path(), "s.csv", &weighted(|_| 1.0));
+    for (goal, conditions) in [
+        ("fpr<=5%", 1),
+        ("tnr>=0.95", 1),
+        ("recall>=0.8", 1),
+        ("fnr<=20%", 1),
+        ("positive-rate<=25%", 1),
+        ("precision>=0.8", 1),
+        ("fpr(site)<=5%", 2),
+        ("recall(site)>=0.8", 2),
+        ("precision(site)>=0.8", 2),
+        ("recall>=0.5, fpr<=10%, precision>=0.6", 3),
+        ("recall(site)>=0.6, fpr(site)<=10%", 4),
+    ] {
+        let arguments = ["certify", "s.csv", "--label", "y", "--score", "p", "--goal", goal, "--json"];
+        let run = setpoint(home.path(), &arguments).ok();
+        let record = run.json();
+        let certified = record["conditions"].as_array().unwrap();
+        assert_eq!(certified.len(), conditions, "{goal}");
+        let each = 1.0 - 0.05 / conditions as f64;
+        assert!((record["confidence_each"].as_f64().unwrap() - each).abs() < 1e-9, "{goal}");
+        assert_eq!(record["threshold"].is_null(), goal.contains("site"), "{goal}");
+        for one in certified {
+            let (observed, target) = (one["observed"].as_f64().unwrap(), one["target"].as_f64().unwrap());
+            let at_most = one["condition"].as_str().unwrap().contains("<=");
+            // Strictly inside: what holds on new data with confidence has room to spare here.
+            assert!(if at_most { observed < target } else { observed > target }, "{one}");
+        }
+        assert_eq!(run.stderr.lines().count(), 1 + conditions, "{}", run.stderr);
+    }
+    // A refusal speaks of scores, not of ranks: these lie between -6 and 8.
+    let goal = ["certify", "s.csv", "--label", "y", "--score", "p", "--goal", "recall>=0.99, fpr<=1%"];
+    let run = setpoint(home.path(), &goal);
+    assert_eq!(run.code, Some(1));
+    let number = |after: &str| -> f64 {
+        let text = run.stderr.split(after).nth(1).and_then(|rest| rest.split([',', ';']).next());
+        text.unwrap_or_default().parse().unwrap_or_else(|error| panic!("{error}: {}", run.stderr))
+    };
+    let (at_least, at_most) = (number("of at least "), number("one of at most "));
+    assert!(at_most < at_least && at_most > -6.0 && at_least < 8.0, "{}", run.stderr);
+    let shared = ["--goal", "fpr(site)<=5%, recall>=0.5", "--shared-threshold", "--json", "-q"];
+    let base = ["certify", "s.csv", "--label", "y", "--score", "p"];
+    let record = setpoint(home.path(), &[&base[..], &shared].concat()).ok().json();
+    assert!(record["threshold"].is_number() && record["thresholds"][0] == record["thresholds"][1]);
+    let run = setpoint(home.path(), &[&base[..], &["--goal", "fpr<=5%", "--shared-threshold"]].concat());
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("leave it out"), "{}", run.stderr);
+}
+
 #[test]
 fn a_goal_chooses_among_certified_thresholds() {
     let home = directory();

@@ -41,3 +41,111 @@ fn rates_by_group_stand_beside_their_intervals() {
     assert_eq!(record["group_rates"], serde_json::json!([]));
     assert!(record["group_rates_from"].is_null());
 }
+
+#[test]
+fn one_threshold_for_all_needs_no_group_to_decide() {
+    let home = directory();
+    write(home.path(), "shop.csv", &shop(4000, 9));
+    let goal = "accuracy @ gap(recall, sex)<=0.03";
+    let (by_group, text) = train(home.path(), &["--goal", goal]);
+    assert_eq!(by_group["group_conditions_met_by"], "one threshold per group");
+    assert!(text.contains("groups    one threshold per group\n"), "{text}");
+    let (record, text) = train(home.path(), &["--goal", goal, "--shared-threshold"]);
+    let way = "one threshold for all; group conditions met by the model (multipliers)";
+    assert_eq!(record["group_conditions_met_by"], way);
+    assert!(text.contains(&format!("groups    {way}\n")), "{text}");
+    assert_eq!(
+        (record["thresholds"].as_array().unwrap().len(), &record["thresholds_from"]),
+        (1, &"validation".into())
+    );
+    assert!(record["groups"].is_null());
+    // What the model was made to meet, it meets on validation exactly.
+    assert!(record["constraint"]["validation"][0].as_f64().unwrap() <= 0.03, "{record}");
+    assert_eq!(record["group_rates"].as_array().unwrap().len(), 2);
+
+    let table = shop(300, 10);
+    write(home.path(), "new.csv", &table);
+    let without: String = table
+        .lines()
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            format!("{},{},{}\n", cells[0], cells[1], cells[2])
+        })
+        .collect();
+    write(home.path(), "without.csv", &without);
+    for (file, output) in [("new.csv", "a.csv"), ("without.csv", "b.csv")] {
+        setpoint(home.path(), &["predict", "m", file, "-o", output]).ok();
+    }
+    assert_eq!(crate::read(home.path(), "a.csv"), crate::read(home.path(), "b.csv"));
+    let plain = setpoint(home.path(), &["evaluate", "m", "new.csv", "--json", "-q"]).ok().json();
+    assert_eq!(plain["groups"], serde_json::json!([]));
+    assert!(
+        plain["at_condition_refused"].as_str().unwrap().contains("name the column with --group"),
+        "{plain}"
+    );
+    let shown =
+        setpoint(home.path(), &["evaluate", "m", "new.csv", "--group", "sex", "--json", "-q"]).ok().json();
+    assert_eq!(shown["groups"].as_array().unwrap().len(), 2);
+    assert_eq!(shown["at_condition"]["interval"]["method"], "bootstrap by group and label");
+}
+
+#[test]
+fn one_threshold_for_all_is_certified_in_every_group() {
+    let home = directory();
+    write(home.path(), "shop.csv", &shop(4000, 11));
+    let (record, _) = train(home.path(), &["--goal", "recall @ fpr(sex)<=10%", "--shared-threshold"]);
+    assert_eq!(record["thresholds_from"], "calibration");
+    assert_eq!(record["certificate"]["conditions"].as_array().unwrap().len(), 2);
+    assert_eq!(record["certificate"]["threshold"], record["thresholds"][0]);
+    write(home.path(), "new.csv", &shop(2000, 12));
+    let evaluated =
+        setpoint(home.path(), &["evaluate", "m", "new.csv", "--group", "sex", "--json", "-q"]).ok().json();
+    let verdicts: Vec<&str> =
+        evaluated["drift"].as_array().unwrap().iter().map(|one| one["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["holds", "holds"]);
+}
+
+#[test]
+fn what_one_threshold_cannot_do_is_said_with_the_right_exit_code() {
+    let home = directory();
+    write(home.path(), "shop.csv", &shop(1500, 13));
+    let base = ["train", "shop.csv", "--label", "bought", "--shared-threshold", "-q", "-o", "m", "--goal"];
+    let run = setpoint(home.path(), &[&base[..], &["recall @ fpr<=5%"]].concat());
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("without one there is one threshold anyway"), "{}", run.stderr);
+    let run = setpoint(home.path(), &[&base[..], &["accuracy @ fpr(sex)<=1%, recall(sex)>=0.99"]].concat());
+    assert_eq!(run.code, Some(1));
+    assert!(
+        run.stderr.contains("no thresholds meet condition") && run.stderr.contains("miss its target by"),
+        "{}",
+        run.stderr
+    );
+    assert!(!home.path().join("m").exists());
+}
+
+#[test]
+fn groups_too_small_for_a_condition_are_named_and_can_be_pooled() {
+    let home = directory();
+    // Every 60th row is of a third sex: 25 rows, about 5 of them in the calibration part.
+    let text: String = shop(1500, 14)
+        .lines()
+        .enumerate()
+        .map(|(row, line)| match row % 60 {
+            7 => format!("{}\n", line.replace(",f,", ",x,").replace(",m,", ",x,")),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    write(home.path(), "shop.csv", &text);
+    let goal =
+        ["train", "shop.csv", "--label", "bought", "--goal", "recall @ fpr(sex)<=20%", "-q", "-o", "m"];
+    let run = setpoint(home.path(), &goal);
+    assert_eq!(run.code, Some(2));
+    assert!(
+        run.stderr.contains("groups of column \"sex\" with fewer than 10 rows in a part: \"x\" ("),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("--min-group"), "{}", run.stderr);
+    let run = setpoint(home.path(), &[&goal[..], &["--min-group", "700"]].concat()).ok();
+    assert_eq!(run.stderr, "");
+}

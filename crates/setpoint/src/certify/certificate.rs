@@ -78,11 +78,12 @@ pub enum Method {
 }
 
 impl Certificate {
-    /// The threshold of a group, or the only one where there are no groups.
+    /// The threshold of a group; without one, the only threshold, where groups do not differ in it.
     #[must_use]
     pub fn threshold(&self, group: Option<&str>) -> Option<f32> {
-        if self.column.is_none() {
-            return self.thresholds.first().copied();
+        if self.column.is_none() || group.is_none() {
+            let first = self.thresholds.first().copied();
+            return first.filter(|first| self.thresholds.iter().all(|threshold| threshold == first));
         }
         let place = self.groups.iter().position(|name| Some(name.as_str()) == group)?;
         self.thresholds.get(place).copied()

@@ -66,7 +66,7 @@ pub fn drift(certificate: &Certificate, sample: &Sample, scores: &[f32]) -> Resu
     sample.check_scores(scores)?;
     check_weights(sample)?;
     check(certificate)?;
-    let parts = Part::all(sample, scores, certificate.column.as_deref())?;
+    let mut parts = Part::all(sample, scores, certificate.column.as_deref())?;
     for part in &parts {
         if certificate.threshold(part.name()).is_none() {
             return Err(CertifyError::UnknownGroup {
@@ -74,6 +74,10 @@ pub fn drift(certificate: &Certificate, sample: &Sample, scores: &[f32]) -> Resu
                 group: part.name().unwrap_or_default().to_owned(),
             });
         }
+    }
+    // Groups that share a threshold may have conditions over all rows beside their own.
+    if certificate.column.is_some() {
+        parts.push(Part { sample, scores, group: None });
     }
     let level = 1.0 - certificate.confidence_each;
     certificate.conditions.iter().map(|certified| test(certificate, certified, &parts, level)).collect()

@@ -125,7 +125,9 @@ pub enum CertifyError {
         grouped: String,
     },
     /// The conditions need groups and the sample has none.
-    #[error("the conditions are on groups of column {column:?} and the sample has no groups")]
+    #[error(
+        "the conditions are on groups of column {column:?} and the sample has no groups; name the column with --group"
+    )]
     NoGroups {
         /// The column asked for.
         column: String,

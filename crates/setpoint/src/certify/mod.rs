@@ -41,6 +41,7 @@ mod order_statistic;
 mod part;
 mod predictive;
 mod region;
+mod shared;
 
 #[cfg(test)]
 mod simulation;
@@ -73,13 +74,15 @@ pub struct CertifyOptions {
     /// sample. They are tested from strict to loose up to the first failure, so the strictest
     /// should predict enough examples positive to pass. Without them: a grid of ranks.
     pub grid: Option<Vec<f32>>,
+    /// One threshold for all groups, where conditions are on groups.
+    pub shared_threshold: bool,
 }
 
 impl CertifyOptions {
-    /// No objective and no grid.
+    /// No objective, no grid, a threshold for each group.
     #[must_use]
     pub fn new(confidence: f64) -> Self {
-        Self { confidence, objective: None, grid: None }
+        Self { confidence, objective: None, grid: None, shared_threshold: false }
     }
 }
 
@@ -100,7 +103,7 @@ pub fn certify_goal(
 
 /// Thresholds at which every condition holds on new data, with the confidence asked for.
 ///
-/// One threshold, or one for each group where the conditions are on groups.
+/// One threshold, or one for each group where the conditions are on groups and they do not share one.
 ///
 /// # Errors
 /// If there are too few examples (with the number needed), the conditions cannot be certified at
@@ -116,6 +119,9 @@ pub fn certify(
     sample.check_scores(scores)?;
     check_weights(sample)?;
     let column = conditions.iter().find_map(Constraint::column);
+    if options.shared_threshold && column.is_some() {
+        return shared::certify(conditions, &claims, objective, sample, scores, options);
+    }
     let parts = Part::all(sample, scores, column)?;
     let level = Level { confidence: options.confidence, shared_by: claims.len() * parts.len() };
     let mut thresholds = Vec::with_capacity(parts.len());
@@ -170,7 +176,7 @@ fn check(
     let claims: Vec<Claim> = conditions.iter().map(Claim::of).collect::<Result<_, _>>()?;
     let grouped = conditions.iter().find(|condition| condition.column().is_some());
     let overall = conditions.iter().find(|condition| condition.column().is_none());
-    if let (Some(grouped), Some(overall)) = (grouped, overall) {
+    if let (false, Some(grouped), Some(overall)) = (options.shared_threshold, grouped, overall) {
         let (overall, grouped) = (overall.to_string(), grouped.to_string());
         return Err(CertifyError::OverallBesideGroups { overall, grouped });
     }

@@ -160,6 +160,55 @@ fn groups_hold_together() {
     assert_tight(failures, 1.0 - (1.0 - chance(200)) * (1.0 - chance(100)));
 }
 
+/// Two groups of tied scores, the second with other shares of positives.
+fn tied_groups(rng: &mut Draw, rows: usize) -> (Sample, Vec<f32>) {
+    let codes: Vec<u32> = (0..rows).map(|row| u32::from(row % 3 == 0)).collect();
+    let labels: Vec<bool> = codes.iter().map(|code| uniform(rng) < [0.4, 0.6][*code as usize]).collect();
+    let scores = labels.iter().map(|label| if *label { 4.0 - level(rng) } else { level(rng) }).collect();
+    let sample = Sample::new(labels).unwrap();
+    (sample.with_groups("group", vec!["a".into(), "b".into()], codes).unwrap(), scores)
+}
+
+#[test]
+fn recall_and_precision_hold_in_two_groups_with_heavy_ties_and_few_rows() {
+    // Recall takes the values 0.4, 0.7, 0.85, 0.95, 1 at the five scores: 0.84 is just below one.
+    let (failures, found) = simulate(43, |rng| {
+        let (sample, scores) = tied_groups(rng, 240);
+        let certificate = certified("recall(group)>=0.84", &sample, &scores, &options())?;
+        Some(certificate.thresholds.iter().all(|t| level_rates(*t).1 >= 0.84))
+    });
+    assert!(found == DRAWS, "{found} certified");
+    assert_rare(failures);
+    let precision = |t: f32, positive: f64| {
+        let (false_ones, true_ones) = level_rates(t);
+        positive * true_ones / (positive * true_ones + (1.0 - positive) * false_ones)
+    };
+    let (failures, found) = simulate(44, |rng| {
+        let (sample, scores) = tied_groups(rng, 900);
+        let t = certified("precision(group)>=0.75", &sample, &scores, &options())?.thresholds;
+        Some(precision(t[0], 0.4) >= 0.75 && precision(t[1], 0.6) >= 0.75)
+    });
+    assert!(found > DRAWS / 10, "{found} certified");
+    assert_rare(failures);
+}
+
+#[test]
+fn one_threshold_holds_in_both_groups_and_over_all() {
+    let shared = CertifyOptions { shared_threshold: true, ..options() };
+    let (failures, found) = simulate(45, |rng| {
+        let codes: Vec<u32> = (0..300).map(|i| u32::from(i % 3 == 0)).collect();
+        // Group b has squares, as in `groups_hold_together`; a third of the rows.
+        let scores: Vec<f32> = codes.iter().map(|code| uniform(rng).powi(1 + *code as i32) as f32).collect();
+        let sample = Sample::new(vec![false; 300]).unwrap();
+        let sample = sample.with_groups("group", vec!["a".into(), "b".into()], codes).unwrap();
+        let t = certified("fpr(group)<=20%, fpr<=15%", &sample, &scores, &shared)?.thresholds;
+        let [a, b] = [1.0 - f64::from(t[0]), 1.0 - f64::from(t[1]).sqrt()];
+        Some(t[0] == t[1] && a <= 0.2 && b <= 0.2 && (2.0 * a + b) / 3.0 <= 0.15)
+    });
+    assert_eq!(found, DRAWS);
+    assert_rare(failures);
+}
+
 #[test]
 fn two_conditions_hold_together_whatever_the_objective_picks_between_them() {
     for (seed, objective) in [(51, None), (52, Some(Rate::Accuracy)), (53, Some(Rate::TrueNegativeRate))] {

@@ -59,7 +59,7 @@ impl Case {
         let score = |x: &[f64; FEATURES]| x.iter().zip(parameters).map(|(x, w)| x * w).sum();
         Reference {
             sample: &self.sample,
-            by_group: problem.per_group(),
+            by_group: problem.by_group(),
             surrogate: self.surrogate,
             sharpness: self.sharpness,
             scores: self.features.iter().map(score).collect(),
@@ -221,7 +221,7 @@ fn the_fast_kernels_agree_with_the_reference_end_to_end() {
             plain.scores = scores.iter().map(|s| f64::from(*s)).collect();
             let thresholds: Vec<f64> = (0..problem.thresholds()).map(|j| 0.8 + 0.05 * j as f64).collect();
             let grid = grid(&problem, &thresholds);
-            let mut fast = Counter::new(&case.sample, problem.per_group(), surrogate, sharpness);
+            let mut fast = Counter::new(&case.sample, problem.by_group(), surrogate, sharpness);
             let mut cells = [
                 vec![Cell::default(); problem.shape().cells()],
                 vec![Cell::default(); problem.shape().cells()],

@@ -136,21 +136,38 @@ impl Build {
                     add(self.group(*rate, group)?, *relation, *target);
                 }
             }
-            // R_a - R_b <= target for every pair; no difference at all is an equality.
+            // R_a - R_b <= target for every pair; no difference at all is an equality, where the groups
+            // have thresholds to meet it with.
             Constraint::Gap { rate, target, .. } => {
-                self.pairs(*target == 0.0, |a, b, relation| {
+                self.pairs(*target == 0.0 && !options.shared_threshold, |a, b, relation| {
                     add(self.group(*rate, a)?.minus(self.group(*rate, b)?, 1.0), relation, *target);
                     Ok(())
                 })?;
             }
-            // R_a / R_b >= target for every pair, as target R_b - R_a <= 0.
-            Constraint::Ratio { rate, target, .. } => {
+            // R_a / R_b >= target for every pair, as target R_b - R_a <= 0: a threshold within each
+            // group moves one rate and not the other.
+            Constraint::Ratio { rate, target, .. } if !options.shared_threshold => {
                 self.pairs(*target == 1.0, |a, b, relation| {
                     add(
                         self.group(*rate, b)?.scaled(*target).minus(self.group(*rate, a)?, 1.0),
                         relation,
                         0.0,
                     );
+                    Ok(())
+                })?;
+            }
+            // With one threshold for all, that form would be met by deciding nobody positive: what is
+            // held is the ratio itself, in units of the share of positives, as large as gaps are.
+            Constraint::Ratio { rate, target, .. } => {
+                let positives: f64 = self.totals.iter().map(|totals| totals.positives).sum();
+                let all: f64 = self.totals.iter().map(|totals| totals.positives + totals.negatives).sum();
+                self.pairs(false, |a, b, relation| {
+                    let (above, below) = (self.group(*rate, a)?, self.group(*rate, b)?);
+                    let expression = match above.over(&below) {
+                        Some(ratio) => ratio.scaled(-positives / all).plus(*target * positives / all),
+                        None => below.scaled(*target).minus(above, 1.0),
+                    };
+                    add(expression, relation, 0.0);
                     Ok(())
                 })?;
             }

@@ -163,6 +163,23 @@ impl Combination {
         self
     }
 
+    pub(super) fn plus(mut self, constant: f64) -> Self {
+        self.constant += constant;
+        self
+    }
+
+    /// This rate over another, where both are one fraction of a slice that no threshold moves:
+    /// (N / n) / (M / m) = (m / n) N / M. `None` where they are not.
+    pub(super) fn over(&self, other: &Self) -> Option<Self> {
+        let ([above], [below]) = (&self.ratios[..], &other.ratios[..]) else { return None };
+        if !(above.denominator.terms.is_empty() && below.denominator.terms.is_empty()) {
+            return None;
+        }
+        let weight = below.denominator.constant / above.denominator.constant;
+        let (numerator, denominator) = (above.numerator.clone(), below.numerator.clone());
+        Some(Self { constant: 0.0, ratios: vec![Ratio { weight, numerator, denominator }] })
+    }
+
     pub(super) fn scaled(mut self, factor: f64) -> Self {
         self.constant *= factor;
         for ratio in &mut self.ratios {

@@ -7,8 +7,8 @@
 //!
 //! where C are the cells of [`count`](crate::count). Rates of one label slice
 //! have constant denominators; precision and its like do not. A goal with group
-//! conditions has one threshold per group, any other goal one per operating
-//! point (one, or as many as an area has bins).
+//! conditions has one threshold per group (or one that they share), any other
+//! goal one per operating point (one, or as many as an area has bins).
 
 mod build;
 mod combination;
@@ -50,6 +50,8 @@ pub struct ProblemOptions {
     pub bins: Option<usize>,
     /// Rows of the data that `k=100` will be asked of; by default those of the sample.
     pub rows_scored: Option<u64>,
+    /// One threshold for all groups of a goal with group conditions.
+    pub shared_threshold: bool,
 }
 
 /// Why a goal does not fit a sample.
@@ -102,6 +104,7 @@ pub enum ProblemError {
 #[derive(Clone, Debug)]
 pub struct Problem {
     shape: Shape,
+    by_group: bool,
     per_group: bool,
     higher_is_better: bool,
     loss: Combination,
@@ -153,7 +156,8 @@ impl Problem {
         let higher_is_better = goal.objective.direction() == Direction::Up;
         let mut problem = Self {
             shape: Shape { groups: build.totals.len(), columns },
-            per_group: build.totals.len() > 1,
+            by_group: build.totals.len() > 1,
+            per_group: build.totals.len() > 1 && !options.shared_threshold,
             higher_is_better,
             loss: if higher_is_better { loss.scaled(-1.0) } else { loss },
             conditions,
@@ -177,6 +181,12 @@ impl Problem {
     #[must_use]
     pub fn thresholds(&self) -> usize {
         if self.per_group { self.shape.groups } else { self.shape.columns }
+    }
+
+    /// Whether each group has its own cells.
+    #[must_use]
+    pub fn by_group(&self) -> bool {
+        self.by_group
     }
 
     /// Whether each group has its own threshold.

@@ -7,9 +7,10 @@
 //! - one threshold: the best cut that satisfies every condition;
 //! - an area: for each bin, the best height where the axis meets the bin's midpoint;
 //! - `k=`, `top=`: the cut that predicts as many positive as fit;
-//! - group conditions: one threshold per group, chosen together (`coupled`).
+//! - group conditions: one threshold per group, chosen together (`coupled`), or one that all
+//!   groups share (`shared`).
 
-use super::{ThresholdError, coupled};
+use super::{ThresholdError, coupled, shared};
 use crate::goal::{Constraint, Goal, Objective, Rate, safe_side};
 use crate::metric::operating_point::{self, OperatingPoint};
 use crate::metric::{Condition, Cuts, MetricError, ThresholdRange};
@@ -41,6 +42,9 @@ pub fn solve(
     let problem = Problem::new(goal, sample, options)?;
     if problem.per_group() {
         return coupled::solve(goal, sample, scores);
+    }
+    if problem.by_group() {
+        return shared::solve(goal, sample, scores);
     }
     let cuts = Cuts::new(sample, scores)?;
     let points = match &goal.objective {

@@ -9,6 +9,7 @@
 mod coupled;
 pub mod exact;
 mod quadratic;
+mod shared;
 pub mod smooth;
 pub mod track;
 

@@ -3,7 +3,8 @@
 //! A run of [`fit`](super::fit) has cross-entropy beside it and starts from it. Published protocols do
 //! not: each method has its own start, and nothing else is paid for.
 
-use super::auto::{Candidate, check};
+use super::auto::Candidate;
+use super::check::check;
 use super::selection::{Selection, as_fraction};
 use super::stage::{Reporter, Store};
 use super::task::{Task, tasks};
@@ -27,12 +28,12 @@ pub fn fit_alone<'r>(
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Store + 'r)>,
 ) -> Result<Candidate, TrainError> {
-    check(settings)?;
+    check(goal, settings)?;
     let task = stage(settings)?;
     let rows = settings.rows_scored.unwrap_or(validation.sample.len() as u64);
     let goal = as_fraction(goal, rows);
     let start = start.map_or_else(|| vec![0.0; train.model.parameter_count()], <[f32]>::to_vec);
-    let mut selection = Selection::new(&goal, validation);
+    let mut selection = Selection::new(&goal, settings.shared_threshold, validation);
     let mut reporter = Reporter::new(observer, store, 1);
     let name = task.name();
     if let Some(done) = reporter.begin(0, &name) {

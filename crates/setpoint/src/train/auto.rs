@@ -1,12 +1,10 @@
 //! A run: its stages one after another, and what is made of their results.
 
+use super::check::check;
 use super::selection::{Selection, as_fraction};
 use super::stage::{Reporter, Store};
 use super::task::{Task, tasks};
-use super::{
-    Bandwidth, MethodChoice, Observer, OptimizerChoice, Part, PositiveWeight, Settings, Standard, TrainError,
-    rotate,
-};
+use super::{MethodChoice, Observer, Part, Settings, Standard, TrainError, rotate};
 use crate::goal::Goal;
 use crate::metric::interval::Bootstrap;
 use crate::model::{Model, Rows};
@@ -76,7 +74,7 @@ pub fn fit<'r>(
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Store + 'r)>,
 ) -> Result<Fit, TrainError> {
-    check(settings)?;
+    check(goal, settings)?;
     let rows = settings.rows_scored.unwrap_or(validation.sample.len() as u64);
     let goal = as_fraction(goal, rows);
     let tasks = tasks(settings);
@@ -110,7 +108,7 @@ impl Rounds<'_> {
         reporter: &mut Reporter<'_>,
     ) -> Result<Fit, TrainError> {
         let Self { goal, tasks, settings } = *self;
-        let mut selection = Selection::new(goal, validation);
+        let mut selection = Selection::new(goal, settings.shared_threshold, validation);
         let mut candidates: Vec<Candidate> = Vec::new();
         let zeros = vec![0.0; train.model.parameter_count()];
         let evaluations = reporter.evaluations;
@@ -125,7 +123,10 @@ impl Rounds<'_> {
             // what is averaged must differ.
             let start = match task {
                 Task::CrossEntropy { .. } => zeros.clone(),
-                Task::Ico { .. } | Task::Lagrangian { .. } | Task::Pairwise { .. } => {
+                // With one threshold for all, a value on validation says little of a fit that knows
+                // nothing of the groups.
+                Task::Multipliers { .. } => candidates[0].parameters.clone(),
+                _ => {
                     let fitted =
                         candidates.iter().filter(|candidate| candidate.name.starts_with("cross-entropy"));
                     best_of(fitted, &selection).map_or_else(|| zeros.clone(), |best| best.parameters.clone())
@@ -145,55 +146,6 @@ impl Rounds<'_> {
         let evaluations = reporter.evaluations - evaluations;
         conclude(goal, train, selection, candidates, settings, evaluations)
     }
-}
-
-pub(super) fn check(settings: &Settings) -> Result<(), TrainError> {
-    let positive = |what, value: f64| {
-        if value.is_finite() && value > 0.0 {
-            Ok(())
-        } else {
-            Err(TrainError::Setting { what, found: value.to_string(), expected: "a positive number" })
-        }
-    };
-    positive("learning rate", settings.learning_rate)?;
-    positive("dual learning rate", settings.dual_learning_rate)?;
-    let (Bandwidth::Deviations(b) | Bandwidth::Tail(b) | Bandwidth::Score(b)) = settings.bandwidth;
-    positive("bandwidth", b)?;
-    if let PositiveWeight::Fixed(weight) = settings.positive_weight {
-        positive("positive weight", weight)?;
-    }
-    if settings.batch_size == Some(0) {
-        return Err(TrainError::Setting { what: "batch size", found: "0".into(), expected: "at least 1" });
-    }
-    if settings.batch_size.is_some() && settings.optimizer == OptimizerChoice::Lbfgs {
-        return Err(TrainError::Setting {
-            what: "optimizer",
-            found: "lbfgs with mini-batches".into(),
-            expected: "adam, adagrad or sgd with --batch-size, or lbfgs on the full batch",
-        });
-    }
-    if settings.method == MethodChoice::Lagrangian && settings.optimizer == OptimizerChoice::Lbfgs {
-        return Err(TrainError::Setting {
-            what: "optimizer",
-            found: "lbfgs with the lagrangian method".into(),
-            expected: "adam, adagrad or sgd: multipliers and thresholds move at every step, and a line search needs a function that stays",
-        });
-    }
-    if matches!(settings.rotations, 0 | 2) {
-        return Err(TrainError::Setting {
-            what: "rotations",
-            found: settings.rotations.to_string(),
-            expected: "1 for none, or at least 3",
-        });
-    }
-    if !(0.0..=1.0).contains(&settings.mix) {
-        return Err(TrainError::Setting {
-            what: "mix",
-            found: settings.mix.to_string(),
-            expected: "a share in [0, 1]",
-        });
-    }
-    Ok(())
 }
 
 fn best_of<'c>(
@@ -218,7 +170,8 @@ fn conclude(
         return Err(TrainError::Infeasible { split: "validation", reason: "no stage was run".into() });
     };
     let (parameters, winner) = match settings.method {
-        MethodChoice::Auto if train.model.linear() => {
+        // An average of models that meet a condition each need not meet it.
+        MethodChoice::Auto if train.model.linear() && !settings.shared_threshold => {
             let averaged = average(&candidates, train, &selection)?;
             // What wins on validation is kept: an average that falls behind the baseline is not.
             let value = selection.value(&averaged.0)?;
@@ -240,6 +193,10 @@ fn conclude(
     let base = selection.value(&baseline.parameters)?;
     let base_scores = selection.scores().to_vec();
     let validation = selection.value(&parameters)?;
+    if settings.shared_threshold && validation.is_none() {
+        // Says which condition is missed, and by how much at the closest threshold.
+        super::selection::shared_value(goal, selection.sample(), selection.scores())?;
+    }
     let gain = match (validation, base) {
         (Some(value), Some(base)) => Some(Gain {
             difference: selection.merit(Some(value)) - selection.merit(Some(base)),

@@ -75,7 +75,7 @@ impl Stage<'_, '_, '_, '_> {
     }
 
     /// Loss and gradient at these parameters; infinite where the goal cannot be met there.
-    fn evaluate(
+    pub(super) fn evaluate(
         &mut self,
         loss: &mut dyn Loss,
         parameters: &[f32],
@@ -159,7 +159,9 @@ impl Stage<'_, '_, '_, '_> {
         let every = self.settings.correct_every.max(1);
         let mut work = Work::new(self.train.sample.len());
         let mut gradient = vec![0.0; parameters.len()];
+        let mut taken = first;
         for step in first..steps {
+            taken = step + 1;
             let value = self.evaluate(loss, &parameters, &mut work, &mut gradient)?;
             if !value.is_finite() {
                 return Err(TrainError::Diverged { step });
@@ -199,19 +201,19 @@ impl Stage<'_, '_, '_, '_> {
                 })?;
             }
         }
-        self.reporter.evaluations += steps - first;
+        self.reporter.evaluations += taken;
         Ok(best)
     }
 }
 
 /// Vectors as long as the training split, kept between evaluations.
-struct Work {
-    scores: Vec<f32>,
+pub(super) struct Work {
+    pub(super) scores: Vec<f32>,
     v: Vec<f32>,
 }
 
 impl Work {
-    fn new(rows: usize) -> Self {
+    pub(super) fn new(rows: usize) -> Self {
         Self { scores: vec![0.0; rows], v: vec![0.0; rows] }
     }
 }

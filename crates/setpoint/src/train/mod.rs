@@ -4,7 +4,8 @@
 //! cross-entropy (a few positive weights) ─▶ ico from the best of them (a few settings) ─▶ selection
 //! ```
 //!
-//! or one ico, lagrangian or pairwise stage in the place of the few.
+//! or one ico, lagrangian or pairwise stage in the place of the few. Where groups share one threshold,
+//! ico's place is taken by multipliers: no threshold can then meet a condition on groups.
 //!
 //! Every stage is a [`Loss`](method::Loss) minimised by an optimizer; the best
 //! iterate by the goal's exact value on the validation split is kept. Cross-entropy
@@ -13,11 +14,13 @@
 
 mod alone;
 mod auto;
+mod check;
 mod full_batch;
 pub mod method;
 mod mini_batch;
 mod observer;
 mod rotate;
+mod round;
 pub mod selection;
 mod stage;
 mod standard;
@@ -78,8 +81,8 @@ pub enum PositiveWeight {
 /// The rule that moves the parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OptimizerChoice {
-    /// L-BFGS where the loss is one function of the parameters; Adam on mini-batches and for the
-    /// lagrangian method, whose multipliers move.
+    /// L-BFGS where the loss is one function of the parameters; Adam on mini-batches, for the
+    /// lagrangian method, whose multipliers move, and for slack variables, which do too.
     #[default]
     Auto,
     /// Quasi-Newton on the full batch; thresholds are solved at every evaluation.
@@ -182,6 +185,8 @@ pub struct Settings {
     pub regulariser: f64,
     /// How limits are met.
     pub inequality: Inequality,
+    /// One threshold for all groups: conditions on groups are then met by the model.
+    pub shared_threshold: bool,
     /// Thresholds that stand for an area.
     pub bins: Option<usize>,
     /// Rows of the data that `k=` will be asked of; by default those of validation.
@@ -214,6 +219,7 @@ impl Default for Settings {
             ridge: 0.0,
             regulariser: 0.0,
             inequality: Inequality::ActiveSet,
+            shared_threshold: false,
             bins: None,
             rows_scored: None,
             rotations: 1,

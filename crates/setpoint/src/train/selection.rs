@@ -33,18 +33,28 @@ pub fn value(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<f64, TrainE
     }
 }
 
+/// The same where all groups share one threshold.
+///
+/// # Errors
+/// As [`value`].
+pub fn shared_value(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<f64, TrainError> {
+    let options = ProblemOptions { shared_threshold: true, ..ProblemOptions::default() };
+    Ok(exact::solve(goal, sample, scores, &options)?.value)
+}
+
 /// Looks parameters up on a held-out split.
 pub struct Selection<'a> {
     goal: Goal,
+    shared_threshold: bool,
     part: Part<'a>,
     scores: Vec<f32>,
 }
 
 impl<'a> Selection<'a> {
     /// Selection by the goal on this part.
-    pub fn new(goal: &Goal, part: Part<'a>) -> Self {
+    pub fn new(goal: &Goal, shared_threshold: bool, part: Part<'a>) -> Self {
         let scores = vec![0.0; part.sample.len()];
-        Self { goal: goal.clone(), part, scores }
+        Self { goal: goal.clone(), shared_threshold, part, scores }
     }
 
     /// The goal's value with these parameters; `None` where its conditions cannot be met.
@@ -53,6 +63,7 @@ impl<'a> Selection<'a> {
     /// If the model refuses the parameters, or the goal does not fit the split.
     pub fn value(&mut self, parameters: &[f32]) -> Result<Option<f64>, TrainError> {
         self.part.model.scores(parameters, Rows::All, &mut self.scores)?;
+        let value = if self.shared_threshold { shared_value } else { value };
         match value(&self.goal, self.part.sample, &self.scores) {
             Ok(value) => Ok(Some(value)),
             Err(TrainError::Metric(MetricError::Infeasible { .. } | MetricError::Undefined { .. })) => {

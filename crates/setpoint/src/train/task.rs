@@ -1,14 +1,14 @@
 //! The stages of a run: which there are, and how each is fitted.
 
 use super::full_batch::{Penalty, Stage};
-use super::method::{CrossEntropy, Ico, Lagrangian, LagrangianOptions, Loss, Pairwise};
+use super::method::{CrossEntropy, Ico, Lagrangian, LagrangianOptions, Loss, Multipliers, Pairwise};
 use super::mini_batch::{self, BatchLoss};
 use super::selection::{Best, Selection};
 use super::stage::Reporter;
 use super::{
     Bandwidth, MethodChoice, OptimizerChoice, Part, PositiveWeight, Settings, Thresholds, TrainError,
 };
-use crate::engine::{EngineOptions, Solve};
+use crate::engine::{EngineOptions, Inequality, Solve};
 use crate::goal::Goal;
 use crate::implicit::ImplicitOptions;
 use crate::problem::ProblemOptions;
@@ -23,12 +23,17 @@ const RIDGES: [f64; 3] = [0.0, 0.01, 0.1];
 /// Shrinkages of cross-entropy that `auto` tries.
 const SHRINKAGES: [f64; 2] = [0.0, 0.01];
 
+/// The same where groups share a threshold.
+const SHARED_BANDWIDTHS: [f64; 2] = [0.1, 0.2];
+const SHARED_RIDGES: [f64; 2] = [0.0, 0.01];
+
 /// One stage of a run.
 pub(super) enum Task {
     CrossEntropy { positive_weight: f64, shrinkage: f64 },
     Ico { bandwidth: Bandwidth, ridge: f64 },
     Lagrangian { dual_learning_rate: f64, ridge: f64 },
     Pairwise { bandwidth: Bandwidth, ridge: f64 },
+    Multipliers { bandwidth: f64, ridge: f64 },
 }
 
 impl Task {
@@ -54,6 +59,9 @@ impl Task {
                 (format!("lagrangian, dual learning rate {dual_learning_rate}"), *ridge)
             }
             Self::Pairwise { bandwidth, ridge } => (format!("pairwise, {}", width(bandwidth)), *ridge),
+            Self::Multipliers { bandwidth, ridge } => {
+                (format!("multipliers, bandwidth {bandwidth} sd"), *ridge)
+            }
         };
         if ridge > 0.0 {
             name += &format!(", ridge {ridge}");
@@ -68,12 +76,15 @@ impl Task {
         sample: &'s Sample,
         settings: &Settings,
     ) -> Result<Box<dyn Loss + 's>, TrainError> {
-        let problem = ProblemOptions { bins: settings.bins, ..ProblemOptions::default() };
+        let problem = problem(settings);
         Ok(match self {
             Self::CrossEntropy { positive_weight, .. } => {
                 Box::new(CrossEntropy::new(sample, *positive_weight))
             }
-            Self::Ico { bandwidth, .. } => Box::new(Ico::new(goal, sample, engine(settings), *bandwidth)?),
+            Self::Ico { bandwidth, .. } => {
+                let ico = Ico::new(goal, sample, engine(settings), *bandwidth)?;
+                Box::new(ico.with_slack_rate(settings.learning_rate))
+            }
             Self::Lagrangian { dual_learning_rate, .. } => {
                 let options = LagrangianOptions {
                     learning_rate: settings.learning_rate,
@@ -84,6 +95,9 @@ impl Task {
             }
             Self::Pairwise { bandwidth, .. } => {
                 Box::new(Pairwise::new(goal, sample, settings.surrogate, *bandwidth)?)
+            }
+            Self::Multipliers { bandwidth, .. } => {
+                Box::new(Multipliers::new(goal, sample, settings.surrogate, *bandwidth)?)
             }
         })
     }
@@ -114,7 +128,9 @@ impl Task {
                 Self::Ico { bandwidth, .. } => {
                     BatchLoss::Ico { goal, engine: engine(settings), bandwidth: *bandwidth }
                 }
-                Self::Lagrangian { .. } | Self::Pairwise { .. } => BatchLoss::OnBatch(&on_batch),
+                Self::Lagrangian { .. } | Self::Pairwise { .. } | Self::Multipliers { .. } => {
+                    BatchLoss::OnBatch(&on_batch)
+                }
             };
             let steps = settings.steps.unwrap_or(20 * (sample.len() as u64).div_ceil(size as u64));
             return mini_batch::run(&loss, train, selection, reporter, settings, size, start, steps);
@@ -124,9 +140,13 @@ impl Task {
             Self::Ico { ridge, .. } | Self::Lagrangian { ridge, .. } | Self::Pairwise { ridge, .. } => {
                 (Penalty::ScaleFreeRidge(*ridge), 30)
             }
+            Self::Multipliers { ridge, .. } => (Penalty::ScaleFreeRidge(*ridge), 15),
         };
         let optimizer = match (settings.optimizer, self) {
             (OptimizerChoice::Auto, Self::Lagrangian { .. }) => OptimizerChoice::Adam,
+            (OptimizerChoice::Auto, Self::Ico { .. }) if settings.inequality == Inequality::Slack => {
+                OptimizerChoice::Adam
+            }
             (OptimizerChoice::Auto, _) => OptimizerChoice::Lbfgs,
             (chosen, _) => chosen,
         };
@@ -134,9 +154,18 @@ impl Task {
             OptimizerChoice::Lbfgs => quasi_newton_steps,
             _ => 500,
         });
-        let mut loss = self.loss(goal, sample, settings)?;
-        Stage { train, selection, reporter, penalty, optimizer, settings }.run(&mut *loss, start, steps)
+        let mut stage = Stage { train, selection, reporter, penalty, optimizer, settings };
+        if let Self::Multipliers { bandwidth, .. } = self {
+            let mut loss = Multipliers::new(goal, sample, settings.surrogate, *bandwidth)?;
+            return stage.rounds(goal, &mut loss, start, steps);
+        }
+        stage.run(&mut *self.loss(goal, sample, settings)?, start, steps)
     }
+}
+
+fn problem(settings: &Settings) -> ProblemOptions {
+    let Settings { bins, shared_threshold, .. } = *settings;
+    ProblemOptions { bins, shared_threshold, ..ProblemOptions::default() }
 }
 
 fn engine(settings: &Settings) -> EngineOptions {
@@ -144,7 +173,7 @@ fn engine(settings: &Settings) -> EngineOptions {
         surrogate: settings.surrogate,
         inequality: settings.inequality,
         implicit: ImplicitOptions { regulariser: settings.regulariser, ..ImplicitOptions::default() },
-        problem: ProblemOptions { bins: settings.bins, ..ProblemOptions::default() },
+        problem: problem(settings),
         solve: match settings.thresholds {
             Thresholds::Smooth => Solve::Smooth,
             Thresholds::Exact => Solve::Exact,
@@ -163,6 +192,22 @@ pub(super) fn tasks(settings: &Settings) -> Vec<Task> {
     let mut tasks = Vec::new();
     for positive_weight in weights {
         tasks.extend(SHRINKAGES.map(|shrinkage| Task::CrossEntropy { positive_weight, shrinkage }));
+    }
+    if settings.shared_threshold {
+        // Where ico would differentiate through thresholds, multipliers press on the model.
+        match (settings.method, settings.bandwidth) {
+            (MethodChoice::Auto, _) => {
+                for bandwidth in SHARED_BANDWIDTHS {
+                    tasks.extend(SHARED_RIDGES.map(|ridge| Task::Multipliers { bandwidth, ridge }));
+                }
+                return tasks;
+            }
+            (MethodChoice::Ico, Bandwidth::Deviations(bandwidth)) => {
+                tasks.push(Task::Multipliers { bandwidth, ridge: settings.ridge });
+                return tasks;
+            }
+            _ => {}
+        }
     }
     match settings.method {
         MethodChoice::CrossEntropy => {}

@@ -1,3 +1,7 @@
+mod alone;
+mod inequality;
+mod rotation;
+
 use std::ops::ControlFlow;
 
 use super::*;
@@ -52,45 +56,6 @@ fn auto_beats_cross_entropy_where_the_tail_differs_from_the_bulk() {
         assert_eq!(fit.candidates.len(), 19);
         assert!(fit.candidates.iter().all(|candidate| candidate.validation.is_some()));
     }
-}
-
-#[test]
-fn rotations_hold_every_row_out_once_and_average_what_they_fit() {
-    let settings = Settings { rotations: 4, ..Settings::default() };
-    let fit = run("recall @ fpr<=2%", &settings, &mut Silent, None).unwrap();
-    assert_eq!((fit.rotations, fit.candidates.len()), (4, 4 * 19));
-    assert!(fit.winner.contains("4 rotations") && fit.baseline.name.starts_with("cross-entropy"));
-    assert!(fit.candidates[19].name.starts_with("rotation 2: cross-entropy"));
-    let alone = run("recall @ fpr<=2%", &Settings::default(), &mut Silent, None).unwrap();
-    assert_ne!(fit.parameters, alone.parameters);
-    // Held-out values of the rotations are of the size of the one that is always held out.
-    let difference = fit.validation.unwrap() - alone.validation.unwrap();
-    assert!(difference.abs() < 0.1, "{difference}");
-}
-
-#[test]
-fn a_rotation_that_cannot_be_fitted_leaves_the_first() {
-    // The validation rows have no third group, so that rotations train without one of their conditions.
-    let goal: Goal = "recall @ fpr(g)<=5%".parse().unwrap();
-    let (mut train, _) = part(40, 0.0);
-    let labels = (0..40).map(|i| i % 8 == 0).collect();
-    let groups = (0..40).map(|i| u32::from(i == 1)).collect();
-    let names = vec!["a".to_owned(), "b".to_owned()];
-    let train_sample = Sample::new(labels).unwrap().with_groups("g", names, groups).unwrap();
-    let (mut validation, validation_sample) = part(400, 0.5);
-    let mut fitted = |rotations| {
-        fit(
-            &goal,
-            Part { model: &mut train, sample: &train_sample },
-            Part { model: &mut validation, sample: &validation_sample },
-            &Settings { rotations, steps: Some(5), ..Settings::default() },
-            &mut Silent,
-            None,
-        )
-    };
-    let fit = fitted(3).unwrap();
-    assert_eq!(fit.rotations, 1);
-    assert_eq!(fit, fitted(1).unwrap());
 }
 
 #[test]
@@ -199,10 +164,16 @@ fn the_same_seed_gives_the_same_bits_for_any_number_of_threads() {
         ..Settings::default()
     };
     let rotated = Settings { rotations: 3, ..Settings::default() };
-    for settings in [Settings::default(), rotated, settings].into_iter().chain(rivals()) {
+    let shared = Settings { shared_threshold: true, ..Settings::default() };
+    for (goal, settings) in [Settings::default(), rotated, settings]
+        .into_iter()
+        .chain(rivals())
+        .map(|settings| ("recall @ fpr<=2%", settings))
+        .chain([("accuracy @ gap(recall, g)<=0.02", shared)])
+    {
         let bits = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let fit = pool.install(|| run("recall @ fpr<=2%", &settings, &mut Silent, None)).unwrap();
+            let fit = pool.install(|| run(goal, &settings, &mut Silent, None)).unwrap();
             fit.parameters.iter().map(|p| p.to_bits()).collect::<Vec<_>>()
         };
         assert_eq!(bits(1), bits(2));
@@ -244,8 +215,16 @@ fn a_run_that_is_killed_and_resumed_ends_in_the_same_bits() {
         Settings { batch_size: Some(300), ..first_order(Thresholds::Smooth) },
         Settings { batch_size: Some(300), mix: 0.3, ..first_order(Thresholds::Track) },
     ];
-    for settings in cases.into_iter().chain(rivals()) {
-        let whole = run("recall @ fpr<=2%", &settings, &mut Silent, None).unwrap();
+    let slack = Settings {
+        optimizer: OptimizerChoice::Adam,
+        inequality: Inequality::Slack,
+        ..first_order(Thresholds::Smooth)
+    };
+    let shared = Settings { shared_threshold: true, ..Settings::default() };
+    let cases =
+        cases.into_iter().chain(rivals()).chain([slack]).map(|settings| ("recall @ fpr<=2%", settings));
+    for (goal, settings) in cases.chain([("accuracy @ gap(recall, g)<=0.02", shared)]) {
+        let whole = run(goal, &settings, &mut Silent, None).unwrap();
         let mut kills = 0;
         let mut store = Memory::default();
         // Kill after some more observations, again and again, until a run comes through.
@@ -255,7 +234,7 @@ fn a_run_that_is_killed_and_resumed_ends_in_the_same_bits() {
                 left -= 1;
                 if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
-            match run("recall @ fpr<=2%", &settings, &mut observer, Some(&mut store)) {
+            match run(goal, &settings, &mut observer, Some(&mut store)) {
                 Ok(fit) => break fit,
                 Err(TrainError::Stopped) => kills += 1,
                 Err(error) => panic!("{error}"),
@@ -264,7 +243,7 @@ fn a_run_that_is_killed_and_resumed_ends_in_the_same_bits() {
         };
         assert!(kills > 0);
         assert_eq!(resumed.parameters, whole.parameters, "{settings:?}");
-        assert_eq!(resumed.winner, whole.winner);
+        assert_eq!((resumed.winner, resumed.evaluations), (whole.winner, whole.evaluations));
     }
 }
 
@@ -281,72 +260,6 @@ fn bad_settings_are_refused() {
     ] {
         let error = run("f1", &settings, &mut Silent, None).unwrap_err();
         assert!(matches!(error, TrainError::Setting { .. }), "{error}");
-    }
-}
-
-/// One stage alone, on the data of [`run`].
-fn run_alone(goal: &str, settings: &Settings, start: Option<&[f32]>) -> Result<Candidate, TrainError> {
-    let goal: Goal = goal.parse().unwrap();
-    let (mut train, train_sample) = part(4000, 0.0);
-    let (mut validation, validation_sample) = part(3000, 0.5);
-    let train = Part { model: &mut train, sample: &train_sample };
-    let validation = Part { model: &mut validation, sample: &validation_sample };
-    fit_alone(&goal, train, validation, settings, start, &mut Silent, None)
-}
-
-/// The paper's protocol: from zeros by Adagrad, thresholds held, in units of the scores.
-fn protocol() -> Settings {
-    Settings {
-        method: MethodChoice::Ico,
-        optimizer: OptimizerChoice::Adagrad,
-        learning_rate: 0.1,
-        thresholds: Thresholds::Hold,
-        bandwidth: Bandwidth::Score(1.0),
-        steps: Some(200),
-        ..Settings::default()
-    }
-}
-
-#[test]
-fn every_method_alone_learns_from_zeros() {
-    for method in
-        [MethodChoice::Ico, MethodChoice::CrossEntropy, MethodChoice::Lagrangian, MethodChoice::Pairwise]
-    {
-        let settings = Settings {
-            method,
-            positive_weight: PositiveWeight::Fixed(1.0),
-            optimizer: OptimizerChoice::Adam,
-            ..protocol()
-        };
-        let goal = "recall @ fpr<=5%";
-        let best = run(goal, &Settings::default(), &mut Silent, None).unwrap().validation.unwrap();
-        let alone = run_alone(goal, &settings, None).unwrap();
-        // Equal scores, which zeros give, reach no recall at all.
-        assert!(alone.validation.unwrap() > 0.8 * best, "{method:?}: {:?} of {best}", alone.validation);
-        assert_eq!(alone.evaluations, 200);
-    }
-}
-
-#[test]
-fn a_stage_alone_is_the_last_stage_of_a_run_from_its_start() {
-    let settings = Settings {
-        method: MethodChoice::Ico,
-        positive_weight: PositiveWeight::Fixed(3.0),
-        ..Settings::default()
-    };
-    let whole = run("recall @ fpr<=2%", &settings, &mut Silent, None).unwrap();
-    let alone = run_alone("recall @ fpr<=2%", &settings, Some(&whole.baseline.parameters)).unwrap();
-    assert_eq!(alone.parameters, whole.parameters);
-    assert_eq!(Some(&alone), whole.candidates.last());
-}
-
-#[test]
-fn several_stages_cannot_be_fitted_alone() {
-    let auto = Settings::default();
-    let weights = Settings { method: MethodChoice::CrossEntropy, ..Settings::default() };
-    for settings in [auto, weights] {
-        let error = run_alone("f1", &settings, None).unwrap_err().to_string();
-        assert!(error.ends_with("auto is several stages"), "{error}");
     }
 }
 

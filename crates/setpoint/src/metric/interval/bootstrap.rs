@@ -69,9 +69,41 @@ impl Bootstrap {
         let sorted = Sorted::new(sample, scores)?;
         let cuts = sorted.cuts();
         let value = metric(&cuts)?;
-        self.resample(sample, value, cuts, |times, cuts| {
+        self.resample(sample.len(), &by_label(sample), value, cuts, |times, cuts| {
             sorted.recount(times, cuts);
             metric(cuts)
+        })
+    }
+
+    /// A metric of examples in groups, with its percentile interval: each replicate draws as many
+    /// positives and as many negatives of each group as there are.
+    ///
+    /// Costs a whole evaluation of the metric for each replicate.
+    ///
+    /// # Errors
+    /// As [`estimate`](Self::estimate).
+    pub fn estimate_by_group<M>(
+        &self,
+        sample: &Sample,
+        scores: &[f32],
+        metric: M,
+    ) -> Result<Estimate, MetricError>
+    where
+        M: Fn(&Sample, &[f32]) -> Result<f64, MetricError> + Sync,
+    {
+        sample.check_scores(scores)?;
+        let value = metric(sample, scores)?;
+        let groups = sample.groups().map_or(1, |groups| groups.names().len());
+        let mut strata = vec![Vec::new(); 2 * groups];
+        for (row, label) in sample.labels().iter().enumerate() {
+            let group = sample.groups().map_or(0, |groups| groups.codes()[row] as usize);
+            strata[2 * group + usize::from(*label)].push(row as u32);
+        }
+        self.resample(sample.len(), &strata, value, (), |times, ()| {
+            let rows: Vec<u32> =
+                (0..).zip(times).flat_map(|(row, times)| std::iter::repeat_n(row, *times as usize)).collect();
+            let drawn: Vec<f32> = rows.iter().map(|row| scores[*row as usize]).collect();
+            metric(&sample.select(&rows), &drawn)
         })
     }
 
@@ -93,7 +125,7 @@ impl Bootstrap {
         let sorted = (Sorted::new(sample, first)?, Sorted::new(sample, second)?);
         let cuts = (sorted.0.cuts(), sorted.1.cuts());
         let value = metric(&cuts.0)? - metric(&cuts.1)?;
-        self.resample(sample, value, cuts, |times, cuts| {
+        self.resample(sample.len(), &by_label(sample), value, cuts, |times, cuts| {
             sorted.0.recount(times, &mut cuts.0);
             sorted.1.recount(times, &mut cuts.1);
             Ok(metric(&cuts.0)? - metric(&cuts.1)?)
@@ -102,7 +134,8 @@ impl Bootstrap {
 
     fn resample<C>(
         &self,
-        sample: &Sample,
+        rows: usize,
+        strata: &[Vec<u32>],
         value: f64,
         cuts: C,
         replicate: impl Fn(&[u32], &mut C) -> Result<f64, MetricError> + Sync,
@@ -116,19 +149,15 @@ impl Bootstrap {
             let (replicates, confidence) = (self.replicates, self.confidence);
             return Err(MetricError::Replicates { replicates, needed, confidence });
         }
-        let strata: [Vec<u32>; 2] = [true, false].map(|class| {
-            let of_class = sample.labels().iter().enumerate().filter(|(_, label)| **label == class);
-            of_class.map(|(row, _)| row as u32).collect()
-        });
         let generator = ChaCha8Rng::seed_from_u64(self.seed);
         let values: Vec<Result<f64, MetricError>> = (0..self.replicates)
             .into_par_iter()
             .map_init(
-                || (vec![0; sample.len()], cuts.clone()),
+                || (vec![0; rows], cuts.clone()),
                 |(times, cuts), index| {
                     let mut generator = generator.clone();
                     generator.set_stream(index as u64);
-                    draw(&strata, &mut generator, times);
+                    draw(strata, &mut generator, times);
                     replicate(times, cuts)
                 },
             )
@@ -164,8 +193,16 @@ impl Bootstrap {
     }
 }
 
-/// Draws each class as often as it has rows, and counts how often each row came up.
-fn draw(strata: &[Vec<u32>; 2], generator: &mut ChaCha8Rng, times: &mut [u32]) {
+/// The rows of each class.
+fn by_label(sample: &Sample) -> [Vec<u32>; 2] {
+    [true, false].map(|class| {
+        let of_class = sample.labels().iter().enumerate().filter(|(_, label)| **label == class);
+        of_class.map(|(row, _)| row as u32).collect()
+    })
+}
+
+/// Draws each stratum as often as it has rows, and counts how often each row came up.
+fn draw(strata: &[Vec<u32>], generator: &mut ChaCha8Rng, times: &mut [u32]) {
     times.fill(0);
     for rows in strata {
         for _ in 0..rows.len() {
@@ -219,6 +256,28 @@ mod tests {
             let (got, expected) = (pr::average_precision(&cuts), pr::average_precision(&expected));
             assert!((got.unwrap() - expected.unwrap()).abs() < 1e-14);
         }
+    }
+
+    #[test]
+    fn replicates_by_group_keep_the_size_of_each_group_and_class() {
+        let (sample, scores) = random_case(4, 90);
+        let codes: Vec<u32> = (0..sample.len()).map(|row| u32::from(row % 5 == 0)).collect();
+        let sample = sample.with_groups("g", vec!["a".into(), "b".into()], codes).unwrap();
+        let sizes = |sample: &Sample| {
+            let groups = sample.groups().unwrap();
+            [0, 1].map(|group| {
+                let rows = groups.rows(group);
+                (rows.len(), rows.iter().filter(|row| sample.labels()[**row as usize]).count())
+            })
+        };
+        let expected = sizes(&sample);
+        let mean = |drawn: &Sample, scores: &[f32]| {
+            assert_eq!(sizes(drawn), expected);
+            Ok(scores.iter().map(|score| f64::from(*score)).sum::<f64>() / scores.len() as f64)
+        };
+        let estimate = few(3).estimate_by_group(&sample, &scores, mean).unwrap();
+        assert!(estimate.interval.lower < estimate.value && estimate.value < estimate.interval.upper);
+        assert_eq!(estimate, few(3).estimate_by_group(&sample, &scores, mean).unwrap());
     }
 
     #[test]

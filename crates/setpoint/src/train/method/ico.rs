@@ -27,6 +27,8 @@ pub struct Ico<'s> {
     sharpness: Option<f64>,
     /// The thresholds in standardised units: where the next solve starts.
     thresholds: Option<Vec<f64>>,
+    /// Step size of slack variables, where limits are met by them.
+    slack_rate: f64,
     clamped: u64,
     /// The last evaluation, told to observers.
     detail: Option<Detail>,
@@ -50,9 +52,17 @@ impl<'s> Ico<'s> {
             goal: goal.clone(),
             sharpness: None,
             thresholds: None,
+            slack_rate: 0.05,
             clamped: 0,
             detail: None,
         })
+    }
+
+    /// Sets the step size of slack variables: one step at every evaluation, which only first-order
+    /// optimizers can follow.
+    #[must_use]
+    pub fn with_slack_rate(self, slack_rate: f64) -> Self {
+        Self { slack_rate, ..self }
     }
 
     /// The engine, for slack variables and thresholds (in units of standardised scores).
@@ -114,6 +124,9 @@ impl Loss for Ico<'_> {
             Err(EngineError::Threshold(
                 ThresholdError::NotSettled { .. } | ThresholdError::Infeasible { .. },
             )) => {
+                // So does a slack that leaves no threshold.
+                let none = self.engine.slack().map(|slack| vec![0.0; slack.len()]);
+                none.iter().for_each(|none| self.engine.set_slack(none));
                 self.engine.correct(scores)?;
                 self.engine.step(scores, v)?
             }
@@ -124,6 +137,7 @@ impl Loss for Ico<'_> {
         let mut detail = Detail::of(&step);
         detail.thresholds.iter_mut().for_each(|t| *t = standard.from_score(*t));
         self.detail = Some(detail);
+        self.engine.descend_slack(self.slack_rate);
         self.keep(&standard);
         if !raw {
             standard.pull_back(self.sample, scores, v);

@@ -125,7 +125,7 @@ impl<'s> Lagrangian<'s> {
         Ok(Self {
             goal: goal.clone(),
             sample,
-            counter: Counter::new(sample, problem.per_group(), Surrogate::Softplus, 1.0),
+            counter: Counter::new(sample, problem.by_group(), Surrogate::Softplus, 1.0),
             limits,
             floor: (totals.positives + totals.negatives) / sample.len() as f64,
             players: None,
@@ -269,7 +269,7 @@ impl Loss for Lagrangian<'_> {
         };
         let grid = self.grid(&players.thresholds);
         let mut exact = vec![Cell::default(); self.problem.shape().cells()];
-        count_exact(self.sample, self.problem.per_group(), scores, &grid, &mut exact)?;
+        count_exact(self.sample, self.problem.by_group(), scores, &grid, &mut exact)?;
         let bound = self.bound(&exact, &players.multipliers);
         let mut cells = vec![Cell::default(); exact.len()];
         self.counter.count(scores, &grid, false, &mut cells)?;

@@ -4,6 +4,7 @@
 mod cross_entropy;
 mod ico;
 mod lagrangian;
+mod multiplier;
 mod pairwise;
 #[cfg(test)]
 mod plane;
@@ -11,6 +12,7 @@ mod plane;
 pub use cross_entropy::CrossEntropy;
 pub use ico::{Ico, tail_scale};
 pub use lagrangian::{Lagrangian, LagrangianOptions};
+pub use multiplier::Multipliers;
 pub use pairwise::Pairwise;
 
 use std::collections::BTreeMap;

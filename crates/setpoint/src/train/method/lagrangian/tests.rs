@@ -48,7 +48,7 @@ fn gradients_by_scores_and_by_thresholds_match_finite_differences() {
     let (sample, scores) = sample();
     for goal in GOALS {
         let (mut lagrangian, grid, multipliers) = lagrangian(goal, &sample, &scores);
-        let per_group = lagrangian.problem.per_group();
+        let per_group = lagrangian.problem.by_group();
         let mut exact = vec![Cell::default(); 2 * grid.len()];
         count_exact(&sample, per_group, &scores, &grid, &mut exact).unwrap();
         let bound = lagrangian.bound(&exact, &multipliers);
@@ -103,7 +103,7 @@ fn the_bound_is_the_lagrangian_at_exact_counts_and_never_rewards_a_larger_surrog
     for goal in GOALS {
         let (lagrangian, grid, multipliers) = lagrangian(goal, &sample, &scores);
         let mut exact = vec![Cell::default(); 2 * grid.len()];
-        count_exact(&sample, lagrangian.problem.per_group(), &scores, &grid, &mut exact).unwrap();
+        count_exact(&sample, lagrangian.problem.by_group(), &scores, &grid, &mut exact).unwrap();
         let bound = lagrangian.bound(&exact, &multipliers);
         let violations = lagrangian.violations(&exact);
         let expected = violations

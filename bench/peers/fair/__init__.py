@@ -1,0 +1,1 @@
+"""What `fair.py` is made of: the data and the peers."""

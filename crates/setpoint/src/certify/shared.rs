@@ -1,0 +1,120 @@
+//! One certified threshold for all groups.
+//!
+//! Each condition within groups is proved in every group, each over all examples once, all at levels
+//! that share delta; what every one of them allows is certified for the threshold in common.
+
+use super::certificate::{Certificate, CertifiedCondition};
+use super::claim::Claim;
+use super::error::CertifyError;
+use super::level::Level;
+use super::part::Part;
+use super::region::Region;
+use super::{CertifyOptions, at_threshold, narrow};
+use crate::goal::{Constraint, Rate};
+use crate::sample::Sample;
+
+/// As [`certify`](super::certify), with one threshold.
+pub(super) fn certify(
+    conditions: &[Constraint],
+    claims: &[Claim],
+    objective: Option<Rate>,
+    sample: &Sample,
+    scores: &[f32],
+    options: &CertifyOptions,
+) -> Result<Certificate, CertifyError> {
+    let column = conditions.iter().find_map(Constraint::column);
+    let groups = Part::all(sample, scores, column)?;
+    let whole = Part { sample, scores, group: None };
+    let proofs: Vec<(&Claim, String, Part)> = claims
+        .iter()
+        .zip(conditions)
+        .flat_map(|(claim, condition)| {
+            let parts = if condition.column().is_some() { groups.clone() } else { vec![whole] };
+            parts.into_iter().map(move |part| (claim, condition.to_string(), part))
+        })
+        .collect();
+    let level = Level { confidence: options.confidence, shared_by: proofs.len() };
+    let mut region = Region::default();
+    let mut methods = Vec::with_capacity(proofs.len());
+    for (claim, condition, part) in &proofs {
+        methods.push(narrow(&mut region, claim, condition, part, &level, options.grid.as_deref())?);
+    }
+    let threshold = region.choose(objective, &whole)?;
+    let certified = proofs.iter().zip(methods).map(|((claim, condition, part), method)| {
+        let (counted, examples) = claim.share(&part.tally(threshold));
+        CertifiedCondition {
+            condition: condition.clone(),
+            group: part.name().map(str::to_owned),
+            target: claim.target,
+            examples,
+            counted,
+            observed: counted as f64 / examples as f64,
+            method: at_threshold(method, claim, counted, examples),
+        }
+    });
+    Ok(Certificate {
+        confidence: options.confidence,
+        confidence_each: 1.0 - level.delta(),
+        examples: sample.len() as u64,
+        column: column.map(str::to_owned),
+        groups: groups.iter().filter_map(|part| part.name().map(str::to_owned)).collect(),
+        thresholds: vec![threshold; groups.len()],
+        conditions: certified.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certify::{Verdict, certify, drift};
+    use crate::goal::parse_conditions;
+
+    /// Positives 1 above the negatives, the second group 0.5 above the first.
+    fn sample(rows: usize) -> (Sample, Vec<f32>) {
+        let labels: Vec<bool> = (0..rows).map(|row| row % 2 == 0).collect();
+        let codes: Vec<u32> = (0..rows).map(|row| (row / 2 % 2) as u32).collect();
+        let scores = (0..rows).map(|row| {
+            let place = row as f32 / rows as f32;
+            place + f32::from(u8::from(labels[row])) + 0.5 * codes[row] as f32
+        });
+        let scores = scores.collect();
+        let sample = Sample::new(labels).unwrap();
+        (sample.with_groups("g", vec!["a".into(), "b".into()], codes).unwrap(), scores)
+    }
+
+    #[test]
+    fn one_threshold_serves_the_group_that_needs_the_strictest() {
+        let (sample, scores) = sample(4000);
+        let by_group = CertifyOptions::new(0.95);
+        let shared = CertifyOptions { shared_threshold: true, ..CertifyOptions::new(0.95) };
+        let conditions = parse_conditions("fpr(g)<=10%").unwrap();
+        let each = certify(&conditions, &sample, &scores, &by_group).unwrap();
+        let one = certify(&conditions, &sample, &scores, &shared).unwrap();
+        assert_eq!(one.thresholds, [each.thresholds[1]; 2]);
+        assert!(each.thresholds[0] < each.thresholds[1]);
+        assert_eq!((one.threshold(None), each.threshold(None)), (Some(each.thresholds[1]), None));
+        // The same proofs, so the same share of the confidence; the first group has room to spare.
+        assert_eq!(one.confidence_each, each.confidence_each);
+        assert_eq!(one.conditions[1], each.conditions[1]);
+        assert!(one.conditions[0].observed < each.conditions[0].observed);
+    }
+
+    #[test]
+    fn conditions_over_all_rows_may_stand_beside_those_within_groups() {
+        let (sample, scores) = sample(4000);
+        let shared = CertifyOptions { shared_threshold: true, ..CertifyOptions::new(0.95) };
+        let conditions = parse_conditions("recall(g)>=0.3, fpr<=20%").unwrap();
+        let one = certify(&conditions, &sample, &scores, &shared).unwrap();
+        assert!((one.confidence_each - (1.0 - 0.05 / 3.0)).abs() < 1e-12);
+        let named: Vec<Option<&str>> = one.conditions.iter().map(|c| c.group.as_deref()).collect();
+        assert_eq!(named, [Some("a"), Some("b"), None]);
+        assert_eq!(one.conditions[2].examples, 2000);
+        let tested = drift(&one, &sample, &scores).unwrap();
+        assert_eq!(tested.len(), 3);
+        assert!(tested.iter().all(|drift| drift.verdict == Verdict::Holds));
+        assert_eq!(tested[2].examples, 2000);
+        let shifted: Vec<f32> = scores.iter().map(|score| score + 0.5).collect();
+        let tested = drift(&one, &sample, &shifted).unwrap();
+        assert_eq!((tested[0].verdict, tested[2].verdict), (Verdict::Holds, Verdict::Violated));
+    }
+}

@@ -1,0 +1,228 @@
+//! Conditions that thresholds cannot meet, met by the model: an augmented Lagrangian on smooth rates.
+//!
+//! Where all groups share one threshold, a condition between or within groups is a condition on the
+//! model. Each has a multiplier μ_k, and the model minimises
+//!
+//! ```text
+//! L(s) = f + Σ_k ρ/2 (max(0, g_k + μ_k / ρ)² - (μ_k / ρ)²)        (an equality without the max)
+//! ```
+//!
+//! over the smooth rates f, g of the decisions `s >= 0`: the model's bias is the threshold. For fixed
+//! multipliers that is one smooth function, which a quasi-Newton method takes to its minimum; then
+//! the multipliers move by the *exact* rates of the *validation* rows, μ_k <- max(0, μ_k + ρ g_k)
+//! (two players with two data sets: Cotter et al. 2019), so that they make up for what smoothing and
+//! the training rows get wrong; and so on, for a few rounds.
+//!
+//! The surrogate's width is a share of the scores' spread, so that their scale does not matter:
+//! with σ the deviation of the scores and v the gradient at a fixed σ,
+//!
+//! ```text
+//! dL/ds_i = v_i - w_i (s_i - mean) / (W σ²) Σ_j v_j s_j
+//! ```
+
+use std::collections::BTreeMap;
+
+use super::Loss;
+use crate::count::{Cell, CellPartial, Counter, count_exact};
+use crate::engine::EngineError;
+use crate::goal::Goal;
+use crate::optimizer::Values;
+use crate::problem::{Kind, Problem, ProblemOptions};
+use crate::sample::Sample;
+use crate::surrogate::Surrogate;
+use crate::train::{Standard, TrainError};
+
+/// ρ: how steeply a missed condition costs beside its multiplier. See `docs/decisions.md`.
+const STEEPNESS: f64 = 10.0;
+
+/// The augmented Lagrangian of a goal over a sample, with its multipliers.
+#[derive(Debug)]
+pub struct Multipliers<'s> {
+    sample: &'s Sample,
+    problem: Problem,
+    counter: Counter<'s>,
+    /// In deviations of the scores.
+    bandwidth: f64,
+    multipliers: Vec<f64>,
+    rounds: u64,
+}
+
+impl<'s> Multipliers<'s> {
+    /// Ties a goal to a sample; the multipliers start at 0. The bandwidth is in deviations of the
+    /// scores.
+    ///
+    /// # Errors
+    /// If the goal does not fit the sample.
+    pub fn new(
+        goal: &Goal,
+        sample: &'s Sample,
+        surrogate: Surrogate,
+        bandwidth: f64,
+    ) -> Result<Self, TrainError> {
+        let options = ProblemOptions { shared_threshold: true, ..ProblemOptions::default() };
+        let problem = Problem::new(goal, sample, &options).map_err(EngineError::from)?;
+        Ok(Self {
+            sample,
+            counter: Counter::new(sample, problem.by_group(), surrogate, 1.0),
+            bandwidth,
+            multipliers: vec![0.0; problem.conditions().len()],
+            rounds: 0,
+            problem,
+        })
+    }
+
+    /// The multipliers, one for each condition and pair of groups.
+    #[must_use]
+    pub fn multipliers(&self) -> &[f64] {
+        &self.multipliers
+    }
+
+    /// How often they have moved.
+    #[must_use]
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// Moves the multipliers by the exact rates of these decisions, `score >= 0`, which may be of
+    /// other rows than the model is fitted on, of the same groups.
+    ///
+    /// # Errors
+    /// If the goal does not fit the sample, or the scores do not.
+    pub fn ascend(&mut self, goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<(), TrainError> {
+        let options = ProblemOptions { shared_threshold: true, ..ProblemOptions::default() };
+        let problem = Problem::new(goal, sample, &options).map_err(EngineError::from)?;
+        let mut cells = vec![Cell::default(); problem.shape().cells()];
+        let grid = vec![0.0; cells.len() / 2];
+        count_exact(sample, problem.by_group(), scores, &grid, &mut cells)?;
+        for (multiplier, condition) in self.multipliers.iter_mut().zip(problem.conditions()) {
+            let violation = condition.expression.value(&cells);
+            // A rate that is undefined here says nothing.
+            if violation.is_finite() {
+                *multiplier += STEEPNESS * violation;
+            }
+            if condition.kind == Kind::AtMost {
+                *multiplier = multiplier.max(0.0);
+            }
+        }
+        self.rounds += 1;
+        Ok(())
+    }
+}
+
+impl Loss for Multipliers<'_> {
+    fn evaluate(&mut self, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
+        let standard = Standard::of(self.sample, scores);
+        self.counter.set_sharpness(1.0 / (self.bandwidth * standard.deviation));
+        let mut cells = vec![Cell::default(); self.problem.shape().cells()];
+        let grid = vec![0.0; cells.len() / 2];
+        self.counter.count(scores, &grid, false, &mut cells)?;
+        let mut partials = vec![CellPartial::default(); cells.len()];
+        let mut add = |expression: &crate::problem::Combination, factor: f64| {
+            expression.visit_partials(&cells, |cell, positive, negative| {
+                partials[cell].positive += factor * positive;
+                partials[cell].negative += factor * negative;
+            });
+        };
+        let mut value = self.problem.loss().value(&cells);
+        add(self.problem.loss(), 1.0);
+        for (condition, multiplier) in self.problem.conditions().iter().zip(&self.multipliers) {
+            let offset = multiplier / STEEPNESS;
+            let shifted = condition.expression.value(&cells) + offset;
+            let pressed = if condition.kind == Kind::AtMost { shifted.max(0.0) } else { shifted };
+            value += 0.5 * STEEPNESS * (pressed * pressed - offset * offset);
+            if pressed != 0.0 {
+                add(&condition.expression, STEEPNESS * pressed);
+            }
+        }
+        self.counter.gradient(scores, &grid, &partials, false, v)?;
+        let along: f64 = v.iter().zip(scores).map(|(v, score)| f64::from(*v) * f64::from(*score)).sum();
+        let factor = along / (standard.total * standard.deviation * standard.deviation);
+        for (row, (v, score)) in v.iter_mut().zip(scores).enumerate() {
+            *v -= (factor * self.sample.weight(row) * (f64::from(*score) - standard.mean)) as f32;
+        }
+        Ok(value)
+    }
+
+    fn state(&self) -> BTreeMap<String, Values> {
+        BTreeMap::from([
+            ("multipliers".to_owned(), Values::F64(self.multipliers.clone())),
+            ("rounds".to_owned(), Values::U64(vec![self.rounds])),
+        ])
+    }
+
+    fn restore(&mut self, state: &BTreeMap<String, Values>) -> Result<(), TrainError> {
+        let missing = |name| crate::optimizer::OptimizerError::State { name };
+        match state.get("multipliers") {
+            Some(Values::F64(values)) if values.len() == self.multipliers.len() => {
+                self.multipliers.clone_from(values);
+            }
+            _ => return Err(missing("multipliers").into()),
+        }
+        match state.get("rounds") {
+            Some(Values::U64(values)) if values.len() == 1 => self.rounds = values[0],
+            _ => return Err(missing("rounds").into()),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> (Sample, Vec<f32>) {
+        let labels = (0..60).map(|i| (i * 7 % 10) < 4).collect();
+        let codes = (0..60).map(|i| u32::from(i % 3 == 0)).collect();
+        let weights = (0..60).map(|i| 1.0 + (i % 4) as f32 / 4.0).collect();
+        let sample = Sample::new(labels).unwrap().with_weights(weights).unwrap();
+        let sample = sample.with_groups("g", vec!["a".into(), "b".into()], codes).unwrap();
+        let scores = (0..60).map(|i| ((i * i) as f32 * 0.31).sin() * 2.0 + 0.3).collect();
+        (sample, scores)
+    }
+
+    #[test]
+    fn the_gradient_matches_finite_differences_through_the_moving_width() {
+        let (sample, scores) = sample();
+        for goal in [
+            "accuracy @ gap(positive-rate, g)<=0.05",
+            "recall @ fpr<=20%, ratio(recall, g)>=0.8",
+            "recall @ precision(g)>=0.9",
+        ] {
+            let goal: Goal = goal.parse().unwrap();
+            let mut loss = Multipliers::new(&goal, &sample, Surrogate::Sigmoid, 0.5).unwrap();
+            loss.ascend(&goal, &sample, &scores).unwrap();
+            let (mut v, mut unused) = (vec![0.0; 60], vec![0.0; 60]);
+            loss.evaluate(&scores, &mut v).unwrap();
+            for row in [0, 7, 33] {
+                let h = 0.007_812_5;
+                let mut moved = scores.clone();
+                moved[row] += h;
+                let above = loss.evaluate(&moved, &mut unused).unwrap();
+                moved[row] -= 2.0 * h;
+                let numeric = (above - loss.evaluate(&moved, &mut unused).unwrap()) / (2.0 * f64::from(h));
+                // Second-order differences of a function with scale 1/2: h² / (6 · 0.5³) of the slope.
+                let error = (f64::from(v[row]) - numeric).abs();
+                assert!(error < 1e-4 + 1e-3 * numeric.abs(), "{goal}: {} {numeric}", v[row]);
+            }
+        }
+    }
+
+    #[test]
+    fn multipliers_rise_where_a_condition_is_missed_and_never_fall_below_zero() {
+        let labels = vec![true, false, true, false];
+        let sample = Sample::new(labels).unwrap();
+        let sample = sample.with_groups("g", vec!["a".into(), "b".into()], vec![0, 0, 1, 1]).unwrap();
+        let goal: Goal = "accuracy @ gap(positive-rate, g)<=0.1".parse().unwrap();
+        let mut loss = Multipliers::new(&goal, &sample, Surrogate::Sigmoid, 0.1).unwrap();
+        // All of a, none of b: a is ahead of b by 1.
+        loss.ascend(&goal, &sample, &[1.0, 1.0, -1.0, -1.0]).unwrap();
+        assert_eq!(loss.multipliers(), [STEEPNESS * 0.9, 0.0]);
+        let state = loss.state();
+        // Half of each: no gap, 0.1 to spare.
+        loss.ascend(&goal, &sample, &[1.0, -1.0, 1.0, -1.0]).unwrap();
+        assert!((loss.multipliers()[0] - STEEPNESS * 0.8).abs() < 1e-12);
+        assert_eq!((loss.multipliers()[1], loss.rounds()), (0.0, 2));
+        loss.restore(&state).unwrap();
+        assert_eq!((loss.multipliers(), loss.rounds()), (&[STEEPNESS * 0.9, 0.0][..], 1));
+    }
+}
