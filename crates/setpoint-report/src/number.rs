@@ -12,6 +12,13 @@ pub fn value_of(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), percent)
 }
 
+/// A confidence as a percentage with the digits it needs: `95%`, `99.5%`.
+#[must_use]
+pub(crate) fn level(confidence: f64) -> String {
+    let text = format!("{:.4}", 100.0 * confidence);
+    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
 /// A number with four decimals.
 #[must_use]
 pub fn number(value: f64) -> String {
@@ -33,6 +40,13 @@ pub fn mean_and_deviation(values: &[f64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn levels_have_no_noise_of_rounding() {
+        for (confidence, text) in [(0.95, "95%"), (0.995, "99.5%"), (0.57, "57%"), (0.9, "90%")] {
+            assert_eq!(level(confidence), text);
+        }
+    }
 
     #[test]
     fn the_deviation_is_that_of_a_sample() {

@@ -117,7 +117,53 @@ fn the_report_of_the_demo_opens_without_errors_or_requests() {
     assert!(page.dom.contains("Copy the table: "));
 }
 
-/// The two tests above mean something only if errors and requests would be seen.
+/// What the page says after the slider went to its start, and after a pointer went over a picture's end.
+const DRIVER: &str = "<script>
+  const slider = document.getElementById('threshold');
+  const output = document.querySelector('output');
+  slider.value = 0;
+  slider.dispatchEvent(new Event('input'));
+  const said = output.textContent;
+  const picture = document.querySelector('.readable svg');
+  const box = picture.getBoundingClientRect();
+  picture.dispatchEvent(new PointerEvent('pointermove', { clientX: box.right, clientY: box.top + 50 }));
+  document.title = said + '|' + output.textContent + '|' + slider.value;
+</script></body>";
+
+#[test]
+fn another_threshold_is_read_off_by_slider_and_pointer_and_foreign_scripts_do_not_run() {
+    let Some(chromium) = chromium() else { return };
+    let home = directory();
+    hostile(home.path());
+    let page = text(home.path(), "train.html");
+    let driven = page.replace("</body>", DRIVER);
+    // The policy keeps the driver from running, as it would any script that found its way in.
+    write(home.path(), "guarded.html", &driven);
+    let guarded = open(&chromium, home.path(), "guarded.html");
+    assert!(guarded.dom.contains("<title>recall @ fpr&lt;=10%"));
+    assert!(
+        guarded.console.iter().any(|line| line.contains("Content Security Policy")),
+        "{:?}",
+        guarded.console
+    );
+
+    write(home.path(), "driven.html", &driven.replace("Content-Security-Policy", "no-policy"));
+    let dom = open(&chromium, home.path(), "driven.html").dom;
+    let title = dom.split_once("<title>").unwrap().1.split_once("</title>").unwrap().0;
+    let said: Vec<&str> = title.split('|').collect();
+    let data = page.split_once("id=\"sweep\">").unwrap().1.split_once("</script>").unwrap().0;
+    let sweep: Value = serde_json::from_str(data).unwrap();
+    let thresholds = sweep["thresholds"].as_array().unwrap();
+    let recall = &sweep["rates"][0]["values"];
+    for (said, place) in [(said[0], 0), (said[1], thresholds.len() - 1)] {
+        let rate = format!("recall {:.2}%", 100.0 * recall[place].as_f64().unwrap());
+        assert!(said.starts_with(&format!("threshold {}", thresholds[place])), "{said}");
+        assert!(said.contains(&rate), "{said}: {rate}");
+    }
+    assert_eq!(said[2], (thresholds.len() - 1).to_string());
+}
+
+/// The tests above mean something only if errors and requests would be seen.
 #[test]
 fn the_browser_tells_errors_and_requests() {
     let Some(chromium) = chromium() else { return };

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::{Section, figure};
+use super::number::{rate, threshold};
+use super::{Section, figure, table};
 use crate::chart::{Axis, Chart, Dot, Join, Scale, Tone};
 use crate::evaluate::EvaluateRecord;
 use crate::number::percent;
@@ -35,7 +36,9 @@ pub(super) fn section(record: &ReportRecord) -> Section {
     let pr_zoom = chart(record, &PR, pictures.pr_window, of(|one| &one.pr_zoom), true);
     let whole = html! { "Every threshold at once; up and to the left is better." };
     let up = html! { "Every threshold at once; up and to the right is better." };
-    let zoomed = html! { "The stretch that the goal is about. The dot is the threshold that ships, with the intervals of both its rates." };
+    let zoomed = html! {
+        "The stretch that the goal is about. The dot is the threshold that ships, with the intervals of both its rates."
+    };
     let content = html! {
         div class="figures" {
             (figure(ROC.title, &roc, &whole))
@@ -117,20 +120,16 @@ fn shipped(evaluation: &EvaluateRecord, kind: &Kind) -> Option<Dot> {
 /// The thresholds that stand for an area.
 fn area(record: &ReportRecord) -> Markup {
     let points = &record.pictures.area;
-    html! {
-        @if let Some(first) = points.first() {
-            div class="scroll" tabindex="0" role="region" aria-label="Thresholds of the area" {
-                table {
-                    caption { "Thresholds that stand for the area, on the rows shown" }
-                    thead { tr { th scope="col" { (first.axis) } th scope="col" { "threshold" } th scope="col" { (first.rate) } } }
-                    tbody {
-                        @for point in points {
-                            tr { th scope="row" { (percent(point.target)) } td { (super::number::threshold(point.threshold)) }
-                                td { (super::number::rate(point.value)) } }
-                        }
-                    }
-                }
+    let Some(first) = points.first() else { return html! {} };
+    let rows = html! {
+        @for point in points {
+            tr {
+                th scope="row" { (percent(point.target)) }
+                td { (threshold(point.threshold)) }
+                td { (rate(point.value)) }
             }
         }
-    }
+    };
+    let caption = html! { "Thresholds that stand for the area, on the rows shown" };
+    table("Thresholds of the area", &caption, &[&first.axis, "threshold", &first.rate], &rows)
 }

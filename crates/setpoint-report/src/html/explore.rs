@@ -8,7 +8,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::number::{count, maybe_rate, threshold};
 use super::score::score_label;
-use super::{Section, figure};
+use super::{Section, figure, table};
 use crate::chart::{Axis, Chart, Join, Scale, Tone};
 use crate::number::{percent, value_of};
 use crate::picture::{Pictures, RateSweep, Sweep};
@@ -154,12 +154,13 @@ fn with_place(chart: &Chart, figure: &Markup) -> Markup {
 
 /// Hidden until the script brings it to life.
 fn slider(sweep: &Sweep) -> Markup {
+    let last = sweep.thresholds.len().saturating_sub(1);
     // Inside a script element only `<` could end it.
     let data = serde_json::to_string(sweep).unwrap_or_default().replace('<', "\\u003c");
     html! {
         div class="slider" hidden {
             label for="threshold" { "Move the threshold (arrow keys, or drag over the pictures)" }
-            input type="range" id="threshold" min="0" max=(sweep.thresholds.len().saturating_sub(1)) step="1" value=(sweep.shipped);
+            input type="range" id="threshold" min="0" max=(last) step="1" value=(sweep.shipped);
             output for="threshold" aria-live="polite" {}
             button type="button" { "Back to what ships" }
         }
@@ -174,26 +175,21 @@ fn tabled(sweep: &Sweep) -> Markup {
         (0..=TABLED).map(|place| place * last / TABLED).chain([sweep.shipped]).collect();
     places.sort_unstable();
     places.dedup();
-    html! {
-        div class="scroll" tabindex="0" role="region" aria-label="Rates at some thresholds" {
-            table {
-                caption { "Rates at some thresholds" }
-                thead { tr {
-                    th scope="col" { "threshold" }
-                    @for rate in &sweep.rates { th scope="col" { (rate.name) } }
-                    th scope="col" { "caught" } th scope="col" { "false alarms" }
-                } }
-                tbody {
-                    @for place in places.into_iter().filter(|place| *place <= last) {
-                        tr class=[(place == sweep.shipped).then_some("shipped")] {
-                            th scope="row" { (threshold(sweep.thresholds[place])) @if place == sweep.shipped { " ships" } }
-                            @for rate in &sweep.rates { td { (maybe_rate(rate.values[place])) } }
-                            td { (count(sweep.true_positives[place])) }
-                            td { (count(sweep.false_positives[place])) }
-                        }
-                    }
+    let rows = html! {
+        @for place in places.into_iter().filter(|place| *place <= last) {
+            tr class=[(place == sweep.shipped).then_some("shipped")] {
+                th scope="row" {
+                    (threshold(sweep.thresholds[place]))
+                    @if place == sweep.shipped { " ships" }
                 }
+                @for rate in &sweep.rates { td { (maybe_rate(rate.values[place])) } }
+                td { (count(sweep.true_positives[place])) }
+                td { (count(sweep.false_positives[place])) }
             }
         }
-    }
+    };
+    let mut columns = vec!["threshold"];
+    columns.extend(sweep.rates.iter().map(|rate| rate.name.as_str()));
+    columns.extend(["caught", "false alarms"]);
+    table("Rates at some thresholds", &html! { "Rates at some thresholds" }, &columns, &rows)
 }

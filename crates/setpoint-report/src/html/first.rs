@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use super::number::{grouped, interval, points, rate, threshold};
-use crate::evaluate::EvaluateRecord;
+use crate::evaluate::{Bounds, EvaluateRecord};
+use crate::number::level;
 use crate::record::{ComparisonRecord, ReportRecord};
 
 pub(super) fn header(record: &ReportRecord) -> Markup {
@@ -48,6 +49,7 @@ fn rows_shown(record: &ReportRecord) -> String {
 }
 
 fn answer(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
+    let tested = !record.cautions.iter().any(|caution| caution.kind == "no-test");
     html! {
         section class="card answer" {
             h2 { "The answer" }
@@ -56,16 +58,17 @@ fn answer(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
                     p class="big" { (rate(at.value)) }
                     p { code { (record.goal) } " on " (rows_shown(record)) "." }
                     @if let Some(bounds) = &at.interval {
-                        p { (format!("{}%", 100.0 * bounds.confidence)) " interval: " strong { (interval(bounds)) } "." }
+                        p { (level(bounds.confidence)) " interval: " strong { (interval(bounds)) } "." }
                     }
                     dl class="rates" {
                         @for one in &evaluation.ranking {
-                            div { dt { (one.name) } dd { strong { (rate(one.value)) }
-                                @if let Some(bounds) = &one.interval { span class="interval" { (interval(bounds)) } } } }
+                            (entry(&one.name, one.value, one.interval.as_ref()))
                         }
                     }
-                    p class="aside" { "The best these scores allow where the condition holds exactly on these rows."
-                        @if !record.cautions.iter().any(|caution| caution.kind == "no-test") { " The threshold that ships was chosen on other rows." } }
+                    p class="aside" {
+                        "The best these scores allow where the condition holds exactly on these rows."
+                        @if tested { " The threshold that ships was chosen on other rows." }
+                    }
                 }
                 (None, reason) => {
                     p class="big" { "\u{2013}" }
@@ -97,14 +100,23 @@ fn ships(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
             (certified(record, evaluation))
             dl class="rates" {
                 @for one in names.iter().filter_map(|name| known(name)) {
-                    div {
-                        dt { (one.name) }
-                        dd { strong { (rate(one.value)) }
-                            @if let Some(bounds) = &one.interval { span class="interval" { (interval(bounds)) } } }
-                    }
+                    (entry(&one.name, one.value, one.interval.as_ref()))
                 }
             }
             (in_counts(evaluation))
+        }
+    }
+}
+
+/// A rate with its interval, in a list of them.
+fn entry(name: &str, value: f64, bounds: Option<&Bounds>) -> Markup {
+    html! {
+        div {
+            dt { (name) }
+            dd {
+                strong { (rate(value)) }
+                @if let Some(bounds) = bounds { span class="interval" { (interval(bounds)) } }
+            }
         }
     }
 }
@@ -114,7 +126,7 @@ fn certified(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
     html! {
         @if let Some(certificate) = &evaluation.certificate {
             p class="badge good" { span aria-hidden="true" { "✓ " } "Certified: " (conditions.join(" and "))
-                " on new rows, with " (format!("{}%", 100.0 * certificate.full.confidence)) " confidence." }
+                " on new rows, with " (level(certificate.full.confidence)) " confidence." }
         } @else {
             p class="badge bad" { span aria-hidden="true" { "! " } "Not certified: nothing is proved about new rows." }
         }
@@ -192,16 +204,21 @@ fn figures(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
         .filter(|one| ["recall", "fpr", "precision"].contains(&one.name.as_str()))
         .map(|one| format!("{} {}", one.name, crate::number::percent(one.value)))
         .collect();
+    let baseline = &comparison.baseline;
+    let here = if record.repeats.is_some() { ", this split" } else { "" };
     html! {
         dl class="rates" {
             @if let Some(repeats) = &record.repeats {
-                div { dt { "gain over " (repeats.runs) " splits, in points" } dd { strong { (points(repeats.gain)) }
-                    span class="interval" { "standard error " (format!("{:.2}", 100.0 * repeats.standard_error)) } } }
+                div {
+                    dt { "gain over " (repeats.runs) " splits, in points" }
+                    dd {
+                        strong { (points(repeats.gain)) }
+                        span class="interval" { "standard error " (format!("{:.2}", 100.0 * repeats.standard_error)) }
+                    }
+                }
             }
-            div { dt { "Setpoint" @if record.repeats.is_some() { ", this split" } } dd { strong { (rate(comparison.model.value)) }
-                @if let Some(bounds) = &comparison.model.interval { span class="interval" { (interval(bounds)) } } } }
-            div { dt { (comparison.name) @if record.repeats.is_some() { ", this split" } } dd { strong { (rate(comparison.baseline.value)) }
-                @if let Some(bounds) = &comparison.baseline.interval { span class="interval" { (interval(bounds)) } } } }
+            (entry(&format!("Setpoint{here}"), comparison.model.value, comparison.model.interval.as_ref()))
+            (entry(&format!("{}{here}", comparison.name), baseline.value, baseline.interval.as_ref()))
             @if record.repeats.is_none() {
                 div { dt { "gain, in points" } dd { strong { (points(comparison.gain)) }
                     @if let Some(bounds) = &comparison.interval {

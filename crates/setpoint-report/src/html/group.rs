@@ -1,9 +1,9 @@
 //! Rates within each group.
 
-use maud::html;
+use maud::{Markup, html};
 
 use super::number::{measured, rows, threshold};
-use super::{Section, figure};
+use super::{Section, figure, table};
 use crate::chart::{Axis, Chart, Dot, Scale, Tone};
 use crate::evaluate::Measured;
 use crate::group::GroupRecord;
@@ -30,33 +30,33 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
         .filter(|name| names.contains(name))
         .collect();
     let caption = html! { "Each group at its threshold, with the interval." };
+    let label = format!("Rates by {}", first.column);
+    let mut columns = vec![first.column.as_str(), "rows", "threshold"];
+    columns.extend(&names);
     let content = html! {
         div class="figures" {
-            @for name in &drawn { (figure(&format!("{name} by {}", first.column), &chart(groups, name, limit(name)), &caption)) }
+            @for name in &drawn {
+                (figure(&format!("{name} by {}", first.column), &chart(groups, name, limit(name)), &caption))
+            }
         }
-        div class="scroll" tabindex="0" role="region" aria-label={ "Rates by " (first.column) } {
-            table {
-                caption { "Rates by " (first.column) ", at the shipped thresholds" }
-                thead { tr {
-                    th scope="col" { (first.column) } th scope="col" { "rows" } th scope="col" { "threshold" }
-                    @for name in &names { th scope="col" { (name) } }
-                } }
-                tbody {
-                    @for group in groups {
-                        tr {
-                            th scope="row" { (group.group) }
-                            td { (rows(group.rows)) }
-                            td { (threshold(group.threshold)) }
-                            @for name in &names {
-                                td { @match find(group, name) { Some(rate) => (measured(rate)), None => "\u{2013}" } }
-                            }
-                        }
-                    }
+        (table(&label, &html! { (label) ", at the shipped thresholds" }, &columns, &rows_of(groups, &names)))
+    };
+    Some(Section { id: "groups", heading: "Groups", content })
+}
+
+fn rows_of(groups: &[GroupRecord], names: &[&str]) -> Markup {
+    html! {
+        @for group in groups {
+            tr {
+                th scope="row" { (group.group) }
+                td { (rows(group.rows)) }
+                td { (threshold(group.threshold)) }
+                @for name in names {
+                    td { @match find(group, name) { Some(rate) => (measured(rate)), None => "\u{2013}" } }
                 }
             }
         }
-    };
-    Some(Section { id: "groups", heading: "Groups", content })
+    }
 }
 
 fn find<'a>(group: &'a GroupRecord, name: &str) -> Option<&'a Measured> {

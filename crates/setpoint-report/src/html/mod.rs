@@ -69,7 +69,12 @@ pub fn to_html(record: &ReportRecord) -> String {
                         }
                     }
                 }
-                footer { p { "Written by Setpoint " (record.run.version) ". An example is predicted positive when its score is at or above the threshold." } }
+                footer {
+                    p {
+                        "Written by Setpoint " (record.run.version)
+                        ". An example is predicted positive when its score is at or above the threshold."
+                    }
+                }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -82,6 +87,19 @@ struct Section {
     id: &'static str,
     heading: &'static str,
     content: Markup,
+}
+
+/// A table that scrolls sideways where it must.
+fn table(label: &str, caption: &Markup, columns: &[&str], rows: &Markup) -> Markup {
+    html! {
+        div class="scroll" tabindex="0" role="region" aria-label=(label) {
+            table {
+                caption { (caption) }
+                thead { tr { @for column in columns { th scope="col" { (column) } } } }
+                tbody { (rows) }
+            }
+        }
+    }
 }
 
 /// A picture with its title and what to see in it.

@@ -27,8 +27,11 @@ pub(super) fn section(record: &ReportRecord) -> Section {
             } @else if let Some(evaluation) = record.evaluation() {
                 div { dt { "model file" } dd { code { (evaluation.artifact) } } }
             }
-            @if let Some(hash) = &run.trained_on { div { dt { "SHA-256 of the training data" } dd { code class="hash" { (hash) } } } }
-            @if let Some(hash) = &run.measured_on { div { dt { "SHA-256 of the data shown" } dd { code class="hash" { (hash) } } } }
+            @for (what, hash) in [("training data", &run.trained_on), ("data shown", &run.measured_on)] {
+                @if let Some(hash) = hash {
+                    div { dt { "SHA-256 of the " (what) } dd { code class="hash" { (hash) } } }
+                }
+            }
             div { dt { "trained with" } dd { "Setpoint " (run.trained_with) } }
             div { dt { "report by" } dd { "Setpoint " (run.version) } }
             @for (name, value) in &run.settings { div { dt { (name) } dd { (value) } } }

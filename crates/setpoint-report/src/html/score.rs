@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::number::{count, rate};
-use super::{Section, figure};
+use super::{Section, figure, table};
 use crate::chart::{Axis, Chart, Dot, Join, Scale, Tone};
 use crate::number::percent;
 use crate::picture::{Histogram, Pictures};
@@ -23,7 +23,8 @@ pub(super) fn section(record: &ReportRecord) -> Section {
     let worth = html! {
         "The share of positives among rows of neighbouring scores, with intervals."
         @if !pictures.margins {
-            " The dashed line is where they would lie if scores were log-odds; training for an operating point asks for a good order, not for that."
+            " The dashed line is where they would lie if scores were log-odds; training for an operating "
+            "point asks for a good order, not for that."
         }
     };
     let content = html! {
@@ -39,19 +40,19 @@ pub(super) fn section(record: &ReportRecord) -> Section {
 
 /// The same in numbers.
 fn worth_table(pictures: &Pictures) -> Markup {
-    html! {
-        div class="scroll dense" tabindex="0" role="region" aria-label="What a score is worth, in numbers" {
-            table {
-                caption { "What a score is worth, in numbers" }
-                thead { tr { th scope="col" { "mean score" } th scope="col" { "rows" } th scope="col" { "positives" } th scope="col" { "share" } } }
-                tbody {
-                    @for bin in &pictures.reliability {
-                        tr { th scope="row" { (format!("{:.3}", bin.score)) } td { (count(bin.rows)) } td { (count(bin.positives)) } td { (rate(bin.share)) } }
-                    }
-                }
+    let rows = html! {
+        @for bin in &pictures.reliability {
+            tr {
+                th scope="row" { (format!("{:.3}", bin.score)) }
+                td { (count(bin.rows)) }
+                td { (count(bin.positives)) }
+                td { (rate(bin.share)) }
             }
         }
-    }
+    };
+    let caption = html! { "What a score is worth, in numbers" };
+    let columns = ["mean score", "rows", "positives", "share"];
+    html! { div class="dense" { (table("What a score is worth, in numbers", &caption, &columns, &rows)) } }
 }
 
 /// What the scores of a picture are.

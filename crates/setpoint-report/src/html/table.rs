@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::Section;
 use super::number::{count, maybe_rate, measured, rows, with_interval};
+use super::{Section, table};
+use crate::evaluate::Measured;
 use crate::record::{PartRecord, ReportRecord};
 
 pub(super) fn section(record: &ReportRecord) -> Section {
@@ -16,10 +17,6 @@ pub(super) fn section(record: &ReportRecord) -> Section {
     Section { id: "tables", heading: "Tables", content }
 }
 
-fn scroll(label: &str, table: &Markup) -> Markup {
-    html! { div class="scroll" tabindex="0" role="region" aria-label=(label) { (table) } }
-}
-
 /// The goal's value where its condition holds on each part, for both methods.
 fn at_condition(record: &ReportRecord) -> Markup {
     let base = |part: &PartRecord| match (&record.training, &record.comparison) {
@@ -27,107 +24,94 @@ fn at_condition(record: &ReportRecord) -> Markup {
         (None, Some(comparison)) => Some(comparison.baseline.value),
         _ => None,
     };
-    let table = html! {
-        table {
-            caption { "At the condition: " code { (record.goal) }
-                @if record.training.as_ref().is_some_and(|training| training.rotations > 1) {
-                    span class="label" { " (validation: the mean over rotations, each on rows it was held out from)" } } }
-            thead { tr {
-                th scope="col" { "part" } th scope="col" { "rows" } th scope="col" { "positives" }
-                th scope="col" { "Setpoint" } th scope="col" { "cross-entropy" }
-            } }
-            tbody {
-                @for part in &record.parts {
-                    @let evaluation = &part.evaluation;
-                    tr class=[(part.name == record.shown).then_some("shipped")] {
-                        th scope="row" { (part.name) }
-                        td { (rows(evaluation.rows)) }
-                        td { (rows(evaluation.positives)) }
-                        td { @match &evaluation.at_condition {
-                            Some(at) => (with_interval(at.value, at.interval.as_ref())),
-                            None => "\u{2013}",
-                        } }
-                        td { (maybe_rate(base(part))) }
+    let rotated = record.training.as_ref().is_some_and(|training| training.rotations > 1);
+    let caption = html! {
+        "At the condition: " code { (record.goal) }
+        @if rotated {
+            span class="label" { " (validation: the mean over rotations, each on rows it was held out from)" }
+        }
+    };
+    let rows = html! {
+        @for part in &record.parts {
+            @let evaluation = &part.evaluation;
+            tr class=[(part.name == record.shown).then_some("shipped")] {
+                th scope="row" { (part.name) }
+                td { (rows(evaluation.rows)) }
+                td { (rows(evaluation.positives)) }
+                td {
+                    @match &evaluation.at_condition {
+                        Some(at) => (with_interval(at.value, at.interval.as_ref())),
+                        None => "\u{2013}",
                     }
                 }
+                td { (maybe_rate(base(part))) }
             }
         }
     };
-    scroll("At the condition", &table)
+    table("At the condition", &caption, &["part", "rows", "positives", "Setpoint", "cross-entropy"], &rows)
+}
+
+/// Every rate and area of a part.
+fn all(part: &PartRecord) -> impl Iterator<Item = &Measured> {
+    part.evaluation.at_threshold.iter().chain(&part.evaluation.ranking)
 }
 
 /// Rates as rows, parts as columns.
 fn at_threshold(record: &ReportRecord) -> Markup {
     let mut names: Vec<&str> = Vec::new();
-    let all = |part: &'_ PartRecord| -> Vec<crate::evaluate::Measured> {
-        part.evaluation.at_threshold.iter().chain(&part.evaluation.ranking).cloned().collect()
-    };
-    for one in record
-        .parts
-        .iter()
-        .flat_map(|part| part.evaluation.at_threshold.iter().chain(&part.evaluation.ranking))
-    {
+    for one in record.parts.iter().flat_map(all) {
         if !names.contains(&one.name.as_str()) {
             names.push(&one.name);
         }
     }
-    let table = html! {
-        table {
-            caption { "At the shipped threshold" @if record.parts.iter().any(|part| part.evaluation.thresholds.len() > 1) { "s" }
-                ", and areas that need none" }
-            thead { tr { th scope="col" { "rate" } @for part in &record.parts { th scope="col" { (part.name) } } th scope="col" { "interval by" } } }
-            tbody {
-                @for name in &names {
-                    tr {
-                        th scope="row" { (name) }
-                        @for part in &record.parts {
-                            td { @match all(part).iter().find(|one| one.name == *name) {
-                                Some(one) => (measured(one)),
-                                None => "\u{2013}",
-                            } }
+    let many = record.parts.iter().any(|part| part.evaluation.thresholds.len() > 1);
+    let caption = html! { "At the shipped threshold" @if many { "s" } ", and areas that need none" };
+    let rows = html! {
+        @for name in &names {
+            tr {
+                th scope="row" { (name) }
+                @for part in &record.parts {
+                    td {
+                        @match all(part).find(|one| one.name == *name) {
+                            Some(one) => (measured(one)),
+                            None => "\u{2013}",
                         }
-                        td { (method(record, name)) }
                     }
                 }
+                td { (method(record, name)) }
             }
         }
     };
-    scroll("At the shipped threshold", &table)
+    let mut columns = vec!["rate"];
+    columns.extend(record.parts.iter().map(|part| part.name.as_str()));
+    columns.push("interval by");
+    table("At the shipped threshold", &caption, &columns, &rows)
 }
 
 fn method(record: &ReportRecord, name: &str) -> String {
-    let all = record
-        .parts
-        .iter()
-        .flat_map(|part| part.evaluation.at_threshold.iter().chain(&part.evaluation.ranking));
-    let bounds = all.filter(|one| one.name == name).find_map(|one| one.interval.as_ref());
+    let named = record.parts.iter().flat_map(all).filter(|one| one.name == name);
+    let bounds = named.filter_map(|one| one.interval.as_ref()).next();
     bounds.map_or_else(
         || "\u{2013}".to_owned(),
-        |bounds| format!("{}, {}%", bounds.method, 100.0 * bounds.confidence),
+        |bounds| format!("{}, {}", bounds.method, crate::number::level(bounds.confidence)),
     )
 }
 
 fn confusion(record: &ReportRecord) -> Markup {
-    let table = html! {
-        table {
-            caption { "Decisions, counted" }
-            thead { tr {
-                th scope="col" { "part" } th scope="col" { "caught" } th scope="col" { "missed" }
-                th scope="col" { "false alarms" } th scope="col" { "left alone" }
-            } }
-            tbody {
-                @for part in &record.parts {
-                    @let found = part.evaluation.confusion;
-                    tr class=[(part.name == record.shown).then_some("shipped")] {
-                        th scope="row" { (part.name) }
-                        td { (count(found.true_positives)) } td { (count(found.false_negatives)) }
-                        td { (count(found.false_positives)) } td { (count(found.true_negatives)) }
-                    }
-                }
+    let rows = html! {
+        @for part in &record.parts {
+            @let found = part.evaluation.confusion;
+            tr class=[(part.name == record.shown).then_some("shipped")] {
+                th scope="row" { (part.name) }
+                td { (count(found.true_positives)) }
+                td { (count(found.false_negatives)) }
+                td { (count(found.false_positives)) }
+                td { (count(found.true_negatives)) }
             }
         }
     };
-    scroll("Decisions, counted", &table)
+    let columns = ["part", "caught", "missed", "false alarms", "left alone"];
+    table("Decisions, counted", &html! { "Decisions, counted" }, &columns, &rows)
 }
 
 /// The certificate, and whether it holds here.

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use setpoint::goal::{Direction, Goal};
 
 use super::number::{maybe_rate, points, rows};
-use super::{Section, figure};
+use super::{Section, figure, table};
 use crate::chart::{Axis, Chart, Join, Scale, Tone};
 use crate::record::{ReportRecord, StageRecord, StepRecord};
 use crate::train::TrainRecord;
@@ -17,19 +17,26 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
         .conditions
         .first()
         .map_or(0.01, |condition| 0.25 * condition.target.min(1.0 - condition.target));
-    let on_training = html! { "The smooth stand-in that is differentiated, on the training rows; stages that were kept, or the best of each rotation." };
+    let by_step = |label: &str, title: &str, value: fn(&StepRecord) -> Option<f64>, level, caption: &str| {
+        figure(title, &detail(title, label, &detailed, value, level), &html! { (caption) })
+    };
     let content = html! {
         p { "Kept: " strong { (training.winner) } ". " (gain(training)) }
         @if !record.history.is_empty() {
             div class="figures" {
-                (figure("The goal on validation, by step", &validation(record),
-                    &html! { "The exact value at the condition; each line is a stage, with rotations the best of each. Its best step is its candidate." }))
+                (figure("The goal on validation, by step", &validation(record), &html! {
+                    "The exact value at the condition; each line is a stage, with rotations the best of each. "
+                    "Its best step is its candidate."
+                }))
                 @if !detailed.is_empty() {
-                    (figure("Objective, by step", &detail("Objective, by step", "smooth objective", &detailed, |step| step.objective, None), &on_training))
-                    (figure("Constraint, by step", &detail("Constraint, by step", "past its limit", &detailed, |step| step.constraint, Some([-near, near])),
-                        &html! { "How far the condition is past its limit: 0 is at it, below is inside." }))
-                    (figure("Threshold, by step", &detail("Threshold, by step", "standard deviations above the mean score", &detailed, |step| step.threshold, None),
-                        &html! { "The threshold moves with the model: it is solved at every step." }))
+                    (by_step("smooth objective", "Objective, by step", |step| step.objective, None,
+                        "The smooth stand-in that is differentiated, on the training rows; stages that were \
+                         kept, or the best of each rotation."))
+                    (by_step("past its limit", "Constraint, by step", |step| step.constraint, Some([-near, near]),
+                        "How far the condition is past its limit: 0 is at it, below is inside."))
+                    (by_step("standard deviations above the mean score", "Threshold, by step",
+                        |step| step.threshold, None,
+                        "The threshold moves with the model: it is solved at every step."))
                 }
             }
         }
@@ -187,25 +194,22 @@ fn detail(
 }
 
 fn candidates(training: &TrainRecord) -> Markup {
+    let fits = html! {
+        @for candidate in &training.candidates {
+            tr {
+                th scope="row" { (candidate.name) }
+                td { (maybe_rate(candidate.validation)) }
+                td { (rows(candidate.step)) }
+                td { (rows(candidate.evaluations)) }
+            }
+        }
+    };
+    let caption = html! { "Candidates, by the goal's value on validation" };
+    let columns = ["fit", "validation", "best step", "evaluations"];
     html! {
         details {
             summary { "All " (training.candidates.len()) " candidates" }
-            div class="scroll" tabindex="0" role="region" aria-label="Candidates" {
-                table {
-                    caption { "Candidates, by the goal's value on validation" }
-                    thead { tr { th scope="col" { "fit" } th scope="col" { "validation" } th scope="col" { "best step" } th scope="col" { "evaluations" } } }
-                    tbody {
-                        @for candidate in &training.candidates {
-                            tr {
-                                th scope="row" { (candidate.name) }
-                                td { (maybe_rate(candidate.validation)) }
-                                td { (rows(candidate.step)) }
-                                td { (rows(candidate.evaluations)) }
-                            }
-                        }
-                    }
-                }
-            }
+            (table("Candidates", &caption, &columns, &fits))
         }
     }
 }
