@@ -107,7 +107,7 @@ def main():
     setpoint = json.loads(chosen.setpoint.read_text()) if chosen.setpoint else None
     markdown = chosen.output / "uci-peers.md"
     markdown.write_text(table.render(json.loads(results.read_text()), setpoint))
-    print(f"wrote {results} and {markdown}", file=sys.stderr)
+    print(f"wrote {markdown}" if chosen.table_only else f"wrote {results} and {markdown}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def verdict(rows):
     """Where the targets stand, row by row of the sets and peers they name."""
     rows = [row for row in rows if row.ours and row.name in TARGET_SETS and peer_of(row.method) in TARGET_PEERS]
     if not rows:
-        return ["Setpoint's figures were not given (`--setpoint`): no comparison.", ""]
+        return ["No figures of Setpoint's for these (`--setpoint uci.json`): no comparison.", ""]
     names = ", ".join(SETS[name] for name in TARGET_SETS)
 
     def listed(kept):
@@ -85,25 +85,36 @@ def verdict(rows):
     return lines
 
 
+def absent(rows):
+    """What has no row, said rather than left to be noticed."""
+    present = {(row.method, row.name) for row in rows}
+    lines = []
+    for method in GRIDS:
+        missing = [SETS[name] for name in SETS if (method, name) not in present]
+        lines += [f"- {TITLES[method]}: {', '.join(missing)}."] if missing else []
+    return ["Not run here:", "", *lines, ""] if lines else []
+
+
 def render(record, setpoint):
     """The whole document."""
     rows = [Row(record, setpoint, method, name, goal) for goal in GOALS for name in SETS for method in GRIDS]
     rows = [row for row in rows if row.cells]
     seeds = ", ".join(str(seed) for seed in record["seeds"])
     lines = ["# Peers on the UCI sets", ""]
-    lines += [f"{record['date']}, seeds {seeds}; `{record['command']}`, with the splits that", ""]
-    lines[-2] += " `setpoint reproduce uci --export` writes (hashes at the end)."
+    lines += [f"{record['date']}, seeds {seeds}; `{record['command']}`,"]
+    lines += ["with the splits that `setpoint reproduce uci --export` writes (hashes at the end).", ""]
     if setpoint:
         lines += [f"Setpoint: its defaults (`setpoint` in `uci.json`: version {setpoint['version']}, {setpoint['date']}).", ""]
     lines += [
         "Linear models on the same standardised splits, 50/25/25. Every peer chooses its settings, and the state to keep",
-        "among those it was judged at, on validation by the goal's own value; test is read once, for that choice. Test",
-        "values at the condition, in %, mean ± sd over the n seeds. *Ahead*: Setpoint minus the peer, turned so that",
+        "among those it was judged at, on validation by the goal's own value; what is shown is that choice's value on test,",
+        "at the condition, in %, mean ± sd over the n seeds. *Ahead*: Setpoint minus the peer, turned so that",
         "positive is better for Setpoint, paired by seed, ± standard error. *Seconds*: one fit of the grid / the whole",
         "grid, CPU time on one thread, training steps only (no imports, graph building or evaluation); Setpoint's is the",
         "wall-clock of its whole run on one thread, warm start, own grid and selection included. *Times*: their ratio, as",
         "one fit / whole grid.",
         "",
+        *absent(rows),
         *verdict(rows),
     ]
     for goal in GOALS:
