@@ -3,7 +3,7 @@
 import json
 import statistics
 
-from method import GOALS, GRIDS, NOTES, SETS, TITLES, peer_of
+from method import GOALS, GRIDS, NOTES, SETS, TITLES, better, peer_of
 
 # The sets and peers that Setpoint sets out to be ahead of, and how much faster.
 TARGET_SETS, TARGET_PEERS, TARGET_RATIO = ("letter", "ijcnn1"), ("libauc", "tfco"), 20
@@ -57,32 +57,44 @@ class Row:
         return "| " + " | ".join(line) + " |"
 
 
+def strongest(rows):
+    """Of each peer its best method by test, per target set and goal: the hardest comparison there is."""
+    best = {}
+    for row in rows:
+        place = (row.goal, row.name, peer_of(row.method))
+        if row.ours and row.name in TARGET_SETS and place[2] in TARGET_PEERS:
+            held = best.get(place)
+            if held is None or better(row.goal, statistics.mean(row.test), statistics.mean(held.test)):
+                best[place] = row
+    return list(best.values())
+
+
 def verdict(rows):
-    """Where the targets stand, row by row of the sets and peers they name."""
-    rows = [row for row in rows if row.ours and row.name in TARGET_SETS and peer_of(row.method) in TARGET_PEERS]
+    """Where the targets stand."""
+    rows = strongest(rows)
     if not rows:
         return ["No figures of Setpoint's for these (`--setpoint uci.json`): no comparison.", ""]
-    names = ", ".join(SETS[name] for name in TARGET_SETS)
 
     def listed(kept):
-        return "; ".join(f"{SETS[r.name]}, `{r.goal}`, {TITLES[r.method]}: {r.gap()[0]:+.2f} ± {r.gap()[1]:.2f}" for r in kept)
+        each = (f"{SETS[row.name]}, `{row.goal}`, {TITLES[row.method]}: {row.gap()[0]:+.2f} ± {row.gap()[1]:.2f}" for row in kept)
+        return "; ".join(each) or "none"
 
     behind = [row for row in rows if row.gap()[0] <= 0]
     close = [row for row in rows if 0 < row.gap()[0] <= row.gap()[1]]
     grids = [row.grid_seconds / row.our_seconds for row in rows]
     single = [row.fit_seconds / row.our_seconds for row in rows]
-    slow = sum(ratio < TARGET_RATIO for ratio in grids)
-    lines = [f"On {names}, against LibAUC and TFCO, {len(rows)} rows of the tables below:", ""]
-    lines += [f"- Setpoint is ahead in {len(rows) - len(behind)}, in {len(close)} of these by one standard error or less."]
-    lines += [f"- Not ahead: {listed(behind)}." if behind else "- Not ahead: none."]
-    lines += [f"- Ahead, within one standard error: {listed(close)}."] if close else []
-    lines += [
-        f"- Training time to the model kept, whole grid against Setpoint's whole run: {min(grids):.0f} to {max(grids):.0f} "
-        f"times Setpoint's; below {TARGET_RATIO} times in {slow} rows. One fit of the peer's grid alone: "
-        f"{min(single):.1f} to {max(single):.1f} times Setpoint's whole run.",
+    names = " and ".join(SETS[name] for name in TARGET_SETS)
+    return [
+        f"On {names}, against the best of LibAUC's methods and against TFCO, {len(rows)} comparisons:",
+        "",
+        f"- Setpoint is ahead in {len(rows) - len(behind)}, in {len(close)} of these by one standard error or less.",
+        f"- Not ahead: {listed(behind)}.",
+        f"- Ahead by one standard error or less: {listed(close)}.",
+        f"- Training time, the peer's whole grid against Setpoint's whole run: {min(grids):.0f} to {max(grids):.0f} times;",
+        f"  below {TARGET_RATIO} times in {sum(ratio < TARGET_RATIO for ratio in grids)}. One fit of the grid: "
+        f"{min(single):.1f} to {max(single):.1f} times.",
         "",
     ]
-    return lines
 
 
 def absent(rows):
@@ -111,8 +123,9 @@ def render(record, setpoint):
         "at the condition, in %, mean ± sd over the n seeds. *Ahead*: Setpoint minus the peer, turned so that",
         "positive is better for Setpoint, paired by seed, ± standard error. *Seconds*: one fit of the grid / the whole",
         "grid, CPU time on one thread, training steps only (no imports, graph building or evaluation); Setpoint's is the",
-        "wall-clock of its whole run on one thread, warm start, own grid and selection included. *Times*: their ratio, as",
-        "one fit / whole grid.",
+        "wall-clock of its whole run on one thread, warm start, own grid and selection included (a busy machine adds to",
+        "it, but not to the peers'). *Times*: their ratio, as one fit / whole grid. A grid of LibAUC or scikit-learn serves",
+        "all goals; its time is given in full for each.",
         "",
         *absent(rows),
         *verdict(rows),
