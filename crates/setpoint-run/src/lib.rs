@@ -10,19 +10,23 @@
 
 #![forbid(unsafe_code)]
 
+mod certify;
 mod evaluate;
 mod examples;
 mod failure;
 mod group;
 pub mod measure;
 mod model;
+mod probability;
 mod threshold;
 mod train;
 
+pub use certify::{Asked, Certified, certify};
 pub use evaluate::evaluate;
 pub use examples::{Examples, Loaded, linear, load, load_more, notes};
 pub use failure::{Failure, Kind};
 pub use group::{POOL, pool_others, pool_small};
-pub use model::{Opened, open};
+pub use model::{Opened, open, opened};
+pub use probability::Probability;
 pub use threshold::{Scored, Shipped, margins};
 pub use train::{Job, Trained, choose, score, train};

@@ -15,6 +15,7 @@ mod auto;
 mod full_batch;
 pub mod method;
 mod mini_batch;
+mod name;
 mod observer;
 pub mod selection;
 mod stage;
