@@ -122,6 +122,16 @@ impl<'a> Ranked<'a> {
         }
     }
 
+    /// The smallest score that a cut predicts positive; infinity for nobody.
+    ///
+    /// # Panics
+    /// If there are fewer cuts.
+    #[must_use]
+    pub fn up_to(&self, cut: usize) -> f64 {
+        assert!(cut <= self.ends.len(), "cut {cut} of {}", self.ends.len() + 1);
+        if cut == 0 { f64::INFINITY } else { self.at(self.ends.len() - cut).unwrap_or(f64::INFINITY) }
+    }
+
     /// The score that makes the decisions of a threshold on ranks: the smallest at or above it. Above
     /// all of them it is the next number after the largest.
     #[must_use]
