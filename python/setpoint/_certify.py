@@ -55,8 +55,7 @@ def certify(
         raise InputError(f"the conditions are on {_column(goal)!r}: pass groups=, the group of each row")
     found, text = _setpoint.certify(goal, values, truth, coded(groups, column, len(truth)), confidence)
     record = json.loads(found)
-    keys = ("threshold", "thresholds", "groups", "confidence", "examples", "conditions")
-    return Certificate(*(record[key] for key in keys), text=text)
+    return Certificate(text=text, **{key: record[key] for key in Certificate._fields if key != "text"})
 
 
 def _column(goal: str) -> Optional[str]:

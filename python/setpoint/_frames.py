@@ -34,7 +34,7 @@ def numbers(column: Any) -> Optional[np.ndarray]:
 def is_nullable(column: Any) -> bool:
     """Whether it is one of pandas' own number types, which turn into objects unless told otherwise."""
     dtype = getattr(column, "dtype", None)
-    return hasattr(dtype, "na_value") and hasattr(dtype, "kind") and dtype.kind in "biuf"
+    return hasattr(dtype, "na_value") and getattr(dtype, "kind", "O") in "biuf"
 
 
 def texts(column: Any) -> tuple[list[str], np.ndarray]:
@@ -66,10 +66,10 @@ def frame_columns(X: Any, kinds: Optional[dict[str, bool]] = None) -> tuple[list
             found = numbers(column)
             columns.append(texts(column) if found is None else found)
         elif name in kinds:
-            found = numbers(column) if kinds[name] else texts(column)
-            if found is None:
+            converted: Any = numbers(column) if kinds[name] else texts(column)
+            if converted is None:
                 raise InputError(f"X: column {name!r} does not hold numbers, as it did in training")
-            columns.append(found)
+            columns.append(converted)
         else:
             continue
         names.append(name)
@@ -107,9 +107,7 @@ def matrix(X: Any) -> np.ndarray:
     return array
 
 
-def for_model(
-    X: Any, inputs: Optional[Sequence[tuple[str, bool]]], names: Sequence[str]
-) -> tuple[list[str], Any]:
+def for_model(X: Any, inputs: Optional[Sequence[tuple[str, bool]]], names: Sequence[str]) -> tuple[list[str], Any]:
     """What a trained model needs of X, by name; an array has the columns `names`, or those of `inputs`."""
     if is_sparse(X):
         if inputs is not None:

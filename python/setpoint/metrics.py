@@ -75,25 +75,19 @@ def value_at(
     y: Any, score: Any, goal: str, *, sample_weight: Any = None, groups: Any = None, positive: Any = None
 ) -> float:
     """The best value of the goal's objective where its conditions hold exactly on this data."""
-    return operating_point(
-        y, score, goal, sample_weight=sample_weight, groups=groups, positive=positive
-    ).value
+    return operating_point(y, score, goal, sample_weight=sample_weight, groups=groups, positive=positive).value
 
 
 def rates_at(
     y: Any, score: Any, threshold: float, *, sample_weight: Any = None, positive: Any = None
 ) -> dict[str, Optional[float]]:
     """Every rate of the decisions `score >= threshold`; None where its denominator is zero."""
-    labels, scores, weights, _ = weighted(
-        binary(y, positive), vector(score, "score"), sample_weight, None, None
-    )
+    labels, scores, weights, _ = weighted(binary(y, positive), vector(score, "score"), sample_weight, None, None)
     return dict(_setpoint.rates_at(labels, scores, weights, float(threshold)))
 
 
 def _counts(y: Any, score: Any, sample_weight: Any, positive: Any) -> tuple[np.ndarray, ...]:
-    labels, scores, weights, _ = weighted(
-        binary(y, positive), vector(score, "score"), sample_weight, None, None
-    )
+    labels, scores, weights, _ = weighted(binary(y, positive), vector(score, "score"), sample_weight, None, None)
     return _setpoint.curve(labels, scores, weights)
 
 
@@ -168,9 +162,7 @@ def interval(
     Clopper-Pearson for rates at a threshold, DeLong for the whole roc-auc, else a bootstrap stratified
     by class.
     """
-    labels, scores, weights, _ = weighted(
-        binary(y, positive), vector(score, "score"), sample_weight, None, None
-    )
+    labels, scores, weights, _ = weighted(binary(y, positive), vector(score, "score"), sample_weight, None, None)
     found = _setpoint.interval(metric, labels, scores, weights, threshold, confidence, replicates, seed)
     value, lower, upper, method = found
     return Interval(value, lower, upper, confidence, method)

@@ -215,7 +215,14 @@ class SetpointClassifier(_Decides, BaseEstimator):
         line = Line(type(self).__name__) if self.verbose else None
         negative, positive = (str(value) for value in self.classes_)
         inner, record = _setpoint.fit(
-            X, names, (self._label, positive, negative), labels, weights, coded_groups, self._options(names), line
+            X,
+            names,
+            (self._label, positive, negative),
+            labels,
+            weights,
+            coded_groups,
+            self._options(names),
+            line,
         )
         self.model_ = Model(inner)
         self.report_ = json.loads(record)
@@ -234,10 +241,11 @@ class SetpointClassifier(_Decides, BaseEstimator):
             _check_n_features(self, X, reset=True)
             y = column_or_1d(y, warn=True)
             check_consistent_length(X, y)
-            names, features = frame_columns(X)
+            names, columns = frame_columns(X)
+            features: Any = columns
             self._refuse_missing(features)
         else:
-            finite = "allow-nan" if self.allow_nan and not is_sparse(X) else True
+            finite: Any = "allow-nan" if self.allow_nan and not is_sparse(X) else True
             X, y = validate_data(
                 self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=finite
             )
@@ -285,7 +293,12 @@ class SetpointClassifier(_Decides, BaseEstimator):
             return self.model_.scores(X)
         finite = "allow-nan" if self.allow_nan and not is_sparse(X) else True
         X = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=finite
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=finite,
         )
         if is_sparse(X) and self.model_._inner.inputs() is not None:
             X = X.toarray()

@@ -20,7 +20,7 @@ pub struct Sorted {
     /// Row numbers by descending score; ties by ascending row.
     rows: Vec<u32>,
     labels: Vec<bool>,
-    weights: Option<Vec<f64>>,
+    weights: Option<Vec<f32>>,
     /// Distinct scores, descending.
     scores: Arc<[f32]>,
     /// Where each block of equal scores ends in `rows`.
@@ -59,7 +59,7 @@ impl Sorted {
         keys.par_sort_unstable();
         let rows: Vec<u32> = keys.iter().map(|key| *key as u32).collect();
         let labels = rows.iter().map(|row| sample.labels()[*row as usize]).collect();
-        let of_rows = |weights: &[f32]| rows.iter().map(|row| f64::from(weights[*row as usize])).collect();
+        let of_rows = |weights: &[f32]| rows.iter().map(|row| weights[*row as usize]).collect();
         let weights = sample.weights().map(of_rows);
         let mut scores = Vec::with_capacity(keys.len());
         let mut ends = Vec::with_capacity(keys.len());
@@ -71,18 +71,6 @@ impl Sorted {
             }
         }
         Self { rows, labels, weights, scores: scores.into(), ends }
-    }
-
-    /// Rows that are sorted already: blocks of equal scores end at `ends`, and stand for the ranks
-    /// from the highest to 0.
-    pub(super) fn of_ranked(rows: &[u32], ends: &[u32], labels: &[bool], weights: Option<&[f64]>) -> Self {
-        Self {
-            labels: rows.iter().map(|row| labels[*row as usize]).collect(),
-            weights: weights.map(|weights| rows.iter().map(|row| weights[*row as usize]).collect()),
-            scores: (0..ends.len()).rev().map(|rank| rank as f32).collect(),
-            rows: rows.to_vec(),
-            ends: ends.to_vec(),
-        }
     }
 
     /// Number of rows.
@@ -98,7 +86,7 @@ impl Sorted {
         let mut cuts = Cuts::start(Arc::clone(&self.scores), self.len());
         match &self.weights {
             None => self.accumulate(&mut cuts, |_| 1_u64, |count| count as f64),
-            Some(weights) => self.accumulate(&mut cuts, |i| weights[i], |sum| sum),
+            Some(weights) => self.accumulate(&mut cuts, |i| f64::from(weights[i]), |sum| sum),
         }
         cuts
     }
@@ -110,7 +98,7 @@ impl Sorted {
         match &self.weights {
             None => self.accumulate(cuts, |i| u64::from(times(i)), |count| count as f64),
             Some(weights) => {
-                self.accumulate(cuts, |i| f64::from(times(i)) * weights[i], |sum| sum);
+                self.accumulate(cuts, |i| f64::from(times(i)) * f64::from(weights[i]), |sum| sum);
             }
         }
     }
