@@ -29,10 +29,21 @@ from .metrics import value_at
 __all__ = ["SetpointClassifier", "SetpointThreshold"]
 
 
+def _pair(y: np.ndarray) -> Optional[np.ndarray]:
+    """The two values of whole numbers or booleans, without sorting them; none where it is not so simple."""
+    if y.dtype.kind not in "biu" or len(y) == 0:
+        return None
+    low, high = y.min(), y.max()
+    return np.array([low, high]) if low != high and np.all((y == low) | (y == high)) else None
+
+
 def _two_classes(y: Any, positive: Any) -> tuple[np.ndarray, np.ndarray]:
     """The classes, negative first, and for each row whether it is positive."""
-    check_classification_targets(y)
-    classes = np.unique(y)
+    found = _pair(y)
+    if found is None:
+        check_classification_targets(y)
+        found = np.unique(y)
+    classes = found
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "

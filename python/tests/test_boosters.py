@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from conftest import make_data
 
 import setpoint
-from conftest import make_data
 from setpoint import metrics
 
 GOAL = "recall @ fpr<=5%"

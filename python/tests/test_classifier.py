@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse
+from conftest import make_data
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -15,7 +16,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import setpoint
-from conftest import make_data
 from setpoint import SetpointClassifier, SetpointThreshold, metrics
 
 

@@ -6,9 +6,9 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import make_data
 
 import setpoint
-from conftest import make_data
 from setpoint import SetpointClassifier
 
 
@@ -88,7 +88,7 @@ def test_columns_that_are_missing_or_of_another_kind_are_named(frame, tmp_path):
     model = SetpointClassifier("recall @ fpr<=10%", allow_nan=True).fit(frame.drop(columns="label"), frame["label"])
     model.save(tmp_path / "m.safetensors")
     loaded = setpoint.load(tmp_path / "m.safetensors")
-    with pytest.raises(setpoint.InputError, match="needs column .*town"):
+    with pytest.raises(setpoint.InputError, match=r"needs column .*town"):
         loaded.predict(frame[["age", "income"]])
     with pytest.raises(setpoint.InputError, match="'age' does not hold numbers"):
         loaded.predict(frame.assign(age="old"))

@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
+from conftest import make_data
 
 import setpoint
-from conftest import make_data
 
 GOALS = [
     "recall @ fpr<=10%",

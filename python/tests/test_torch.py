@@ -7,10 +7,10 @@ torch = pytest.importorskip("torch")
 
 import torch.distributed as dist  # noqa: E402
 import torch.multiprocessing as mp  # noqa: E402
+from conftest import make_data  # noqa: E402
 from torch import nn  # noqa: E402
 
 import setpoint  # noqa: E402
-from conftest import make_data  # noqa: E402
 from setpoint.torch import OperatingPointLoss  # noqa: E402
 
 GOAL = "recall @ fpr<=10%"
