@@ -35,7 +35,7 @@ def test_the_guide_runs_from_top_to_bottom(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "needed"),
-    [("spam_filter", ["pandas"]), ("digits_mlp", ["torch"]), ("rare_lightgbm", ["lightgbm", "polars"])],
+    [("spam_filter", ["pandas"]), ("recall_mlp", ["torch", "polars"]), ("rare_lightgbm", ["lightgbm", "polars"])],
 )
 def test_examples_run(name, needed):
     for package in needed:

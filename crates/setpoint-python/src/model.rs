@@ -1,13 +1,14 @@
 //! A trained model: fitted here, or read from a file.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use setpoint::artifact::ModelFile;
 use setpoint_data::{About, Inputs, Kind, LabelRule, LabelSchema};
-use setpoint_report::to_json;
+use setpoint_report::{Seconds, to_json};
 use setpoint_run::{Examples, Opened, evaluate, linear, load, margins, opened, train};
 
 use crate::array::{GroupArrays, codes, sample, slice};
@@ -79,10 +80,14 @@ fn run(
     plan: &Plan,
     watch: &mut Watch,
 ) -> Result<(Model, String), Wrong> {
+    let start = Instant::now();
     let table = view.table(about, names, None)?;
     let parts = plan.split.split(&table, plan.seed)?;
     let mut loaded = load(table, &parts, plan.min_group)?;
-    let trained = train(&plan.job, &mut loaded, watch, None)?;
+    let load = start.elapsed().as_secs_f64();
+    let mut trained = train(&plan.job, &mut loaded, watch, None)?;
+    let total = start.elapsed().as_secs_f64();
+    trained.record.seconds = Seconds { load, train: total - load, total };
     let record = to_json(&trained.record)?;
     Ok((Model::new(trained.file)?, record))
 }
