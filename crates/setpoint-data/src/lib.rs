@@ -28,6 +28,7 @@ mod encode;
 mod features;
 mod label;
 mod layout;
+mod memory;
 mod read;
 mod role;
 mod split;
@@ -39,6 +40,7 @@ pub use encode::{Category, EncodeError, Encoder, Encoding, Input, Inputs, LabelS
 pub use features::{Dense, Features, Sparse};
 pub use label::{Comparison, LabelError, LabelRule, Positive};
 pub use layout::Kind;
+pub use memory::{About, Numbers, Values};
 pub use read::{Format, ReadError, ReadOptions, Separator, hash};
 pub use role::{DEFAULT_MISSING, RoleError, Roles, list};
 pub use split::{PARTS, Parts, SplitError, SplitPlan};

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod certify;
 mod evaluate;
 mod examples;
 mod failure;
@@ -18,15 +19,18 @@ mod history;
 mod interval;
 pub mod measure;
 mod model;
+mod probability;
 mod report;
 mod threshold;
 mod train;
 
+pub use certify::{Asked, Certified, certify};
 pub use evaluate::evaluate;
 pub use examples::{Examples, Loaded, linear, load, load_more, notes};
 pub use failure::{Failure, Kind};
 pub use group::{POOL, pool_others, pool_small};
-pub use model::{Opened, open};
+pub use model::{Opened, open, opened};
+pub use probability::Probability;
 pub use report::{Described, report_model, report_training};
 pub use threshold::{Scored, Shipped, margins};
 pub use train::{Job, Trained, choose, score, train};

@@ -7,19 +7,24 @@ use serde_json::{Map, Value};
 use setpoint::Goal;
 use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
 use setpoint::certify::Certificate;
+use setpoint::model::{Model, Rows};
 use setpoint::train::Fit;
 use setpoint::train::selection::as_fraction;
-use setpoint_data::Encoder;
+use setpoint_data::{Encoder, Features};
 use setpoint_report::{Confusion, TrainRecord};
 
 use crate::evaluate::Subject;
+use crate::examples::linear;
 use crate::failure::Failure;
+use crate::probability::Probability;
 use crate::threshold::Shipped;
 use crate::train::Job;
 
 /// Where cross-entropy's parameters are kept, beside the model's.
 const BASELINE_WEIGHTS: &str = "baseline.weights";
 const BASELINE_BIAS: &str = "baseline.bias";
+/// The tensor with slope and intercept of the probabilities.
+const PROBABILITY: &str = "probability";
 
 /// A model ready to score.
 pub struct Opened {
@@ -37,6 +42,8 @@ pub struct Opened {
     pub shipped: Shipped,
     /// Whether its groups share one threshold.
     pub shared_threshold: bool,
+    /// Scores as probabilities; files of earlier versions have none.
+    pub probability: Option<Probability>,
 }
 
 impl Opened {
@@ -50,6 +57,23 @@ impl Opened {
         }
     }
 
+    /// The score of each row of a matrix that the encoder made.
+    ///
+    /// # Errors
+    /// If the matrix is not the model's, or a score is not finite.
+    pub fn scores(&self, features: Features) -> Result<Vec<f32>, Failure> {
+        let mut scorer = linear(features)?;
+        let mut scores = vec![0.0; scorer.rows()];
+        scorer.scores(&self.parameters, Rows::All, &mut scores)?;
+        match scores.iter().position(|score| !score.is_finite()) {
+            None => Ok(scores),
+            Some(row) => {
+                let (score, row) = (scores[row], row + 1);
+                Err(Failure::input(format!("row {row}: its score is {score}; are its numbers too large?")))
+            }
+        }
+    }
+
     /// The label column of the training file, by name, or by number where it had no header.
     /// SVMLight files have theirs.
     pub fn label_column(&self) -> Option<String> {
@@ -60,9 +84,14 @@ impl Opened {
 
 /// Opens a model file.
 pub fn open(path: &Path) -> Result<Opened, Failure> {
-    let ModelFile { document, tensors } = ModelFile::load(path)?;
-    let file = ModelFile { document: document.clone(), tensors };
-    let bad = |reason: String| Failure::input(format!("{}: {reason}", path.display()));
+    let file = ModelFile::load(path)?;
+    opened(&file).map_err(|failure| failure.context(path.display()))
+}
+
+/// Makes the content of a model file ready to score.
+pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
+    let document = file.document.clone();
+    let bad = |reason: String| Failure::input(reason);
     if document.model != "linear" {
         return Err(bad(format!("holds a model of kind {:?}; this version knows linear", document.model)));
     }
@@ -85,6 +114,13 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
         .map(serde_json::from_value)
         .transpose()
         .map_err(|error| bad(format!("its certificate cannot be read: {error}")))?;
+    let probability = match file.tensors.contains_key(PROBABILITY) {
+        true => {
+            let curve = file.tensor_f64(PROBABILITY, &[2])?;
+            Some(Probability { slope: curve[0], intercept: curve[1] })
+        }
+        false => None,
+    };
     if document.groups.is_none() && document.thresholds.len() != 1 {
         return Err(bad(format!("holds {} thresholds and no groups", document.thresholds.len())));
     }
@@ -108,7 +144,7 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
     let goal = rows.map_or_else(|| goal.clone(), |rows| as_fraction(&goal, rows.max(1)));
     let shared_threshold =
         document.settings.get("shared-threshold").and_then(Value::as_bool).unwrap_or_default();
-    Ok(Opened { document, goal, encoder, parameters, baseline, shipped, shared_threshold })
+    Ok(Opened { document, goal, encoder, parameters, baseline, shipped, shared_threshold, probability })
 }
 
 /// The file of a model that was just trained.
@@ -117,6 +153,7 @@ pub fn file(
     encoder: &Encoder,
     fitted: &Fit,
     shipped: &Shipped,
+    probability: Probability,
     record: &TrainRecord,
     recorded: Map<String, Value>,
 ) -> Result<ModelFile, Failure> {
@@ -137,6 +174,8 @@ pub fn file(
     };
     put(["weights", "bias"], &fitted.parameters);
     put([BASELINE_WEIGHTS, BASELINE_BIAS], &fitted.baseline.parameters);
+    let curve = vec![probability.slope, probability.intercept];
+    file.tensors.insert(PROBABILITY.to_owned(), Tensor::vector(TensorData::F64(curve)));
     Ok(file)
 }
 

@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::group::check_sizes;
 use crate::history::Recorder;
 use crate::interval::{Measurer, SHARES};
+use crate::probability::Probability;
 use crate::threshold::{Scored, Shipped};
 use crate::{measure, model};
 
@@ -144,7 +145,8 @@ pub fn train<'r>(
     let shipped = choose(&goal.operating(), &loaded.parts, &scores, job.confidence)?;
     let record = measured(job, &goal, loaded, &fit, &scores, &shipped)?;
     let recorded = job.recorded(loaded);
-    let file = model::file(job, &loaded.encoder, &fit, &shipped, &record, recorded)?;
+    let probability = probability(&loaded.parts, &scores)?;
+    let file = model::file(job, &loaded.encoder, &fit, &shipped, probability, &record, recorded)?;
     Ok(Trained { fit, shipped, scores, record, file, history })
 }
 
@@ -205,6 +207,17 @@ fn held_out<'a>(
     let validation = scored("validation", &parts.validation, &scores.validation)
         .ok_or_else(|| Failure::input("there is no validation part"))?;
     Ok((validation, scored("calibration", &parts.calibration, &scores.calibration)))
+}
+
+/// The probabilities that scores stand for, by the calibration part, or without one by validation.
+fn probability(
+    parts: &Splits<Option<Examples>>,
+    scores: &Splits<Option<Vec<f32>>>,
+) -> Result<Probability, Failure> {
+    let pairs = [(&parts.calibration, &scores.calibration), (&parts.validation, &scores.validation)];
+    let found = pairs.into_iter().find_map(|(part, scores)| Some((part.as_ref()?, scores.as_ref()?)));
+    let (part, scores) = found.ok_or_else(|| Failure::input("there is no validation part"))?;
+    Ok(Probability::fit(&part.sample, scores))
 }
 
 /// Measures every part and gathers the record.

@@ -144,19 +144,17 @@ fn split(args: &TrainArgs) -> Result<SplitPlan, Failure> {
 fn settings(args: &TrainArgs) -> Result<Settings, Failure> {
     let default = Settings::default();
     let bandwidth = match (&args.bandwidth, args.sharpness) {
-        (Some(text), _) => bandwidth(text)?,
+        (Some(text), _) => text.parse()?,
         (None, Some(sharpness)) if sharpness > 0.0 => Bandwidth::Score(1.0 / sharpness),
         (None, Some(sharpness)) => {
             return Err(Failure::input(format!("--sharpness {sharpness}: expected a positive number")));
         }
         (None, None) => default.bandwidth,
     };
-    let positive_weight = match args.positive_weight.as_str() {
-        "auto" => PositiveWeight::Auto,
-        text => PositiveWeight::Fixed(text.parse().map_err(|_| {
-            Failure::input(format!("--positive-weight {text}: expected a positive number or auto"))
-        })?),
-    };
+    let positive_weight: PositiveWeight = args.positive_weight.parse().map_err(|_| {
+        let text = &args.positive_weight;
+        Failure::input(format!("--positive-weight {text}: expected a positive number or auto"))
+    })?;
     for (flag, value) in [("--ridge", args.ridge), ("--regulariser", args.regulariser)] {
         if value.is_some_and(|value| !(value.is_finite() && value >= 0.0)) {
             let value = value.unwrap_or_default();
@@ -227,24 +225,6 @@ fn method(method: MethodArg) -> (MethodChoice, &'static str) {
     }
 }
 
-/// `0.1sd`, `0.5tail`, `0.2`.
-fn bandwidth(text: &str) -> Result<Bandwidth, Failure> {
-    let trimmed = text.trim();
-    let (digits, unit): (&str, fn(f64) -> Bandwidth) = if let Some(digits) = trimmed.strip_suffix("sd") {
-        (digits, Bandwidth::Deviations)
-    } else if let Some(digits) = trimmed.strip_suffix("tail") {
-        (digits, Bandwidth::Tail)
-    } else {
-        (trimmed, Bandwidth::Score)
-    };
-    match digits.trim().parse::<f64>() {
-        Ok(value) if value.is_finite() && value > 0.0 => Ok(unit(value)),
-        _ => Err(Failure::input(format!(
-            "--bandwidth {text:?}: expected a positive width such as 0.1sd (standard deviations of the scores), 0.5tail or 0.2 (scores)"
-        ))),
-    }
-}
-
 /// What the result depends on, by the names of the flags; what was left to its default is null.
 fn recorded(args: &TrainArgs, goal: &Goal, split: &SplitPlan, confidence: Option<f64>) -> Map<String, Value> {
     let choice = |value: &dyn std::fmt::Debug| Value::String(format!("{value:?}").to_lowercase());
@@ -269,20 +249,5 @@ fn recorded(args: &TrainArgs, goal: &Goal, split: &SplitPlan, confidence: Option
     match settings {
         Value::Object(map) => map,
         _ => Map::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bandwidths_have_units() {
-        assert_eq!(bandwidth("0.1sd"), Ok(Bandwidth::Deviations(0.1)));
-        assert_eq!(bandwidth("0.5 tail"), Ok(Bandwidth::Tail(0.5)));
-        assert_eq!(bandwidth("2"), Ok(Bandwidth::Score(2.0)));
-        for bad in ["", "sd", "-1sd", "0", "1em", "inf"] {
-            assert!(bandwidth(bad).is_err(), "{bad}");
-        }
     }
 }

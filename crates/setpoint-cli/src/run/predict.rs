@@ -11,9 +11,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use setpoint::artifact::{AtomicFile, write_atomically};
-use setpoint::model::{Model, Rows};
 use setpoint_data::{Roles, Table};
-use setpoint_run::{Failure, linear, margins, notes, open};
+use setpoint_run::{Failure, margins, notes, open};
 
 use super::progress::{Display, line};
 use crate::args::PredictArgs;
@@ -53,13 +52,7 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     let data = model.encoder.encode(table)?;
     interrupt::check()?;
     let said = notes(&data.notes, Some(&args.data));
-    let mut scorer = linear(data.features)?;
-    let mut scores = vec![0.0; scorer.rows()];
-    scorer.scores(&model.parameters, Rows::All, &mut scores)?;
-    if let Some(row) = scores.iter().position(|score| !score.is_finite()) {
-        let (score, row) = (scores[row], row + 1);
-        return Err(Failure::input(format!("row {row}: its score is {score}; are its numbers too large?")));
-    }
+    let scores = model.scores(data.features)?;
     let margins = match (&model.shipped.groups, groups) {
         (Some(_), Some(codes)) => {
             let of_group = |name: &String| model.shipped.of_group(&codes.column, name);

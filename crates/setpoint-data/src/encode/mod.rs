@@ -177,6 +177,28 @@ pub enum EncodeError {
         /// What the encoder needs.
         expected: &'static str,
     },
+    /// A column in memory of another kind than in training.
+    #[error("{file}: column {column:?} does not hold {expected}, as it did in training")]
+    Kind {
+        /// What the data is called.
+        file: String,
+        /// The column.
+        column: String,
+        /// `numbers` or `texts`.
+        expected: &'static str,
+    },
+    /// A number in memory that the matrix cannot hold.
+    #[error(
+        "{file}: row {row}: column {column:?}: infinity, or too large for a 32-bit number; rescale the column"
+    )]
+    Infinite {
+        /// What the data is called.
+        file: String,
+        /// The row, from 1.
+        row: usize,
+        /// The column.
+        column: String,
+    },
     /// A stored encoder that cannot be right.
     #[error("the stored encoding of {column:?} is damaged: {problem}")]
     Damaged {

@@ -79,6 +79,16 @@ pub enum MetricError {
         /// Total weight of the sample.
         total: f64,
     },
+    /// More different scores than ranks in a 32-bit float.
+    #[error(
+        "{found} different scores; at most {limit} can be told apart: round them, or take a random part of the rows"
+    )]
+    TooManyScores {
+        /// Different scores given.
+        found: usize,
+        /// Most that can be ranked.
+        limit: usize,
+    },
     /// The threshold is NaN.
     #[error("threshold NaN makes no decisions: expected a number")]
     Threshold,

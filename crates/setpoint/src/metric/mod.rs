@@ -17,6 +17,7 @@
 mod condition;
 mod cuts;
 mod error;
+mod rank;
 mod sort;
 
 pub mod confusion;
@@ -38,6 +39,7 @@ pub use condition::Condition;
 pub use cuts::{Cuts, ThresholdRange};
 pub use error::MetricError;
 pub use operating_point::OperatingPoint;
+pub use rank::Ranked;
 pub use ranking::TopCut;
 pub use sort::Sorted;
 

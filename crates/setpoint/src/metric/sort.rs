@@ -59,8 +59,8 @@ impl Sorted {
         keys.par_sort_unstable();
         let rows: Vec<u32> = keys.iter().map(|key| *key as u32).collect();
         let labels = rows.iter().map(|row| sample.labels()[*row as usize]).collect();
-        let weights =
-            sample.weights().map(|weights| rows.iter().map(|row| weights[*row as usize]).collect::<Vec<_>>());
+        let of_rows = |weights: &[f32]| rows.iter().map(|row| weights[*row as usize]).collect();
+        let weights = sample.weights().map(of_rows);
         let mut scores = Vec::with_capacity(keys.len());
         let mut ends = Vec::with_capacity(keys.len());
         for (position, key) in keys.iter().enumerate() {
@@ -127,7 +127,7 @@ impl Sorted {
 }
 
 /// A key that sorts by descending score, then by ascending row.
-fn pack(score: f32, row: u32) -> u64 {
+pub(super) fn pack(score: f32, row: u32) -> u64 {
     // Adding zero turns -0.0 into 0.0 and changes nothing else.
     let bits = (score + 0.0).to_bits();
     let ascending = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };

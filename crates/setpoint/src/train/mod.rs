@@ -18,6 +18,7 @@ mod check;
 mod full_batch;
 pub mod method;
 mod mini_batch;
+mod name;
 mod observer;
 mod rotate;
 mod round;

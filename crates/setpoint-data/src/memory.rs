@@ -1,0 +1,286 @@
+//! Tables that are in memory already, as a front end hands them over.
+//!
+//! Numbers are copied once, column by column into the chunks that the encoder frees as it goes: two
+//! whole copies never exist.
+
+use rayon::prelude::*;
+
+use crate::Error;
+use crate::chunk::{Chunk, Texts};
+use crate::dataset::Codes;
+use crate::encode::{EncodeError, Encoder, LabelSchema, Notes};
+use crate::features::Sparse;
+use crate::layout::Kind;
+use crate::read::ReadError;
+use crate::role::{DEFAULT_MISSING, RoleError, Roles, hint};
+use crate::table::{Body, FeatureColumn, Table};
+
+/// Numbers of a chunk, and so bytes freed at a time.
+const NUMBERS: usize = 10 << 20;
+/// Columns and rows copied together, so that rows of a row-major matrix stay in cache.
+const TILE: (usize, usize) = (16, 512);
+/// Rows from which a column with a different text in each row is an identifier.
+const IDENTIFIER_ROWS: usize = 20;
+
+/// A column of numbers somewhere in memory.
+pub trait Numbers: Sync {
+    /// Copies the numbers of the rows from `start` on; a missing one is NaN.
+    fn copy(&self, start: usize, out: &mut [f32]);
+}
+
+/// The values of a column.
+pub enum Values<'a> {
+    /// Numbers.
+    Numbers(Box<dyn Numbers + 'a>),
+    /// Texts: for each row an index into `texts`, `u32::MAX` where it is missing.
+    Texts {
+        /// The different texts.
+        texts: Vec<String>,
+        /// One for each row.
+        of: Vec<u32>,
+    },
+}
+
+impl Values<'_> {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Numbers(_) => Kind::Number,
+            Self::Texts { .. } => Kind::Category,
+        }
+    }
+}
+
+/// What is known of the rows besides their features.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// What errors call the data.
+    pub name: String,
+    /// The label's column, and what makes a row positive.
+    pub label: Option<LabelSchema>,
+    /// True for positives.
+    pub labels: Option<Vec<bool>>,
+    /// Weights, all positive.
+    pub weights: Option<Vec<f32>>,
+    /// Groups, in alphabetical order.
+    pub groups: Option<Codes>,
+}
+
+impl Table {
+    /// A table of columns in memory; with an encoder, for it: all its columns must be there.
+    ///
+    /// # Errors
+    /// If a column has too many texts for categories, a number is beyond 32 bits, or a column of the
+    /// encoder is not there with its kind.
+    pub fn from_memory(
+        about: About,
+        rows: usize,
+        columns: Vec<(String, Values<'_>)>,
+        encoder: Option<&Encoder>,
+    ) -> Result<Self, Error> {
+        let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
+        let mut notes = Notes::default();
+        match encoder.and_then(Encoder::expected) {
+            Some(expected) => {
+                for (name, kind) in &expected.columns {
+                    let file = || about.name.clone();
+                    let Some((_, found)) = columns.iter().find(|(other, _)| other == name) else {
+                        let (column, hint) = (name.clone(), hint(&names, name));
+                        return Err(RoleError::Lacking { file: file(), column, hint }.into());
+                    };
+                    if found.kind() != *kind {
+                        let column = name.clone();
+                        let expected = if *kind == Kind::Number { "numbers" } else { "texts" };
+                        return Err(EncodeError::Kind { file: file(), column, expected }.into());
+                    }
+                }
+                let known = |name: &String| {
+                    expected.known.contains(name) || expected.columns.iter().any(|(other, _)| other == name)
+                };
+                notes.extra_columns = names.iter().filter(|name| !known(name)).cloned().collect();
+            }
+            None => refuse_identifiers(&about.name, rows, &columns)?,
+        }
+        let (mut features, mut numbers, mut codes, mut texts) = (vec![], vec![], vec![], vec![]);
+        for (name, values) in columns {
+            let kind = values.kind();
+            let slot = match values {
+                Values::Numbers(column) => {
+                    numbers.push(column);
+                    numbers.len() - 1
+                }
+                Values::Texts { texts: values, of } => {
+                    codes.push(of);
+                    let mut different = Texts::default();
+                    different.values = values;
+                    texts.push(different);
+                    codes.len() - 1
+                }
+            };
+            features.push(FeatureColumn { name, kind, slot });
+        }
+        let chunks = copy(rows, &numbers, &codes);
+        refuse_infinite(&about.name, &features, &chunks)?;
+        let body = Body::Dense { columns: features, chunks, texts };
+        Ok(assembled(about, rows, names, body, notes))
+    }
+
+    /// A table of a sparse matrix in memory, its columns numbered from 0.
+    #[must_use]
+    pub fn from_sparse(about: About, matrix: Sparse) -> Self {
+        let rows = matrix.rows;
+        assembled(about, rows, Vec::new(), Body::Sparse { matrix, base: 0 }, Notes::default())
+    }
+}
+
+fn assembled(about: About, rows: usize, mut names: Vec<String>, body: Body, notes: Notes) -> Table {
+    // As in a file: the label is a column among the others.
+    if let (Some(label), Body::Dense { .. }) = (&about.label, &body) {
+        names.push(label.column.clone());
+    }
+    Table {
+        file: about.name,
+        rows,
+        body,
+        header: true,
+        names,
+        missing: DEFAULT_MISSING.map(str::to_owned).to_vec(),
+        label: about.label,
+        labels: about.labels,
+        weights: about.weights,
+        groups: about.groups,
+        entities: None,
+        times: None,
+        queries: None,
+        hash: None,
+        notes,
+    }
+}
+
+fn copy(rows: usize, numbers: &[Box<dyn Numbers + '_>], codes: &[Vec<u32>]) -> Vec<Chunk> {
+    let stride = (NUMBERS / numbers.len().max(1)).clamp(TILE.1, rows.max(TILE.1));
+    let mut chunks = Vec::new();
+    for start in (0..rows).step_by(stride) {
+        let count = stride.min(rows - start);
+        let mut chunk = Chunk::new(count, numbers.len(), 0, 0);
+        chunk.rows = count;
+        chunk.codes = codes.iter().flat_map(|of| &of[start..start + count]).copied().collect();
+        let groups = chunk.numbers.par_chunks_mut(count * TILE.0).zip(numbers.par_chunks(TILE.0));
+        groups.for_each(|(out, columns)| {
+            for from in (0..count).step_by(TILE.1) {
+                let to = count.min(from + TILE.1);
+                for (out, column) in out.chunks_mut(count).zip(columns) {
+                    column.copy(start + from, &mut out[from..to]);
+                }
+            }
+        });
+        chunks.push(chunk);
+    }
+    chunks
+}
+
+fn refuse_identifiers(file: &str, rows: usize, columns: &[(String, Values<'_>)]) -> Result<(), ReadError> {
+    let limit = Roles::default().max_categories;
+    let is_identifier = |values: &Values<'_>| match values {
+        Values::Texts { texts, .. } => {
+            texts.len() > limit || (rows >= IDENTIFIER_ROWS && texts.len() == rows)
+        }
+        Values::Numbers(_) => false,
+    };
+    let found: Vec<String> =
+        columns.iter().filter(|(_, values)| is_identifier(values)).map(|(name, _)| name.clone()).collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    Err(ReadError::Identifiers { file: file.to_owned(), columns: found, limit })
+}
+
+fn refuse_infinite(file: &str, columns: &[FeatureColumn], chunks: &[Chunk]) -> Result<(), EncodeError> {
+    let mut start = 0;
+    for chunk in chunks {
+        for column in columns.iter().filter(|column| column.kind == Kind::Number) {
+            if let Some(row) = chunk.number(column.slot).iter().position(|value| value.is_infinite()) {
+                let (file, column) = (file.to_owned(), column.name.clone());
+                return Err(EncodeError::Infinite { file, row: start + row + 1, column });
+            }
+        }
+        start += chunk.rows;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Inputs, LabelRule, Positive, ReadOptions, SplitPlan};
+
+    struct Column(Vec<f32>);
+
+    impl Numbers for Column {
+        fn copy(&self, start: usize, out: &mut [f32]) {
+            out.copy_from_slice(&self.0[start..start + out.len()]);
+        }
+    }
+
+    fn numbers(values: impl Iterator<Item = f32>) -> Values<'static> {
+        Values::Numbers(Box::new(Column(values.collect())))
+    }
+
+    /// The rows of the file below.
+    fn columns(rows: usize) -> Vec<(String, Values<'static>)> {
+        let texts = ["Leeds", "York"].map(str::to_owned).to_vec();
+        let towns = (0..rows).map(|row| if row % 7 == 3 { u32::MAX } else { row as u32 % 2 }).collect();
+        vec![
+            ("age".to_owned(), numbers((0..rows).map(|row| (row * row % 91) as f32))),
+            ("town".to_owned(), Values::Texts { texts, of: towns }),
+        ]
+    }
+
+    fn about(rows: usize) -> About {
+        let rule = LabelRule::Pair { positive: "1".to_owned(), negative: "0".to_owned() };
+        let label = LabelSchema { column: "y".to_owned(), position: 2, rule };
+        let labels = (0..rows).map(|row| row % 3 == 0).collect();
+        About { name: "X".to_owned(), label: Some(label), labels: Some(labels), ..About::default() }
+    }
+
+    #[test]
+    fn a_table_in_memory_is_that_of_the_file() {
+        let rows = 1500;
+        let mut text = "age,town,y\n".to_owned();
+        for row in 0..rows {
+            let town = if row % 7 == 3 { "?" } else { ["Leeds", "York"][row % 2] };
+            text += &format!("{},{town},{}\n", row * row % 91, u8::from(row % 3 == 0));
+        }
+        let roles = Roles { label: Some("y".into()), positive: Positive::Auto, ..Roles::default() };
+        let read = Table::from_bytes("f.csv", text.into_bytes(), &ReadOptions::default(), &roles).unwrap();
+        let made = Table::from_memory(about(rows), rows, columns(rows), None).unwrap();
+        let parts = SplitPlan::default().split(&made, 3).unwrap();
+        assert_eq!(parts, SplitPlan::default().split(&read, 3).unwrap());
+        let encoder = Encoder::fit(&made, parts.rows("train")).unwrap();
+        let from_file = Encoder::fit(&read, parts.rows("train")).unwrap();
+        assert_eq!(encoder.inputs, from_file.inputs);
+        assert!(matches!(&encoder.inputs, Inputs::Table(inputs) if inputs.len() == 2));
+        assert_eq!(encoder.encode(made).unwrap().features, from_file.encode(read).unwrap().features);
+        let more = Table::from_memory(About::default(), 9, columns(9), Some(&encoder)).unwrap();
+        assert_eq!(encoder.encode(more).unwrap().features.rows(), 9);
+    }
+
+    #[test]
+    fn what_the_encoder_does_not_find_is_named() {
+        let made = Table::from_memory(about(60), 60, columns(60), None).unwrap();
+        let encoder = Encoder::fit(&made, &(0..60).collect::<Vec<u32>>()).unwrap();
+        let refused = |columns| {
+            let name = About { name: "X".to_owned(), ..About::default() };
+            Table::from_memory(name, 60, columns, Some(&encoder)).unwrap_err().to_string()
+        };
+        let mut short = columns(60);
+        short.remove(0);
+        assert!(refused(short).starts_with("X: the model needs column \"age\", which is not there"));
+        let mut wrong = columns(60);
+        wrong[1].1 = numbers((0..60).map(|row| row as f32));
+        assert_eq!(refused(wrong), "X: column \"town\" does not hold texts, as it did in training");
+        let mut infinite = columns(60);
+        infinite[0].1 = numbers((0..60).map(|row| if row == 7 { f32::INFINITY } else { 0.0 }));
+        let message = refused(infinite);
+        assert!(message.starts_with("X: row 8: column \"age\": infinity, or too large"), "{message}");
+    }
+}

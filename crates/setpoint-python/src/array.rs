@@ -1,0 +1,39 @@
+//! Labels, weights and groups as a sample.
+
+use numpy::PyReadonlyArray1;
+use setpoint::Sample;
+use setpoint_data::Codes;
+
+use crate::error::Wrong;
+
+/// The groups of the rows: the column's name, the groups' names, and a code for each row.
+pub type GroupArrays<'py> = (String, Vec<String>, PyReadonlyArray1<'py, u32>);
+
+/// The numbers of an array; Python hands over contiguous ones.
+pub fn slice<'a, T: numpy::Element>(array: &'a PyReadonlyArray1<'_, T>) -> Result<&'a [T], Wrong> {
+    array
+        .as_slice()
+        .map_err(|_| Wrong::input("an array is not contiguous; pass numpy.ascontiguousarray(...)"))
+}
+
+/// The groups as plain data.
+pub fn codes(groups: &GroupArrays<'_>) -> Result<Codes, Wrong> {
+    Ok(Codes { column: groups.0.clone(), names: groups.1.clone(), of: slice(&groups.2)?.to_vec() })
+}
+
+/// A checked sample.
+pub fn sample(
+    labels: &[bool],
+    weights: Option<&[f64]>,
+    groups: Option<&GroupArrays<'_>>,
+) -> Result<Sample, Wrong> {
+    let mut sample = Sample::new(labels.to_vec())?;
+    if let Some(weights) = weights {
+        sample = sample.with_weights(weights.iter().map(|weight| *weight as f32).collect())?;
+    }
+    if let Some(groups) = groups {
+        let Codes { column, names, of } = codes(groups)?;
+        sample = sample.with_groups(&column, names, of)?;
+    }
+    Ok(sample)
+}

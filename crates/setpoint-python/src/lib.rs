@@ -1,0 +1,39 @@
+//! The compiled half of the Python package: convert, call, raise.
+//!
+//! Arrays come checked from `python/setpoint` (contiguous, of the right type), are borrowed without
+//! copying, and the work is done without Python's lock. Nothing is decided here.
+
+mod array;
+mod engine;
+mod error;
+mod metric;
+mod model;
+mod options;
+mod prove;
+mod table;
+mod watch;
+
+use pyo3::prelude::*;
+
+/// The compiled half of setpoint; use the package around it.
+#[pymodule]
+fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<model::Model>()?;
+    for function in [
+        wrap_pyfunction!(model::fit, module)?,
+        wrap_pyfunction!(metric::check_goal, module)?,
+        wrap_pyfunction!(metric::value_at, module)?,
+        wrap_pyfunction!(metric::curve, module)?,
+        wrap_pyfunction!(metric::rates_at, module)?,
+        wrap_pyfunction!(metric::interval, module)?,
+        wrap_pyfunction!(prove::certify, module)?,
+        wrap_pyfunction!(prove::choose, module)?,
+        wrap_pyfunction!(engine::step, module)?,
+        wrap_pyfunction!(engine::sharpness, module)?,
+        wrap_pyfunction!(engine::threshold_count, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! A trained model: fitted here, or read from a file.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use setpoint::artifact::ModelFile;
+use setpoint_data::{About, Inputs, Kind, LabelRule, LabelSchema};
+use setpoint_report::{Seconds, to_json};
+use setpoint_run::{Examples, Opened, evaluate, linear, load, margins, opened, train};
+
+use crate::array::{GroupArrays, codes, sample, slice};
+use crate::error::Wrong;
+use crate::options::Plan;
+use crate::table::{Features, View};
+use crate::watch::Watch;
+
+/// A trained model with its thresholds.
+#[pyclass(frozen, module = "setpoint._setpoint")]
+pub struct Model {
+    file: ModelFile,
+    opened: Opened,
+}
+
+impl Model {
+    fn new(file: ModelFile) -> Result<Self, Wrong> {
+        let opened = opened(&file)?;
+        Ok(Self { file, opened })
+    }
+
+    fn encode(&self, view: View<'_>, names: Vec<String>) -> Result<setpoint_data::Features, Wrong> {
+        let about = About { name: "X".to_owned(), ..About::default() };
+        let table = view.table(about, names, Some(&self.opened.encoder))?;
+        Ok(self.opened.encoder.encode(table)?.features)
+    }
+}
+
+/// The label: its column, the positive and the negative value as texts.
+type Label = (String, String, String);
+
+/// Trains a model; returns it with the record of the run as JSON.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
+pub fn fit<'py>(
+    py: Python<'py>,
+    features: Features<'py>,
+    names: Vec<String>,
+    label: Label,
+    labels: PyReadonlyArray1<'py, bool>,
+    weights: Option<PyReadonlyArray1<'py, f32>>,
+    groups: Option<GroupArrays<'py>>,
+    options: &str,
+    report: Option<Py<PyAny>>,
+) -> PyResult<(Model, String)> {
+    let plan = Plan::new(options)?;
+    let (column, positive, negative) = label;
+    let schema = LabelSchema { column, position: names.len(), rule: LabelRule::Pair { positive, negative } };
+    let about = About {
+        name: "X".to_owned(),
+        label: Some(schema),
+        labels: Some(slice(&labels)?.to_vec()),
+        weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
+        groups: groups.as_ref().map(codes).transpose()?,
+    };
+    let view = features.view()?;
+    let mut watch = Watch::new(report);
+    let result = py.detach(|| run(view, about, names, &plan, &mut watch));
+    match watch.raised {
+        Some(raised) => Err(raised),
+        None => Ok(result?),
+    }
+}
+
+fn run(
+    view: View<'_>,
+    about: About,
+    names: Vec<String>,
+    plan: &Plan,
+    watch: &mut Watch,
+) -> Result<(Model, String), Wrong> {
+    let start = Instant::now();
+    let table = view.table(about, names, None)?;
+    let parts = plan.split.split(&table, plan.seed)?;
+    let mut loaded = load(table, &parts, plan.min_group)?;
+    let load = start.elapsed().as_secs_f64();
+    let mut trained = train(&plan.job, &mut loaded, watch, None)?;
+    let total = start.elapsed().as_secs_f64();
+    trained.record.seconds = Seconds { load, train: total - load, total };
+    let record = to_json(&trained.record)?;
+    Ok((Model::new(trained.file)?, record))
+}
+
+#[pymethods]
+impl Model {
+    /// Reads a model file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        Ok(py.detach(|| Self::new(ModelFile::load(path)?))?)
+    }
+
+    /// Reads the bytes of a model file.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        let file = ModelFile::from_bytes(bytes).map_err(Wrong::from)?;
+        Ok(Self::new(file)?)
+    }
+
+    /// Writes the model file: whole, or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        Ok(py.detach(|| self.file.save(path)).map_err(Wrong::from)?)
+    }
+
+    /// The bytes of the model file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.file.to_bytes().map_err(Wrong::from)?))
+    }
+
+    /// What the file says, as JSON.
+    fn document(&self) -> PyResult<String> {
+        Ok(serde_json::to_string(&self.opened.document).map_err(Wrong::from)?)
+    }
+
+    /// The columns it needs: name, and whether it holds numbers; none for a sparse model.
+    fn inputs(&self) -> Option<Vec<(String, bool)>> {
+        match &self.opened.encoder.inputs {
+            Inputs::Table(inputs) => {
+                Some(inputs.iter().map(|input| (input.name.clone(), input.kind() == Kind::Number)).collect())
+            }
+            Inputs::Sparse { .. } => None,
+        }
+    }
+
+    /// Number of columns of the encoded matrix.
+    fn columns(&self) -> usize {
+        self.opened.encoder.columns()
+    }
+
+    /// One threshold, or one for each group.
+    fn thresholds<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+        self.opened.shipped.thresholds.clone().into_pyarray(py)
+    }
+
+    /// The score of each row.
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        features: Features<'py>,
+        names: Vec<String>,
+    ) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        let view = features.view()?;
+        let scores = py.detach(|| -> Result<_, Wrong> {
+            let features = self.encode(view, names)?;
+            Ok(self.opened.scores(features)?)
+        })?;
+        Ok(scores.into_pyarray(py))
+    }
+
+    /// How far each score is above its threshold.
+    fn margins<'py>(
+        &self,
+        py: Python<'py>,
+        scores: PyReadonlyArray1<'py, f32>,
+        groups: Option<GroupArrays<'py>>,
+    ) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        let shipped = &self.opened.shipped;
+        let scores = slice(&scores)?;
+        let found = match (&shipped.groups, groups.as_ref().map(codes).transpose()?) {
+            (Some(known), None) => {
+                return Err(Wrong::input(format!(
+                    "the model has a threshold for each group of {:?}: pass groups",
+                    known.column
+                ))
+                .into());
+            }
+            (Some(known), Some(codes)) => {
+                let of_group = |name: &String| shipped.of_group(&known.column, name);
+                let by_code: Result<Vec<f32>, _> = codes.names.iter().map(of_group).collect();
+                let by_code = by_code.map_err(Wrong::from)?;
+                margins(scores, &shipped.thresholds, Some((&by_code, &codes.of)))
+            }
+            (None, _) => margins(scores, &shipped.thresholds, None),
+        };
+        Ok(found.into_pyarray(py))
+    }
+
+    /// The probability of each score; none where the file has none.
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        scores: PyReadonlyArray1<'py, f32>,
+    ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+        let Some(curve) = self.opened.probability else { return Ok(None) };
+        let probabilities: Vec<f64> = slice(&scores)?.iter().map(|score| curve.of(*score)).collect();
+        Ok(Some(probabilities.into_pyarray(py)))
+    }
+
+    /// Metrics on labelled rows, with intervals, as JSON.
+    #[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        features: Features<'py>,
+        names: Vec<String>,
+        labels: PyReadonlyArray1<'py, bool>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
+        groups: Option<GroupArrays<'py>>,
+        confidence: f64,
+    ) -> PyResult<String> {
+        let weights = weights.as_ref().map(slice).transpose()?;
+        let sample = sample(slice(&labels)?, weights, groups.as_ref())?;
+        let view = features.view()?;
+        let record = py.detach(|| -> Result<String, Wrong> {
+            let model = linear(self.encode(view, names)?)?;
+            Ok(to_json(&evaluate(&self.opened, &mut Examples { model, sample }, confidence)?)?)
+        });
+        Ok(record?)
+    }
+}

@@ -1,0 +1,134 @@
+//! Settings of a fit, by the names of the command line's flags.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use setpoint::train::{Bandwidth, Settings};
+use setpoint_data::SplitPlan;
+use setpoint_run::Job;
+
+use crate::error::{Wrong, goal};
+
+/// What Python sends as JSON.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Options {
+    goal: String,
+    model: String,
+    method: String,
+    confidence: Option<f64>,
+    split: String,
+    min_group: Option<u64>,
+    positive_weight: String,
+    optimizer: String,
+    learning_rate: Option<f64>,
+    dual_learning_rate: Option<f64>,
+    batch_size: Option<usize>,
+    steps: Option<u64>,
+    patience: Option<u64>,
+    thresholds: String,
+    correct_every: Option<u64>,
+    correct_batches: Option<usize>,
+    pool: Option<usize>,
+    mix: Option<f64>,
+    surrogate: String,
+    bandwidth: Option<String>,
+    ridge: Option<f64>,
+    regulariser: Option<f64>,
+    inequality: String,
+    bins: Option<usize>,
+    seed: u64,
+    /// Names of all columns, so that arrays without names can be matched later.
+    #[serde(rename = "columns")]
+    _columns: Value,
+}
+
+/// What to run.
+pub struct Plan {
+    pub job: Job,
+    pub split: SplitPlan,
+    pub min_group: Option<u64>,
+    pub seed: u64,
+}
+
+impl Plan {
+    /// Checks the settings.
+    pub fn new(text: &str) -> Result<Self, Wrong> {
+        let mut recorded: Map<String, Value> = serde_json::from_str(text)?;
+        let options: Options = serde_json::from_str(text)?;
+        if options.model != "linear" {
+            return Err(Wrong::input(format!("model {:?}: expected \"linear\"", options.model)));
+        }
+        if let Some(confidence) = options.confidence
+            && !(confidence > 0.0 && confidence < 1.0)
+        {
+            return Err(Wrong::input(format!(
+                "confidence {confidence}: expected a probability between 0 and 1, such as 0.95, or None for no certificate"
+            )));
+        }
+        let split: SplitPlan = options.split.parse()?;
+        if !split.shares().iter().any(|(name, _)| *name == "validation") {
+            return Err(Wrong::input(format!(
+                "split {split}: no validation part; training chooses between fits on it, so give it a share"
+            )));
+        }
+        recorded.remove("goal");
+        recorded.remove("seed");
+        let job = Job {
+            goal: goal(&options.goal)?,
+            settings: settings(&options)?,
+            method: options.method,
+            confidence: options.confidence,
+            recorded,
+        };
+        Ok(Self { job, split, min_group: options.min_group, seed: options.seed })
+    }
+}
+
+fn settings(options: &Options) -> Result<Settings, Wrong> {
+    let default = Settings::default();
+    for (name, value) in
+        [("ridge", options.ridge), ("regulariser", options.regulariser), ("mix", options.mix)]
+    {
+        if let Some(value) = value
+            && !(value.is_finite() && value >= 0.0)
+        {
+            return Err(Wrong::input(format!("{name} {value}: expected a number of 0 or more")));
+        }
+    }
+    for (name, value) in [
+        ("batch_size", options.batch_size.map(|value| value as u64)),
+        ("steps", options.steps),
+        ("correct_every", options.correct_every),
+        ("correct_batches", options.correct_batches.map(|value| value as u64)),
+        ("pool", options.pool.map(|value| value as u64)),
+        ("bins", options.bins.map(|value| value as u64)),
+    ] {
+        if value == Some(0) {
+            return Err(Wrong::input(format!("{name} 0: expected at least 1")));
+        }
+    }
+    let bandwidth: Option<Bandwidth> = options.bandwidth.as_deref().map(str::parse).transpose()?;
+    Ok(Settings {
+        method: options.method.parse()?,
+        positive_weight: options.positive_weight.parse()?,
+        optimizer: options.optimizer.parse()?,
+        learning_rate: options.learning_rate.unwrap_or(default.learning_rate),
+        dual_learning_rate: options.dual_learning_rate.unwrap_or(default.dual_learning_rate),
+        batch_size: options.batch_size,
+        steps: options.steps,
+        patience: options.patience.unwrap_or(default.patience),
+        thresholds: options.thresholds.parse()?,
+        correct_every: options.correct_every.unwrap_or(default.correct_every),
+        correct_batches: options.correct_batches.unwrap_or(default.correct_batches),
+        pool: options.pool.unwrap_or(default.pool),
+        mix: options.mix.unwrap_or(default.mix),
+        surrogate: options.surrogate.parse()?,
+        bandwidth: bandwidth.unwrap_or(default.bandwidth),
+        ridge: options.ridge.unwrap_or(default.ridge),
+        regulariser: options.regulariser.unwrap_or(default.regulariser),
+        inequality: options.inequality.parse()?,
+        bins: options.bins,
+        seed: options.seed,
+        ..default
+    })
+}

@@ -1,0 +1,167 @@
+//! Matrices and columns of numpy as tables.
+
+use numpy::ndarray::{ArrayView1, ArrayView2, s};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use setpoint_data::{About, Encoder, Numbers, Sparse, Table, Values};
+
+use crate::array::slice;
+use crate::error::Wrong;
+
+/// Features as Python hands them over.
+#[derive(FromPyObject)]
+pub enum Features<'py> {
+    /// A matrix of 32-bit numbers.
+    F32(PyReadonlyArray2<'py, f32>),
+    /// A matrix of 64-bit numbers.
+    F64(PyReadonlyArray2<'py, f64>),
+    /// Row starts, columns, values of a sparse matrix, and its number of columns.
+    Sparse((PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f32>, usize)),
+    /// A frame, column by column.
+    Columns(Vec<Column<'py>>),
+}
+
+/// One column of a frame.
+#[derive(FromPyObject)]
+pub enum Column<'py> {
+    /// 64-bit numbers.
+    F64(PyReadonlyArray1<'py, f64>),
+    /// 32-bit numbers.
+    F32(PyReadonlyArray1<'py, f32>),
+    /// Texts, and for each row an index into them, `u32::MAX` where it is missing.
+    Texts((Vec<String>, PyReadonlyArray1<'py, u32>)),
+}
+
+/// Features that can be read without Python's lock.
+pub enum View<'a> {
+    F32(ArrayView2<'a, f32>),
+    F64(ArrayView2<'a, f64>),
+    Sparse { starts: &'a [i64], indices: &'a [u32], values: &'a [f32], columns: usize },
+    Columns(Vec<ColumnView<'a>>),
+}
+
+pub enum ColumnView<'a> {
+    F64(ArrayView1<'a, f64>),
+    F32(ArrayView1<'a, f32>),
+    Texts(&'a [String], &'a [u32]),
+}
+
+impl Features<'_> {
+    /// The same, borrowed.
+    pub fn view(&self) -> Result<View<'_>, Wrong> {
+        Ok(match self {
+            Self::F32(matrix) => View::F32(matrix.as_array()),
+            Self::F64(matrix) => View::F64(matrix.as_array()),
+            Self::Sparse((starts, indices, values, columns)) => View::Sparse {
+                starts: slice(starts)?,
+                indices: slice(indices)?,
+                values: slice(values)?,
+                columns: *columns,
+            },
+            Self::Columns(columns) => {
+                View::Columns(columns.iter().map(Column::view).collect::<Result<_, _>>()?)
+            }
+        })
+    }
+}
+
+impl Column<'_> {
+    fn view(&self) -> Result<ColumnView<'_>, Wrong> {
+        Ok(match self {
+            Self::F64(column) => ColumnView::F64(column.as_array()),
+            Self::F32(column) => ColumnView::F32(column.as_array()),
+            Self::Texts((texts, of)) => ColumnView::Texts(texts, slice(of)?),
+        })
+    }
+}
+
+impl View<'_> {
+    /// The table, with an encoder for it.
+    pub fn table(self, about: About, names: Vec<String>, encoder: Option<&Encoder>) -> Result<Table, Wrong> {
+        let (rows, values): (usize, Vec<Values<'_>>) = match self {
+            Self::F32(matrix) => {
+                let columns = (0..matrix.ncols()).map(|column| matrix.slice_move(s![.., column]));
+                (matrix.nrows(), columns.map(|column| Values::Numbers(Box::new(Plain(column)))).collect())
+            }
+            Self::F64(matrix) => {
+                let columns = (0..matrix.ncols()).map(|column| matrix.slice_move(s![.., column]));
+                (matrix.nrows(), columns.map(|column| Values::Numbers(Box::new(Rounded(column)))).collect())
+            }
+            Self::Columns(columns) => {
+                let rows = columns.first().map_or(0, ColumnView::rows);
+                (rows, columns.into_iter().map(ColumnView::values).collect())
+            }
+            Self::Sparse { starts, indices, values, columns } => {
+                return sparse(about, starts, indices, values, columns, encoder);
+            }
+        };
+        if values.len() != names.len() {
+            return Err(Wrong::input(format!(
+                "X has {} columns and {} names: expected one name for each",
+                values.len(),
+                names.len()
+            )));
+        }
+        Ok(Table::from_memory(about, rows, names.into_iter().zip(values).collect(), encoder)?)
+    }
+}
+
+fn sparse(
+    about: About,
+    starts: &[i64],
+    indices: &[u32],
+    values: &[f32],
+    columns: usize,
+    encoder: Option<&Encoder>,
+) -> Result<Table, Wrong> {
+    if let Some(encoder) = encoder
+        && encoder.columns() != columns
+    {
+        let expected = encoder.columns();
+        return Err(Wrong::input(format!("X has {columns} columns; the model was trained on {expected}")));
+    }
+    let matrix = Sparse {
+        rows: starts.len().saturating_sub(1),
+        columns,
+        indptr: starts.iter().map(|start| *start as usize).collect(),
+        indices: indices.to_vec(),
+        values: values.to_vec(),
+    };
+    Ok(Table::from_sparse(about, matrix))
+}
+
+impl<'a> ColumnView<'a> {
+    fn rows(&self) -> usize {
+        match self {
+            Self::F64(column) => column.len(),
+            Self::F32(column) => column.len(),
+            Self::Texts(_, of) => of.len(),
+        }
+    }
+
+    fn values(self) -> Values<'a> {
+        match self {
+            Self::F64(column) => Values::Numbers(Box::new(Rounded(column))),
+            Self::F32(column) => Values::Numbers(Box::new(Plain(column))),
+            Self::Texts(texts, of) => Values::Texts { texts: texts.to_vec(), of: of.to_vec() },
+        }
+    }
+}
+
+struct Plain<'a>(ArrayView1<'a, f32>);
+
+impl Numbers for Plain<'_> {
+    fn copy(&self, start: usize, out: &mut [f32]) {
+        let values = self.0.slice(s![start..start + out.len()]);
+        out.iter_mut().zip(&values).for_each(|(out, value)| *out = *value);
+    }
+}
+
+struct Rounded<'a>(ArrayView1<'a, f64>);
+
+impl Numbers for Rounded<'_> {
+    fn copy(&self, start: usize, out: &mut [f32]) {
+        let values = self.0.slice(s![start..start + out.len()]);
+        out.iter_mut().zip(&values).for_each(|(out, value)| *out = *value as f32);
+    }
+}

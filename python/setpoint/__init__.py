@@ -1,0 +1,48 @@
+"""Train classifiers for the operating point they will run at, and prove the threshold on held-out data.
+
+Only numpy is needed. What needs scikit-learn, PyTorch, LightGBM or XGBoost is in the module of that
+name and imports it there.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from . import metrics
+from ._certify import Certificate, certify
+from ._engine import Step, step
+from ._errors import GoalError, InfeasibleError, InputError, SetpointError, StoppedError
+from ._model import Model, load
+from ._setpoint import __version__
+
+if TYPE_CHECKING:
+    from .sklearn import SetpointClassifier, SetpointThreshold
+
+__all__ = [
+    "Certificate",
+    "GoalError",
+    "InfeasibleError",
+    "InputError",
+    "Model",
+    "SetpointClassifier",
+    "SetpointError",
+    "SetpointThreshold",
+    "Step",
+    "StoppedError",
+    "__version__",
+    "certify",
+    "load",
+    "metrics",
+    "step",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when first used, so that `import setpoint` does not need scikit-learn.
+    if name in ("SetpointClassifier", "SetpointThreshold"):
+        from . import sklearn
+
+        return getattr(sklearn, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,64 @@
+"""Thresholds that hold on new data, for any model's scores."""
+
+import json
+from typing import Any, NamedTuple, Optional
+
+from . import _setpoint
+from ._arrays import binary, coded, vector
+from ._errors import InputError
+
+
+class Certificate(NamedTuple):
+    """Thresholds, and what held-out data proves about them."""
+
+    threshold: Optional[float]
+    """The threshold; none where each group has its own."""
+    thresholds: list[float]
+    """One, or one for each of `groups`."""
+    groups: list[str]
+    confidence: float
+    """The chance, over calibration samples, that every condition holds on new data."""
+    examples: int
+    conditions: list[dict[str, Any]]
+    """Each condition: its text, group, target, observed rate, counts and method."""
+    text: str
+    """All of it in words."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def certify(
+    scores: Any,
+    labels: Any,
+    goal: str,
+    *,
+    confidence: float = 0.95,
+    groups: Any = None,
+    positive: Any = None,
+) -> Certificate:
+    """A threshold at which the conditions hold on new data, with this confidence.
+
+    The scores may come from any model, but not from rows it was trained or tuned on. `goal` is one or
+    more conditions (`"fpr<=1%"`), or a goal whose objective chooses among the thresholds allowed. Only
+    the order of the scores counts, with all their digits.
+
+    Raises InfeasibleError where the examples are too few; the message says how many are needed.
+    """
+    values, truth = vector(scores, "scores"), binary(labels, positive)
+    if len(values) != len(truth):
+        raise InputError(f"{len(values)} scores and {len(truth)} labels: expected one score for each label")
+    column = None
+    if groups is not None:
+        column = _column(goal)
+    elif _column(goal) is not None:
+        raise InputError(f"the conditions are on {_column(goal)!r}: pass groups=, the group of each row")
+    found, text = _setpoint.certify(goal, values, truth, coded(groups, column, len(truth)), confidence)
+    record = json.loads(found)
+    return Certificate(text=text, **{key: record[key] for key in Certificate._fields if key != "text"})
+
+
+def _column(goal: str) -> Optional[str]:
+    """The group column that conditions name."""
+    text = goal if "@" in goal else f"accuracy @ {goal}"
+    return _setpoint.check_goal(text)[1]

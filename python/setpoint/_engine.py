@@ -1,0 +1,57 @@
+"""The engine for a training loop of one's own: scores in, their gradient out."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+
+from . import _setpoint
+from ._arrays import binary, vector, weighted
+
+
+class Step(NamedTuple):
+    """What one step found."""
+
+    thresholds: np.ndarray
+    """The thresholds of this step."""
+    loss: float
+    """The smooth objective as something to minimise: minus the rate where more is better."""
+    constraints: np.ndarray
+    """Each condition's rate less its target: 0 where it holds with equality, below 0 inside a limit."""
+    gradient: np.ndarray
+    """v: the loss's derivative by each score, through the thresholds."""
+
+
+def step(
+    goal: str,
+    scores: Any,
+    labels: Any,
+    weights: Any = None,
+    groups: Any = None,
+    thresholds: Optional[Sequence[float]] = None,
+    surrogate: str = "sigmoid",
+    sharpness: Optional[float] = None,
+    solve: str = "smooth",
+) -> Step:
+    """Solves the goal's thresholds on these scores, and differentiates its loss through them.
+
+    `solve` says where thresholds come from: `smooth` (the smooth conditions: the gradient is exact),
+    `exact` (the conditions as counted) or `hold` (those given). `thresholds` are a warm start for
+    `smooth`. `sharpness` is how fast the surrogate switches per unit of score; by default 10 over the
+    standard deviation of the scores.
+    """
+    _, column, _ = _setpoint.check_goal(goal)
+    values = vector(scores, "scores", np.float32)
+    truth, values, weight, coded_groups = weighted(binary(labels), values, weights, groups, column)
+    if sharpness is None:
+        sharpness = _setpoint.sharpness(goal, values, truth, weight, "0.1sd")
+    start = None if thresholds is None else [float(threshold) for threshold in np.atleast_1d(thresholds)]
+    found, loss, constraints, gradient = _setpoint.step(
+        goal, values, truth, weight, coded_groups, start, surrogate, float(sharpness), solve
+    )
+    if weights is not None and len(gradient) != len(np.atleast_1d(weights)):
+        # Rows of weight 0 move nothing.
+        whole = np.zeros(len(np.atleast_1d(weights)), dtype=np.float32)
+        whole[np.asarray(weights).reshape(-1) > 0] = gradient
+        gradient = whole
+    return Step(np.array(found), loss, np.array(constraints), gradient)

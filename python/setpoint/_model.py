@@ -1,0 +1,125 @@
+"""A trained model: scores, decisions, what is known of it."""
+
+import json
+import os
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from . import _setpoint
+from ._arrays import Groups, binary, coded, weighted
+from ._errors import InputError
+from ._frames import for_model
+
+
+class Model:
+    """A model file, ready to score: one that `setpoint train` wrote, or `SetpointClassifier.save`.
+
+    Decisions are `score >= threshold`. `X` is a data frame with the columns of training by name, or an
+    array with the columns in the order of `feature_names`.
+    """
+
+    def __init__(self, inner: _setpoint.Model) -> None:
+        self._inner = inner
+        self.document: dict[str, Any] = json.loads(inner.document())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_bytes, (self._inner.to_bytes(),)
+
+    def __repr__(self) -> str:
+        return f"<setpoint.Model for {self.goal!r}, thresholds {self.thresholds.tolist()}>"
+
+    @property
+    def goal(self) -> str:
+        """What it was trained for."""
+        return str(self.document["goal"])
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The columns of training, as far as the file knows them; all that it needs are among them."""
+        known = self.document["settings"].get("columns")
+        inputs = self._inner.inputs()
+        if known:
+            return list(known)
+        return [name for name, _ in inputs] if inputs else []
+
+    @property
+    def thresholds(self) -> np.ndarray:
+        """One, or one for each of `groups`."""
+        return self._inner.thresholds()
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups that have thresholds of their own."""
+        return list(self.document["groups"]["names"]) if self.document["groups"] else []
+
+    @property
+    def certificate(self) -> Optional[dict[str, Any]]:
+        """What held-out data proves about the thresholds."""
+        return self.document["certificate"]
+
+    @property
+    def label(self) -> Optional[dict[str, Any]]:
+        """The label's column and what makes a row positive."""
+        return self.document["features"].get("label")
+
+    def scores(self, X: Any) -> np.ndarray:
+        """The score of each row; the same bits as `setpoint predict`."""
+        names, features = for_model(X, self._inner.inputs(), self.feature_names)
+        return self._inner.scores(features, names)
+
+    def _groups(self, groups: Any, rows: int) -> Optional[Groups]:
+        known = self.document["groups"]
+        if known and groups is None:
+            raise InputError(f"the model has a threshold for each group of {known['column']!r}: pass groups=")
+        return coded(groups, known["column"], rows) if known else None
+
+    def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:
+        """Score minus threshold: positive decisions are those of 0 or more."""
+        scores = self.scores(X)
+        return self._inner.margins(scores, self._groups(groups, len(scores)))
+
+    def predict(self, X: Any, groups: Any = None) -> np.ndarray:
+        """1 for positive, else 0."""
+        return (self.decision_function(X, groups) >= 0).astype(np.int64)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The chance of each class, negative first: a logistic curve through the calibration rows."""
+        positive = self._inner.probabilities(self.scores(X))
+        if positive is None:
+            raise InputError("this model file holds no probabilities: train it again with this version")
+        return np.column_stack([1 - positive, positive])
+
+    def evaluate(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        positive: Any = None,
+        confidence: float = 0.95,
+    ) -> dict[str, Any]:
+        """Metrics with intervals at the goal's condition and at the threshold, as `setpoint evaluate --json`."""
+        names, features = for_model(X, self._inner.inputs(), self.feature_names)
+        labels = binary(y, positive)
+        column = self.document["groups"]["column"] if self.document["groups"] else None
+        if sample_weight is not None and not np.all(np.asarray(sample_weight) > 0):
+            raise InputError("sample_weight holds weights that are not positive: leave those rows out")
+        _, _, weights, coded_groups = weighted(labels, labels, sample_weight, groups, column)
+        return json.loads(self._inner.evaluate(features, names, labels, weights, coded_groups, confidence))
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the model file: whole, or not at all."""
+        self._inner.save(os.fspath(path))
+
+
+def _from_bytes(data: bytes) -> Model:
+    return Model(_setpoint.Model.from_bytes(data))
+
+
+def load(path: Union[str, "os.PathLike[str]"]) -> Model:
+    """Opens a model file that the command line or `SetpointClassifier.save` wrote."""
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"no model file at {os.fspath(path)!r}")
+    return Model(_setpoint.Model.load(os.fspath(path)))

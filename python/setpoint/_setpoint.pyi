@@ -1,0 +1,96 @@
+"""The compiled half; everything public is in the modules beside it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+__version__: str
+
+Labels = npt.NDArray[np.bool_]
+Scores = npt.NDArray[np.float64]
+Groups = tuple[str, list[str], npt.NDArray[np.uint32]]
+
+class Model:
+    @staticmethod
+    def load(path: Any) -> Model: ...
+    @staticmethod
+    def from_bytes(bytes: bytes) -> Model: ...
+    def save(self, path: Any) -> None: ...
+    def to_bytes(self) -> bytes: ...
+    def document(self) -> str: ...
+    def inputs(self) -> Optional[list[tuple[str, bool]]]: ...
+    def columns(self) -> int: ...
+    def thresholds(self) -> npt.NDArray[np.float32]: ...
+    def scores(self, features: Any, names: Sequence[str]) -> npt.NDArray[np.float32]: ...
+    def margins(self, scores: npt.NDArray[np.float32], groups: Optional[Groups]) -> npt.NDArray[np.float32]: ...
+    def probabilities(self, scores: npt.NDArray[np.float32]) -> Optional[Scores]: ...
+    def evaluate(
+        self,
+        features: Any,
+        names: Sequence[str],
+        labels: Labels,
+        weights: Optional[Scores],
+        groups: Optional[Groups],
+        confidence: float,
+    ) -> str: ...
+
+def fit(
+    features: Any,
+    names: Sequence[str],
+    label: tuple[str, str, str],
+    labels: Labels,
+    weights: Optional[npt.NDArray[np.float32]],
+    groups: Optional[Groups],
+    options: str,
+    report: Optional[Callable[..., None]],
+) -> tuple[Model, str]: ...
+def check_goal(text: str) -> tuple[str, Optional[str], bool]: ...
+def value_at(
+    text: str, labels: Labels, scores: Scores, weights: Optional[Scores], groups: Optional[Groups]
+) -> tuple[float, list[float], Optional[list[float]]]: ...
+def curve(labels: Labels, scores: Scores, weights: Optional[Scores]) -> tuple[Scores, Scores, Scores]: ...
+def rates_at(
+    labels: Labels, scores: Scores, weights: Optional[Scores], threshold: float
+) -> list[tuple[str, Optional[float]]]: ...
+def interval(
+    text: str,
+    labels: Labels,
+    scores: Scores,
+    weights: Optional[Scores],
+    threshold: Optional[float],
+    confidence: float,
+    replicates: int,
+    seed: int,
+) -> tuple[float, float, float, str]: ...
+def certify(
+    asked: str, scores: Scores, labels: Labels, groups: Optional[Groups], confidence: float
+) -> tuple[str, str]: ...
+def choose(
+    text: str,
+    scores: Scores,
+    labels: Labels,
+    weights: Optional[Scores],
+    groups: Optional[Groups],
+    confidence: Optional[float],
+) -> tuple[list[float], list[str], Optional[str], Optional[str]]: ...
+def step(
+    text: str,
+    scores: npt.NDArray[np.float32],
+    labels: Labels,
+    weights: Optional[Scores],
+    groups: Optional[Groups],
+    thresholds: Optional[Sequence[float]],
+    surrogate: str,
+    sharpness: float,
+    solve: str,
+) -> tuple[list[float], float, list[float], npt.NDArray[np.float32]]: ...
+def sharpness(
+    text: str,
+    scores: npt.NDArray[np.float32],
+    labels: Labels,
+    weights: Optional[Scores],
+    bandwidth: str,
+) -> float: ...
+def threshold_count(text: str) -> int: ...

@@ -1,0 +1,168 @@
+"""Exact metrics: the value of a goal, curves, areas, rates and intervals.
+
+An example is predicted positive when `score >= threshold`. Scores and weights are counted with all
+their digits.
+"""
+
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+
+from . import _setpoint
+from ._arrays import binary, vector, weighted
+from ._errors import InputError
+
+__all__ = [
+    "Curve",
+    "Interval",
+    "OperatingPoint",
+    "average_precision",
+    "interval",
+    "operating_point",
+    "pr_auc",
+    "pr_curve",
+    "rates_at",
+    "roc_auc",
+    "roc_curve",
+    "value_at",
+]
+
+
+class OperatingPoint(NamedTuple):
+    """The best that a goal's conditions allow, and where."""
+
+    value: float
+    thresholds: np.ndarray
+    """The thresholds that attain it: one, one for each group, or none for an area."""
+    counts: Optional[dict[str, float]]
+    """True and false positives and negatives there, where one threshold decides."""
+
+
+class Curve(NamedTuple):
+    """A curve from nobody predicted positive to everybody: a point at each different score."""
+
+    x: np.ndarray
+    y: np.ndarray
+    thresholds: np.ndarray
+    """The lowest score that is predicted positive; infinity for nobody."""
+
+
+class Interval(NamedTuple):
+    """A value, and how far the population's may be from it."""
+
+    value: float
+    lower: float
+    upper: float
+    confidence: float
+    method: str
+
+
+def operating_point(
+    y: Any, score: Any, goal: str, *, sample_weight: Any = None, groups: Any = None, positive: Any = None
+) -> OperatingPoint:
+    """The best value of the goal's objective where its conditions hold exactly on this data, and where."""
+    _, column, _ = _setpoint.check_goal(goal)
+    labels, scores, weights, coded = weighted(
+        binary(y, positive), vector(score, "score"), sample_weight, groups, column
+    )
+    value, thresholds, counts = _setpoint.value_at(goal, labels, scores, weights, coded)
+    names = ("true_positives", "false_negatives", "false_positives", "true_negatives")
+    named = None if counts is None else dict(zip(names, counts))
+    return OperatingPoint(value, np.array(thresholds), named)
+
+
+def value_at(
+    y: Any, score: Any, goal: str, *, sample_weight: Any = None, groups: Any = None, positive: Any = None
+) -> float:
+    """The best value of the goal's objective where its conditions hold exactly on this data."""
+    return operating_point(y, score, goal, sample_weight=sample_weight, groups=groups, positive=positive).value
+
+
+def rates_at(
+    y: Any, score: Any, threshold: float, *, sample_weight: Any = None, positive: Any = None
+) -> dict[str, Optional[float]]:
+    """Every rate of the decisions `score >= threshold`; None where its denominator is zero."""
+    labels, scores, weights, _ = weighted(binary(y, positive), vector(score, "score"), sample_weight, None, None)
+    return dict(_setpoint.rates_at(labels, scores, weights, float(threshold)))
+
+
+def _counts(y: Any, score: Any, sample_weight: Any, positive: Any) -> tuple[np.ndarray, ...]:
+    labels, scores, weights, _ = weighted(binary(y, positive), vector(score, "score"), sample_weight, None, None)
+    return _setpoint.curve(labels, scores, weights)
+
+
+def roc_curve(y: Any, score: Any, *, sample_weight: Any = None, positive: Any = None) -> Curve:
+    """fpr (x) against recall (y)."""
+    true, false, thresholds = _counts(y, score, sample_weight, positive)
+    if not (true[-1] > 0 and false[-1] > 0):
+        raise InputError("labels hold one class only: a ROC curve needs both")
+    return Curve(false / false[-1], true / true[-1], thresholds)
+
+
+def pr_curve(y: Any, score: Any, *, sample_weight: Any = None, positive: Any = None) -> Curve:
+    """Recall (x) against precision (y), from the strictest threshold that predicts anybody positive."""
+    true, false, thresholds = (part[1:] for part in _counts(y, score, sample_weight, positive))
+    if not true[-1] > 0:
+        raise InputError("labels hold no positives: a precision-recall curve needs them")
+    return Curve(true / true[-1], true / (true + false), thresholds)
+
+
+def roc_auc(
+    y: Any,
+    score: Any,
+    *,
+    fpr: Optional[tuple[float, float]] = None,
+    recall: Optional[tuple[float, float]] = None,
+    sample_weight: Any = None,
+    positive: Any = None,
+) -> float:
+    """The area under the ROC curve, whole or over a range of fpr or recall.
+
+    Over `fpr=(0, b)` with the rescaling of McClish: scikit-learn's `roc_auc_score(max_fpr=b)`.
+    """
+    if fpr is not None and recall is not None:
+        raise InputError("fpr and recall: give one range")
+    name, limits = ("fpr", fpr) if fpr is not None else ("recall", recall)
+    goal = "roc-auc" if limits is None else f"roc-auc @ {name} in {limits[0]}..{limits[1]}"
+    return value_at(y, score, goal, sample_weight=sample_weight, positive=positive)
+
+
+def pr_auc(
+    y: Any,
+    score: Any,
+    *,
+    recall: tuple[float, float] = (0.0, 1.0),
+    sample_weight: Any = None,
+    positive: Any = None,
+) -> float:
+    """The mean precision over a range of recall."""
+    goal = "pr-auc" if tuple(recall) == (0, 1) else f"pr-auc @ recall in {recall[0]}..{recall[1]}"
+    return value_at(y, score, goal, sample_weight=sample_weight, positive=positive)
+
+
+def average_precision(y: Any, score: Any, *, sample_weight: Any = None, positive: Any = None) -> float:
+    """The area under the precision-recall staircase: scikit-learn's `average_precision_score`."""
+    return pr_auc(y, score, sample_weight=sample_weight, positive=positive)
+
+
+def interval(
+    y: Any,
+    score: Any,
+    metric: str,
+    *,
+    threshold: Optional[float] = None,
+    confidence: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+    sample_weight: Any = None,
+    positive: Any = None,
+) -> Interval:
+    """A goal's value with a confidence interval, or, at a threshold, that of a rate such as `recall`.
+
+    Clopper-Pearson for rates at a threshold, DeLong for the whole roc-auc, else a bootstrap stratified
+    by class.
+    """
+    labels, scores, weights, _ = weighted(binary(y, positive), vector(score, "score"), sample_weight, None, None)
+    found = _setpoint.interval(metric, labels, scores, weights, threshold, confidence, replicates, seed)
+    value, lower, upper, method = found
+    return Interval(value, lower, upper, confidence, method)

@@ -1,0 +1,268 @@
+"""A loss for PyTorch that trains for the operating point: any model, optimizer, sampler and batch."""
+
+from typing import Any, Optional
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from . import _setpoint
+from ._errors import InfeasibleError, InputError
+from .metrics import operating_point, rates_at
+
+__all__ = ["OperatingPointLoss"]
+
+# Memory of the moving averages that balance the two gradients.
+MEMORY = 0.95
+
+
+class OperatingPointLoss(nn.Module):
+    """The goal's smooth loss, differentiated through its thresholds, mixed with cross-entropy.
+
+    ```python
+    loss = OperatingPointLoss("recall @ fpr<=1%")
+    loss(logits, targets).backward()
+    ```
+
+    A batch has too few examples near a threshold to place it, so thresholds are solved on a pool: the
+    scores of the last `pool` examples, as they were when computed. The gradient is that of this batch's
+    scores. Batches of any class balance will do; where the pool itself lacks a class, that step is
+    cross-entropy alone.
+
+    Under `torch.distributed` the scores of all ranks make one batch, so thresholds and loss are the same
+    on every rank. The gradient is scaled by the number of ranks, since DistributedDataParallel averages:
+    the result is the gradient of one process on the joined batch.
+
+    Pool and thresholds are buffers, so `state_dict` holds all there is. In `eval()` mode the loss is that
+    of the batch by itself, and nothing is kept.
+
+    Parameters
+    ----------
+    goal : what to improve, under which conditions; not on groups.
+    pool : examples whose scores thresholds are solved on; 0 for the batch alone.
+    mix : share of cross-entropy in the gradient. Half is best for networks with capacity to spare; 0 for
+        the goal's loss alone.
+    warmup : calls with cross-entropy alone at the start; about a third of the steps is a good number.
+    bandwidth : width of the surrogate: `0.5tail` follows the scores at the threshold, `0.1sd` all scores,
+        a number is in scores.
+    surrogate : `sigmoid` or `softplus`.
+    """
+
+    thresholds: Tensor
+    pool_scores: Tensor
+    pool_targets: Tensor
+    pool_weights: Tensor
+    pool_size: Tensor
+    sizes: Tensor
+    calls: Tensor
+
+    def __init__(
+        self,
+        goal: str,
+        *,
+        pool: int = 10240,
+        mix: float = 0.5,
+        warmup: int = 0,
+        bandwidth: str = "0.5tail",
+        surrogate: str = "sigmoid",
+    ) -> None:
+        super().__init__()
+        if not 0 <= mix <= 1:
+            raise InputError(f"mix={mix}: expected a share between 0 and 1")
+        if pool < 0 or warmup < 0:
+            raise InputError(f"pool={pool}, warmup={warmup}: expected numbers of 0 or more")
+        self.goal = _setpoint.check_goal(goal)[0]
+        self.pool, self.mix, self.warmup = pool, mix, warmup
+        self.bandwidth, self.surrogate = str(bandwidth), surrogate
+        count = _setpoint.threshold_count(goal)
+        self.register_buffer("thresholds", torch.full((count,), float("nan"), dtype=torch.float64))
+        self.register_buffer("pool_scores", torch.zeros(pool))
+        self.register_buffer("pool_targets", torch.zeros(pool))
+        self.register_buffer("pool_weights", torch.zeros(pool))
+        self.register_buffer("pool_size", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("sizes", torch.zeros(2, dtype=torch.float64))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, logits: Tensor, targets: Tensor, weight: Optional[Tensor] = None) -> Tensor:
+        """The loss of a batch; `logits` are scores of any scale, `targets` 0 or 1."""
+        mine = _flat(logits, targets, weight)
+        joined, start = _join(mine)
+        rows = slice(start, start + mine.shape[1])
+        value, gradient = self._step(joined)
+        gradient = gradient[rows] * _ranks()
+        return _Scored.apply(logits, value, gradient.to(logits.device, logits.dtype).reshape(logits.shape))
+
+    def _step(self, batch: Tensor) -> tuple[float, Tensor]:
+        """Loss and gradient by the scores of the joined batch; the state is brought up to date."""
+        scores, targets, weights = batch
+        cross_entropy = nn.functional.binary_cross_entropy_with_logits(scores, targets, weights, reduction="sum")
+        total = weights.sum()
+        entropy = float(cross_entropy / total)
+        towards = weights * (torch.sigmoid(scores) - targets) / total
+        held = self._held(batch)
+        if self.training:
+            self._keep(held)
+            self.calls += 1
+            if int(self.calls) <= self.warmup:
+                return entropy, towards
+        if self.mix == 1:
+            return entropy, towards
+        found = self._on(held)
+        if found is None:
+            return entropy, towards
+        loss, v = found
+        # The newest rows are last; they stand for all that are held.
+        v = v[-scores.numel() :] * (held.shape[1] / scores.numel())
+        if self.mix == 0:
+            return loss, v
+        scale = self._balance(float(towards.abs().mean()), float(v.abs().mean()))
+        return self.mix * entropy + (1 - self.mix) * scale * loss, self.mix * towards + (1 - self.mix) * scale * v
+
+    def _held(self, batch: Tensor) -> Tensor:
+        """The pool with the batch behind it; the batch stays whole."""
+        if not self.training or self.pool == 0:
+            return batch
+        size = int(self.pool_size)
+        old = torch.stack([self.pool_scores[:size], self.pool_targets[:size], self.pool_weights[:size]]).cpu()
+        room = max(self.pool - batch.shape[1], 0)
+        return torch.cat([old[:, max(size - room, 0) :], batch], dim=1)
+
+    def _keep(self, held: Tensor) -> None:
+        if self.pool == 0:
+            return
+        size = min(held.shape[1], self.pool)
+        for buffer, values in zip((self.pool_scores, self.pool_targets, self.pool_weights), held):
+            buffer[:size] = values[-size:].to(buffer.device)
+        self.pool_size.fill_(size)
+
+    def _on(self, held: Tensor) -> Optional[tuple[float, Tensor]]:
+        """The goal's loss and gradient on these examples; none where they cannot place its thresholds."""
+        scores, targets, weights = held.contiguous()
+        labels = _numpy(targets) > 0.5
+        if labels.all() or not labels.any():
+            return None
+        s, w = _numpy(scores), _numpy(weights.double())
+        weight = None if (w == w[0]).all() else w
+        start = None
+        if self.training and not bool(torch.isnan(self.thresholds).any()):
+            start = self.thresholds.tolist()
+        try:
+            sharpness = _setpoint.sharpness(self.goal, s, labels, weight, self.bandwidth)
+            thresholds, loss, _, v = _setpoint.step(
+                self.goal, s, labels, weight, None, start, self.surrogate, sharpness, "smooth"
+            )
+        except InfeasibleError:
+            return None
+        if self.training:
+            self.thresholds.copy_(torch.tensor(thresholds, dtype=torch.float64))
+        return loss, torch.from_dlpack(v)
+
+    def _balance(self, entropy: float, v: float) -> float:
+        """How much larger cross-entropy's gradient is than the goal's, on average over the last steps."""
+        sizes = torch.tensor([entropy, v], dtype=torch.float64)
+        if self.training:
+            first = not bool(self.sizes.any())
+            mixed = sizes if first else MEMORY * self.sizes.cpu() + (1 - MEMORY) * sizes
+            self.sizes.copy_(mixed)
+            sizes = mixed
+        return float(sizes[0] / sizes[1]) if float(sizes[1]) > 0 else 0.0
+
+    def _exact(self) -> tuple[np.ndarray, np.ndarray, Optional[np.ndarray]]:
+        size = int(self.pool_size)
+        if size == 0:
+            raise InputError("the pool is empty: threshold and metrics are known after the first batch")
+        scores, targets, weights = (
+            _numpy(buffer[:size].cpu()) for buffer in (self.pool_scores, self.pool_targets, self.pool_weights)
+        )
+        return targets > 0.5, scores, None if (weights == weights[0]).all() else weights
+
+    @property
+    def threshold(self) -> float:
+        """The threshold at which the goal's conditions hold exactly on the pool.
+
+        For a threshold that holds on new data, certify one on held-out rows: `setpoint.certify`.
+        """
+        labels, scores, weights = self._exact()
+        found = operating_point(labels, scores, self.goal, sample_weight=weights).thresholds
+        if len(found) != 1:
+            raise InputError(f"{self.goal!r} has no single threshold; setpoint.certify finds one")
+        return float(found[0])
+
+    def metrics(self) -> dict[str, Any]:
+        """What is true of the pool, counted: the goal's value, the threshold, and the rates there."""
+        labels, scores, weights = self._exact()
+        point = operating_point(labels, scores, self.goal, sample_weight=weights)
+        found: dict[str, Any] = {"goal": point.value, "examples": len(labels)}
+        if len(point.thresholds) == 1:
+            threshold = float(point.thresholds[0])
+            rates = rates_at(labels, scores, threshold, sample_weight=weights)
+            found.update(threshold=threshold, **{name: rates[name] for name in ("recall", "fpr", "precision")})
+        return found
+
+    def extra_repr(self) -> str:
+        return f"{self.goal!r}, pool={self.pool}, mix={self.mix}"
+
+
+class _Scored(torch.autograd.Function):
+    """A value whose gradient by the logits is known already."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, value: float, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(gradient)
+        return logits.new_tensor(value)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        (gradient,) = ctx.saved_tensors
+        return grad * gradient, None, None
+
+
+def _numpy(tensor: Tensor) -> np.ndarray:
+    # Through DLPack: Debian's torch and a newer numpy do not know each other's C interface.
+    return np.ascontiguousarray(np.from_dlpack(tensor.detach().contiguous()))
+
+
+def _flat(logits: Tensor, targets: Tensor, weight: Optional[Tensor]) -> Tensor:
+    """Scores, targets and weights as the rows of one matrix on the CPU."""
+    scores = logits.detach().reshape(-1).float().cpu()
+    truth = targets.detach().reshape(-1).float().cpu()
+    if truth.numel() != scores.numel():
+        raise InputError(
+            f"logits have shape {tuple(logits.shape)}, targets {tuple(targets.shape)}: expected one target for each"
+        )
+    if not bool(((truth == 0) | (truth == 1)).all()):
+        raise InputError("targets hold values other than 0 and 1")
+    if weight is None:
+        weights = torch.ones_like(scores)
+    else:
+        weights = weight.detach().reshape(-1).float().cpu()
+        if weights.numel() != scores.numel():
+            raise InputError(f"weight has {weights.numel()} values: expected {scores.numel()}, one for each logit")
+        if not bool((weights > 0).all()):
+            raise InputError("weight holds values that are not positive")
+    if not bool(torch.isfinite(scores).all()):
+        raise InputError("logits hold NaN or infinity: try a smaller learning rate")
+    return torch.stack([scores, truth, weights])
+
+
+def _ranks() -> int:
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def _join(mine: Tensor) -> tuple[Tensor, int]:
+    """The batches of all ranks as one, and where this rank's starts."""
+    if _ranks() == 1:
+        return mine, 0
+    # Collectives run where the backend lives: NCCL needs the GPU.
+    device = torch.device("cuda") if dist.get_backend() == "nccl" else torch.device("cpu")
+    sizes = [torch.zeros(1, dtype=torch.int64, device=device) for _ in range(_ranks())]
+    dist.all_gather(sizes, torch.tensor([mine.shape[1]], dtype=torch.int64, device=device))
+    counts = [int(size) for size in sizes]
+    # Batches may differ in size, the last of an epoch for one: padded for the journey.
+    padded = torch.zeros(3, max(counts), device=device)
+    padded[:, : mine.shape[1]] = mine.to(device)
+    parts = [torch.zeros_like(padded) for _ in counts]
+    dist.all_gather(parts, padded)
+    joined = torch.cat([part[:, :count].cpu() for part, count in zip(parts, counts)], dim=1)
+    return joined, sum(counts[: dist.get_rank()])

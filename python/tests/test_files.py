@@ -1,0 +1,109 @@
+"""Model files go both ways between Python and the command line, to the bit."""
+
+import csv
+import json
+import pickle
+
+import numpy as np
+import pytest
+from conftest import make_data
+
+import setpoint
+from setpoint import SetpointClassifier
+
+
+def predictions(path):
+    with open(path) as file:
+        rows = list(csv.DictReader(file))
+    return np.array([row["score"] for row in rows], dtype=np.float32), np.array([int(r["decision"]) for r in rows])
+
+
+def test_a_model_of_the_command_line_predicts_the_same_to_the_bit(cli, mixed, frame, tmp_path):
+    polars = pytest.importorskip("polars")
+    (tmp_path / "train.csv").write_text(mixed)
+    record = cli(
+        "train", "train.csv", "--label", "label", "--goal", "recall @ fpr<=10%", "--json", "-q", cwd=tmp_path
+    )
+    cli("predict", "model.safetensors", "train.csv", "-o", "out.csv", "-q", cwd=tmp_path)
+    scores, decisions = predictions(tmp_path / "out.csv")
+    model = setpoint.load(tmp_path / "model.safetensors")
+    for table in (frame, frame[["income", "town", "age"]], polars.read_csv(mixed.encode())):
+        assert (model.scores(table) == scores).all()
+        assert (model.predict(table) == decisions).all()
+    assert model.thresholds.tolist() == [np.float32(t) for t in json.loads(record)["thresholds"]]
+    assert model.goal == "recall @ fpr<=10%" and model.label["column"] == "label"
+    assert (pickle.loads(pickle.dumps(model)).scores(frame) == scores).all()
+    probability = model.predict_proba(frame)[:, 1]
+    assert (np.diff(probability[np.argsort(scores, kind="stable")]) >= 0).all()
+    measured = json.loads(cli("evaluate", "model.safetensors", "train.csv", "--json", "-q", cwd=tmp_path))
+    ours = model.evaluate(frame, frame["label"])
+    for key in ("at_condition", "at_threshold", "confusion", "ranking"):
+        assert ours[key] == measured[key], key
+
+
+def test_training_from_numpy_is_training_from_the_file(cli, tmp_path):
+    X, y = make_data(2000)
+    X = X.astype(np.float32)
+    names = [f"x{i}" for i in range(X.shape[1])]
+    with open(tmp_path / "d.csv", "w") as file:
+        file.write(",".join([*names, "label"]) + "\n")
+        file.writelines(",".join(map(str, [*row, label])) + "\n" for row, label in zip(X.tolist(), y))
+    model = SetpointClassifier("recall @ fpr<=5%", random_state=3).fit(X, y)
+    arguments = ["--label", "label", "--goal", "recall @ fpr<=5%", "--seed", "3", "--json", "-q"]
+    theirs = json.loads(cli("train", "d.csv", *arguments, "-o", "cli.safetensors", cwd=tmp_path))
+    for key in ("thresholds", "winner", "objective", "candidates", "rows", "certificate", "constraint"):
+        assert model.report_[key] == theirs[key], key
+    model.save(tmp_path / "python.safetensors")
+    outputs = []
+    for name in ("cli", "python"):
+        cli("predict", f"{name}.safetensors", "d.csv", "-o", f"{name}.csv", "-q", cwd=tmp_path)
+        outputs.append((tmp_path / f"{name}.csv").read_text())
+    assert outputs[0] == outputs[1]
+    scores, decisions = predictions(tmp_path / "python.csv")
+    assert (model.predict(X) == decisions).all()
+    assert (setpoint.load(tmp_path / "python.safetensors").scores(X) == scores).all()
+    shown = json.loads(cli("evaluate", "python.safetensors", "d.csv", "--json", "-q", cwd=tmp_path))
+    assert shown["rows"] == 2000
+
+
+def test_sparse_models_go_both_ways(cli, tmp_path):
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    from sklearn.datasets import dump_svmlight_file
+
+    X, y = make_data(2000)
+    rows = scipy_sparse.csr_matrix(np.where(np.abs(X) > 1, X, 0).astype(np.float32))
+    model = SetpointClassifier("recall @ fpr<=5%").fit(rows, y)
+    model.save(tmp_path / "m.safetensors")
+    dump_svmlight_file(rows, y, str(tmp_path / "d.svm"))
+    cli("predict", "m.safetensors", "d.svm", "-o", "out.csv", "-q", cwd=tmp_path)
+    scores, decisions = predictions(tmp_path / "out.csv")
+    # The file writes sixteen digits, which read back as the same 32-bit numbers.
+    assert (model.model_.scores(rows) == scores).all() and (model.predict(rows) == decisions).all()
+    with pytest.raises(setpoint.InputError, match="sparse"):
+        setpoint.load(tmp_path / "m.safetensors").scores(rows.toarray())
+
+
+def test_columns_that_are_missing_or_of_another_kind_are_named(frame, tmp_path):
+    pytest.importorskip("pandas")
+    model = SetpointClassifier("recall @ fpr<=10%", allow_nan=True).fit(frame.drop(columns="label"), frame["label"])
+    model.save(tmp_path / "m.safetensors")
+    loaded = setpoint.load(tmp_path / "m.safetensors")
+    with pytest.raises(setpoint.InputError, match=r"needs column .*town"):
+        loaded.predict(frame[["age", "income"]])
+    with pytest.raises(setpoint.InputError, match="'age' does not hold numbers"):
+        loaded.predict(frame.assign(age="old"))
+    with pytest.raises(setpoint.InputError, match="hold texts: pass a data frame"):
+        loaded.predict(np.zeros((3, 3)))
+    new = frame.assign(town="Paris", extra=1)
+    assert loaded.predict(new).shape == (len(frame),), "unseen categories and extra columns are no error"
+    many = frame.assign(name=[f"n{i}" for i in range(len(frame))])
+    with pytest.raises(setpoint.InputError, match="name"):
+        SetpointClassifier(allow_nan=True).fit(many.drop(columns="label"), many["label"])
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        setpoint.load(tmp_path / "nothing.safetensors")
+    (tmp_path / "bad.safetensors").write_bytes(b"not a model")
+    with pytest.raises(setpoint.InputError, match=r"bad\.safetensors"):
+        setpoint.load(tmp_path / "bad.safetensors")
