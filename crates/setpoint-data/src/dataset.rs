@@ -99,7 +99,7 @@ impl Dataset {
     }
 }
 
-fn pick<T: Copy>(values: &[T], rows: &[u32]) -> Vec<T> {
+pub(crate) fn pick<T: Copy>(values: &[T], rows: &[u32]) -> Vec<T> {
     rows.iter().map(|row| values[*row as usize]).collect()
 }
 

@@ -95,6 +95,9 @@ impl Features {
     /// If `order` is not a permutation of the rows.
     pub fn reorder(&mut self, order: &[u32]) {
         assert_eq!(order.len(), self.rows(), "one entry for each row");
+        if order.iter().enumerate().all(|(place, row)| place == *row as usize) {
+            return;
+        }
         match self {
             Self::Sparse(_) => *self = self.select(order),
             Self::Dense(dense) => {

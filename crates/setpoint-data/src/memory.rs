@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::Error;
 use crate::chunk::{Chunk, Texts};
-use crate::dataset::Codes;
+use crate::dataset::{Codes, pick};
 use crate::encode::{EncodeError, Encoder, LabelSchema, Notes};
 use crate::features::Sparse;
 use crate::layout::Kind;
@@ -63,6 +63,23 @@ pub struct About {
     pub weights: Option<Vec<f32>>,
     /// Groups, in alphabetical order.
     pub groups: Option<Codes>,
+}
+
+impl About {
+    /// The rows listed, in that order.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[must_use]
+    pub fn select(&self, rows: &[u32]) -> Self {
+        Self {
+            name: self.name.clone(),
+            label: self.label.clone(),
+            labels: self.labels.as_ref().map(|labels| pick(labels, rows)),
+            weights: self.weights.as_ref().map(|weights| pick(weights, rows)),
+            groups: self.groups.as_ref().map(|groups| groups.select(rows)),
+        }
+    }
 }
 
 impl Table {
@@ -122,6 +139,13 @@ impl Table {
         refuse_infinite(&about.name, &features, &chunks)?;
         let body = Body::Dense { columns: features, chunks, texts };
         Ok(assembled(about, rows, names, body, notes))
+    }
+
+    /// Labels, weights and groups alone: what a split goes by.
+    #[must_use]
+    pub fn without_features(about: About, rows: usize) -> Self {
+        let body = Body::Dense { columns: Vec::new(), chunks: Vec::new(), texts: Vec::new() };
+        assembled(about, rows, Vec::new(), body, Notes::default())
     }
 
     /// A table of a sparse matrix in memory, its columns numbered from 0.
@@ -225,6 +249,17 @@ mod tests {
         Values::Numbers(Box::new(Column(values.collect())))
     }
 
+    fn select(values: Values<'static>, order: &[u32]) -> Values<'static> {
+        match values {
+            Values::Numbers(column) => {
+                let mut all = vec![0.0; order.len()];
+                column.copy(0, &mut all);
+                numbers(order.iter().map(|row| all[*row as usize]).collect::<Vec<_>>().into_iter())
+            }
+            Values::Texts { texts, of } => Values::Texts { texts, of: pick(&of, order) },
+        }
+    }
+
     /// The rows of the file below.
     fn columns(rows: usize) -> Vec<(String, Values<'static>)> {
         let texts = ["Leeds", "York"].map(str::to_owned).to_vec();
@@ -260,6 +295,21 @@ mod tests {
         assert_eq!(encoder.inputs, from_file.inputs);
         assert!(matches!(&encoder.inputs, Inputs::Table(inputs) if inputs.len() == 2));
         assert_eq!(encoder.encode(made).unwrap().features, from_file.encode(read).unwrap().features);
+        // Rows handed over part after part need no rearranging, and give the same.
+        let (order, ranges) = parts.in_order();
+        let labels_only = Table::without_features(about(rows), rows);
+        assert_eq!(SplitPlan::default().split(&labels_only, 3).unwrap(), parts);
+        let ordered =
+            columns(rows).into_iter().map(|(name, values)| (name, select(values, &order))).collect();
+        let ordered = Table::from_memory(about(rows).select(&order), rows, ordered, None).unwrap();
+        let mut again = Table::from_memory(about(rows), rows, columns(rows), None)
+            .map(|table| encoder.encode(table).unwrap())
+            .unwrap();
+        assert_eq!(Encoder::fit(&ordered, ranges.rows("train")).unwrap(), encoder);
+        let arranged = encoder.encode(ordered).unwrap();
+        again.arrange(&parts).unwrap();
+        assert_eq!(arranged.features, again.features);
+        assert_eq!(arranged.sample.unwrap().labels(), again.sample.unwrap().labels());
         let more = Table::from_memory(About::default(), 9, columns(9), Some(&encoder)).unwrap();
         assert_eq!(encoder.encode(more).unwrap().features.rows(), 9);
     }

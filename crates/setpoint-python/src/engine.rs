@@ -52,13 +52,16 @@ pub fn step<'py>(
     Ok((thresholds, loss, constraints, gradient.into_pyarray(py)))
 }
 
+/// The same, before the gradient is Python's.
+type Found = (Vec<f64>, f64, Vec<f64>, Vec<f32>);
+
 fn descend(
     goal: &Goal,
     sample: &Sample,
     options: EngineOptions,
     thresholds: Option<&[f64]>,
     scores: &[f32],
-) -> Result<(Vec<f64>, f64, Vec<f64>, Vec<f32>), Wrong> {
+) -> Result<Found, Wrong> {
     sample.check_scores(scores)?;
     let mut gradient = vec![0.0; scores.len()];
     let mut engine = Engine::new(goal, sample, options).map_err(wrong)?;

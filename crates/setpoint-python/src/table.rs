@@ -75,21 +75,41 @@ impl Column<'_> {
     }
 }
 
-impl View<'_> {
-    /// The table, with an encoder for it.
-    pub fn table(self, about: About, names: Vec<String>, encoder: Option<&Encoder>) -> Result<Table, Wrong> {
+impl<'a> View<'a> {
+    /// Whether it is a sparse matrix, whose rows cannot be read in any order without a copy.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self, Self::Sparse { .. })
+    }
+
+    /// The table, with an encoder for it; the rows listed, in that order, where they are.
+    pub fn table<'o>(
+        self,
+        about: About,
+        names: Vec<String>,
+        encoder: Option<&Encoder>,
+        order: Option<&'o [u32]>,
+    ) -> Result<Table, Wrong>
+    where
+        'a: 'o,
+    {
         let (rows, values): (usize, Vec<Values<'_>>) = match self {
             Self::F32(matrix) => {
                 let columns = (0..matrix.ncols()).map(|column| matrix.slice_move(s![.., column]));
-                (matrix.nrows(), columns.map(|column| Values::Numbers(Box::new(Plain(column)))).collect())
+                (
+                    matrix.nrows(),
+                    columns.map(|column| Values::Numbers(Box::new(Plain(column, order)))).collect(),
+                )
             }
             Self::F64(matrix) => {
                 let columns = (0..matrix.ncols()).map(|column| matrix.slice_move(s![.., column]));
-                (matrix.nrows(), columns.map(|column| Values::Numbers(Box::new(Rounded(column)))).collect())
+                (
+                    matrix.nrows(),
+                    columns.map(|column| Values::Numbers(Box::new(Rounded(column, order)))).collect(),
+                )
             }
             Self::Columns(columns) => {
                 let rows = columns.first().map_or(0, ColumnView::rows);
-                (rows, columns.into_iter().map(ColumnView::values).collect())
+                (rows, columns.into_iter().map(|column| column.values(order)).collect())
             }
             Self::Sparse { starts, indices, values, columns } => {
                 return sparse(about, starts, indices, values, columns, encoder);
@@ -139,29 +159,56 @@ impl<'a> ColumnView<'a> {
         }
     }
 
-    fn values(self) -> Values<'a> {
+    fn values<'o>(self, order: Option<&'o [u32]>) -> Values<'o>
+    where
+        'a: 'o,
+    {
         match self {
-            Self::F64(column) => Values::Numbers(Box::new(Rounded(column))),
-            Self::F32(column) => Values::Numbers(Box::new(Plain(column))),
-            Self::Texts(texts, of) => Values::Texts { texts: texts.to_vec(), of: of.to_vec() },
+            Self::F64(column) => Values::Numbers(Box::new(Rounded(column, order))),
+            Self::F32(column) => Values::Numbers(Box::new(Plain(column, order))),
+            Self::Texts(texts, of) => Values::Texts {
+                texts: texts.to_vec(),
+                of: match order {
+                    None => of.to_vec(),
+                    Some(order) => order.iter().map(|row| of[*row as usize]).collect(),
+                },
+            },
         }
     }
 }
 
-struct Plain<'a>(ArrayView1<'a, f32>);
-
-impl Numbers for Plain<'_> {
-    fn copy(&self, start: usize, out: &mut [f32]) {
-        let values = self.0.slice(s![start..start + out.len()]);
-        out.iter_mut().zip(&values).for_each(|(out, value)| *out = *value);
+/// Copies rows of a column, in the order listed where there is one.
+fn copy<T: Copy>(
+    column: &ArrayView1<'_, T>,
+    order: Option<&[u32]>,
+    start: usize,
+    out: &mut [f32],
+    number: impl Fn(T) -> f32,
+) {
+    match order {
+        None => {
+            let values = column.slice(s![start..start + out.len()]);
+            out.iter_mut().zip(&values).for_each(|(out, value)| *out = number(*value));
+        }
+        Some(order) => {
+            let rows = &order[start..start + out.len()];
+            out.iter_mut().zip(rows).for_each(|(out, row)| *out = number(column[*row as usize]));
+        }
     }
 }
 
-struct Rounded<'a>(ArrayView1<'a, f64>);
+struct Plain<'a, 'o>(ArrayView1<'a, f32>, Option<&'o [u32]>);
 
-impl Numbers for Rounded<'_> {
+impl Numbers for Plain<'_, '_> {
     fn copy(&self, start: usize, out: &mut [f32]) {
-        let values = self.0.slice(s![start..start + out.len()]);
-        out.iter_mut().zip(&values).for_each(|(out, value)| *out = *value as f32);
+        copy(&self.0, self.1, start, out, |value| value);
+    }
+}
+
+struct Rounded<'a, 'o>(ArrayView1<'a, f64>, Option<&'o [u32]>);
+
+impl Numbers for Rounded<'_, '_> {
+    fn copy(&self, start: usize, out: &mut [f32]) {
+        copy(&self.0, self.1, start, out, |value| value as f32);
     }
 }

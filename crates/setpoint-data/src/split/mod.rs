@@ -210,6 +210,15 @@ impl Parts {
         self.names.iter().copied().zip(self.rows.iter().map(Vec::as_slice))
     }
 
+    /// The rows part after part, and the same parts once the rows are in that order: each a range.
+    #[must_use]
+    pub fn in_order(&self) -> (Vec<u32>, Self) {
+        let order: Vec<u32> = self.rows.iter().flatten().copied().collect();
+        let mut next = 0..order.len() as u32;
+        let rows = self.rows.iter().map(|rows| next.by_ref().take(rows.len()).collect()).collect();
+        (order, Self { names: self.names.clone(), rows })
+    }
+
     fn check(&self, labels: Option<&[bool]>, total: usize) -> Result<(), SplitError> {
         for (part, rows) in self.iter() {
             let lacks = |missing| SplitError::OneClass { part, missing, rows: rows.len(), total };
