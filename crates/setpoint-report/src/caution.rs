@@ -164,7 +164,8 @@ impl Circumstances<'_> {
     fn within_noise(&self) -> Option<String> {
         let comparison = self.comparison?;
         let interval = comparison.interval.as_ref()?;
-        (interval.lower <= 0.0 && interval.upper >= 0.0).then(|| {
+        let same = interval.lower == interval.upper;
+        (!same && interval.lower <= 0.0 && interval.upper >= 0.0).then(|| {
             let points = |value: f64| format!("{:+.2}", 100.0 * value).replace('-', "\u{2212}");
             format!(
                 "The difference to {} is within what chance explains on these rows ({} points, interval {} \

@@ -161,7 +161,7 @@ fn slider(sweep: &Sweep) -> Markup {
         div class="slider" hidden {
             label for="threshold" { "Move the threshold (arrow keys, or drag over the pictures)" }
             input type="range" id="threshold" min="0" max=(last) step="1" value=(sweep.shipped);
-            output for="threshold" aria-live="polite" {}
+            output for="threshold" aria-live="off" {}
             button type="button" { "Back to what ships" }
         }
         script type="application/json" id="sweep" { (PreEscaped(data)) }

@@ -123,12 +123,22 @@ fn entry(name: &str, value: f64, bounds: Option<&Bounds>) -> Markup {
 
 fn certified(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
     let conditions: Vec<&str> = record.conditions.iter().map(|condition| condition.words.as_str()).collect();
+    let violated = evaluation.drift.iter().any(|drift| drift.verdict == "violated");
     html! {
-        @if let Some(certificate) = &evaluation.certificate {
-            p class="badge good" { span aria-hidden="true" { "✓ " } "Certified: " (conditions.join(" and "))
-                " on new rows, with " (level(certificate.full.confidence)) " confidence." }
-        } @else {
-            p class="badge bad" { span aria-hidden="true" { "! " } "Not certified: nothing is proved about new rows." }
+        @match &evaluation.certificate {
+            Some(_) if violated => p class="badge bad" {
+                span aria-hidden="true" { "! " }
+                "Certified on the calibration rows, and violated on these: the data has changed."
+            },
+            Some(certificate) => p class="badge good" {
+                span aria-hidden="true" { "✓ " }
+                "Certified: " (conditions.join(" and ")) " on new rows, with "
+                (level(certificate.full.confidence)) " confidence."
+            },
+            None => p class="badge bad" {
+                span aria-hidden="true" { "! " }
+                "Not certified: nothing is proved about new rows."
+            },
         }
     }
 }
@@ -182,9 +192,15 @@ fn compared(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
             }
             Some(counts) => {
                 p class="big" { (signed(1000.0 * gain)) span class="label" { " in 1,000" } }
-                p { strong { (grouped((1000.0 * gain).abs().round())) " " (better) " " (counts.noun) }
+                p {
+                    @match (1000.0 * gain).abs().round() {
+                        0.0 => strong { "As many " (counts.noun) },
+                        some => strong { (grouped(some)) " " (better) " " (counts.noun) },
+                    }
                     " of every 1,000 " (counts.of) ", under the same condition"
-                    @if let Some(repeats) = &record.repeats { ", on average over " (repeats.runs) " splits" } "." }
+                    @if let Some(repeats) = &record.repeats { ", on average over " (repeats.runs) " splits" }
+                    "."
+                }
             }
             None => {
                 p class="big" { (points(gain)) span class="label" { " points" } }
