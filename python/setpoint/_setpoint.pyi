@@ -48,7 +48,12 @@ def fit(
 ) -> tuple[Model, str]: ...
 def check_goal(text: str) -> tuple[str, Optional[str], bool]: ...
 def value_at(
-    text: str, labels: Labels, scores: Scores, weights: Optional[Scores], groups: Optional[Groups]
+    text: str,
+    labels: Labels,
+    scores: Scores,
+    weights: Optional[Scores],
+    groups: Optional[Groups],
+    shared_threshold: bool,
 ) -> tuple[float, list[float], Optional[list[float]]]: ...
 def curve(labels: Labels, scores: Scores, weights: Optional[Scores]) -> tuple[Scores, Scores, Scores]: ...
 def rates_at(

@@ -58,24 +58,49 @@ class Interval(NamedTuple):
 
 
 def operating_point(
-    y: Any, score: Any, goal: str, *, sample_weight: Any = None, groups: Any = None, positive: Any = None
+    y: Any,
+    score: Any,
+    goal: str,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    shared_threshold: bool = False,
+    positive: Any = None,
 ) -> OperatingPoint:
-    """The best value of the goal's objective where its conditions hold exactly on this data, and where."""
+    """The best value of the goal's objective where its conditions hold exactly on this data, and where.
+
+    Conditions on groups are met with a threshold for each group, or with `shared_threshold` by one for all.
+    """
     _, column, _ = _setpoint.check_goal(goal)
     labels, scores, weights, coded = weighted(
         binary(y, positive), vector(score, "score"), sample_weight, groups, column
     )
-    value, thresholds, counts = _setpoint.value_at(goal, labels, scores, weights, coded)
+    value, thresholds, counts = _setpoint.value_at(goal, labels, scores, weights, coded, shared_threshold)
     names = ("true_positives", "false_negatives", "false_positives", "true_negatives")
     named = None if counts is None else dict(zip(names, counts))
     return OperatingPoint(value, np.array(thresholds), named)
 
 
 def value_at(
-    y: Any, score: Any, goal: str, *, sample_weight: Any = None, groups: Any = None, positive: Any = None
+    y: Any,
+    score: Any,
+    goal: str,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    shared_threshold: bool = False,
+    positive: Any = None,
 ) -> float:
     """The best value of the goal's objective where its conditions hold exactly on this data."""
-    return operating_point(y, score, goal, sample_weight=sample_weight, groups=groups, positive=positive).value
+    return operating_point(
+        y,
+        score,
+        goal,
+        sample_weight=sample_weight,
+        groups=groups,
+        shared_threshold=shared_threshold,
+        positive=positive,
+    ).value
 
 
 def rates_at(

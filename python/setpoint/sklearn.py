@@ -106,7 +106,14 @@ class _Decides(ClassifierMixin):
         """
         truth = binary(column_or_1d(y), self.classes_[1])
         scores = self._scores(X)
-        value = value_at(truth, scores, self.goal, sample_weight=sample_weight, groups=groups)
+        value = value_at(
+            truth,
+            scores,
+            self.goal,
+            sample_weight=sample_weight,
+            groups=groups,
+            shared_threshold=getattr(self, "shared_threshold", False),
+        )
         return value if _setpoint.check_goal(self.goal)[2] else -value
 
     def __sklearn_tags__(self) -> Any:
@@ -131,7 +138,10 @@ class SetpointClassifier(_Decides, BaseEstimator):
     confidence : of the certificate; None for the threshold that holds on the calibration rows exactly.
     positive : the label that counts as positive; by default the greater of the two.
     split : shares of train, validation and calibration.
+    rotations : how often train and validation rows change places, the fits averaged; 1 for never. By
+        default 3 for "auto" on at most 100,000 rows. Rows that belong together must not change places.
     min_group : groups with fewer rows are pooled into "(other)".
+    shared_threshold : one threshold for all groups; conditions on them are met by the model.
     allow_nan : take NaN and None in X for missing values, filled with the mean and flagged.
     random_state : seed of the split and of mini-batches.
     verbose : 1 shows a progress line on stderr.
@@ -156,7 +166,9 @@ class SetpointClassifier(_Decides, BaseEstimator):
         confidence: Optional[float] = 0.95,
         positive: Any = None,
         split: str = "train=0.6,validation=0.2,calibration=0.2",
+        rotations: Optional[int] = None,
         min_group: Optional[int] = None,
+        shared_threshold: bool = False,
         allow_nan: bool = False,
         positive_weight: Union[float, str] = "auto",
         optimizer: str = "auto",
@@ -185,7 +197,9 @@ class SetpointClassifier(_Decides, BaseEstimator):
         self.confidence = confidence
         self.positive = positive
         self.split = split
+        self.rotations = rotations
         self.min_group = min_group
+        self.shared_threshold = shared_threshold
         self.allow_nan = allow_nan
         self.positive_weight = positive_weight
         self.optimizer = optimizer

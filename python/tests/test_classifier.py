@@ -100,6 +100,27 @@ def test_texts_and_missing_values_of_a_frame_are_encoded(frame):
     assert (pickle.loads(pickle.dumps(model)).predict(X) == model.predict(X)).all()
 
 
+def test_one_threshold_for_all_groups(data):
+    X, y = data
+    groups = np.where(X[:, 2] > 0, "north", "south")
+    goal = "accuracy @ gap(recall, region)<=0.1"
+    model = SetpointClassifier(goal, shared_threshold=True).fit(X, y, groups=groups)
+    assert len(model.thresholds_) == 1 and model.report_["rotations"] == 1
+    assert "multipliers" in model.report_["group_conditions_met_by"]
+    # The group is not needed to decide, and the score is that of one threshold.
+    assert model.predict(X).shape == y.shape
+    by_group = metrics.value_at(y, model.model_.scores(X), goal, groups=groups)
+    assert model.score(X, y, groups=groups) <= by_group
+
+
+def test_rows_change_places_where_they_may(data):
+    X, y = data
+    rotated, once = SetpointClassifier().fit(X, y), SetpointClassifier(rotations=1).fit(X, y)
+    assert rotated.report_["rotations"] == 3 and once.report_["rotations"] == 1
+    with pytest.raises(ValueError, match="calibration part"):
+        SetpointClassifier(split="train=0.7,validation=0.3", rotations=3).fit(X, y)
+
+
 def test_weights_groups_and_zero_weights(data):
     X, y = data
     groups = np.where(X[:, 2] > 0, "north", "south")

@@ -35,6 +35,7 @@ pub fn value_at(
     scores: PyReadonlyArray1<'_, f64>,
     weights: Option<PyReadonlyArray1<'_, f64>>,
     groups: Option<GroupArrays<'_>>,
+    shared_threshold: bool,
 ) -> PyResult<ValueAt> {
     let goal = goal(text)?;
     let (labels, scores) = (slice(&labels)?, slice(&scores)?);
@@ -43,7 +44,8 @@ pub fn value_at(
         let sample = sample(labels, weights, groups.as_ref())?;
         let found = py.detach(|| -> Result<ValueAt, Wrong> {
             let ranked = Ranked::new(scores)?;
-            let solved = exact::solve(&goal, &sample, &ranked.ranks()?, &ProblemOptions::default())?;
+            let options = ProblemOptions { shared_threshold, ..ProblemOptions::default() };
+            let solved = exact::solve(&goal, &sample, &ranked.ranks()?, &options)?;
             let thresholds = solved.thresholds.iter().map(|one| ranked.score(*one)).collect();
             Ok((solved.value, thresholds, None))
         });

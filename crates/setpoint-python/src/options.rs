@@ -17,6 +17,7 @@ pub struct Options {
     method: String,
     confidence: Option<f64>,
     split: String,
+    rotations: Option<usize>,
     min_group: Option<u64>,
     positive_weight: String,
     optimizer: String,
@@ -35,6 +36,7 @@ pub struct Options {
     ridge: Option<f64>,
     regulariser: Option<f64>,
     inequality: String,
+    shared_threshold: bool,
     bins: Option<usize>,
     seed: u64,
     /// Names of all columns, so that arrays without names can be matched later.
@@ -77,6 +79,7 @@ impl Plan {
             goal: goal(&options.goal)?,
             settings: settings(&options)?,
             method: options.method,
+            rotations: options.rotations,
             confidence: options.confidence,
             recorded,
         };
@@ -127,6 +130,7 @@ fn settings(options: &Options) -> Result<Settings, Wrong> {
         ridge: options.ridge.unwrap_or(default.ridge),
         regulariser: options.regulariser.unwrap_or(default.regulariser),
         inequality: options.inequality.parse()?,
+        shared_threshold: options.shared_threshold,
         bins: options.bins,
         seed: options.seed,
         ..default

@@ -51,8 +51,11 @@ pub fn choose(
     let found = py.detach(|| -> Result<Chosen, Wrong> {
         let mut refused = None;
         if let Some(confidence) = confidence {
-            let asked =
-                Asked { conditions: goal.constraints.clone(), objective: Some(goal.objective.clone()) };
+            let asked = Asked {
+                conditions: goal.constraints.clone(),
+                objective: Some(goal.objective.clone()),
+                shared_threshold: false,
+            };
             match setpoint_run::certify(&asked, &sample, scores, confidence) {
                 Ok(certified) => {
                     let record = serde_json::to_string(&certified.record)?;

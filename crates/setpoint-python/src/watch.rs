@@ -26,7 +26,7 @@ impl Watch {
         Python::attach(|py| {
             py.check_signals()?;
             if let Some(report) = &self.report {
-                let Progress { stage, stage_index, stages, step, steps, loss, validation } = progress;
+                let Progress { stage, stage_index, stages, step, steps, loss, validation, .. } = progress;
                 report.call1(py, (stage, stage_index, stages, step, steps, loss, validation))?;
             }
             Ok(())
