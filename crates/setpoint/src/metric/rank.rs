@@ -8,8 +8,6 @@
 //! rows are sorted by their rounded scores, as [`Sorted`](super::Sorted) does, and the few that rounding has made
 //! equal are sorted again among themselves.
 
-use rayon::prelude::*;
-
 use super::sort::pack;
 use super::{Cuts, MetricError};
 use crate::sample::SampleError;
@@ -43,7 +41,7 @@ impl<'a> Ranked<'a> {
             return Err(SampleError::Score { index, value: scores[index] as f32 }.into());
         }
         let key = |(row, score): (usize, &f64)| pack(*score as f32, row as u32);
-        let mut keys: Vec<u64> = scores.par_iter().enumerate().map(key).collect();
+        let mut keys: Vec<u64> = scores.iter().enumerate().map(key).collect();
         sort(&mut keys);
         let mut rows: Vec<u32> = keys.iter().map(|key| *key as u32).collect();
         let mut ends = Vec::with_capacity(rows.len());
@@ -161,17 +159,19 @@ impl<'a> Ranked<'a> {
 /// already and stays so. Three passes over the keys, where comparisons would take twenty.
 fn sort(keys: &mut Vec<u64>) {
     const BITS: u32 = 11;
+    let digit = |key: u64, pass: usize| (key >> (32 + pass as u32 * BITS)) as usize & ((1 << BITS) - 1);
+    let mut counts = [[0u32; 1 << BITS]; 3];
+    for key in keys.iter() {
+        counts.iter_mut().enumerate().for_each(|(pass, counts)| counts[digit(*key, pass)] += 1);
+    }
     let mut spare = vec![0; keys.len()];
-    for pass in 0..3 {
-        let digit = |key: u64| (key >> (32 + pass * BITS)) as usize & ((1 << BITS) - 1);
-        let mut places = [0u32; 1 << BITS];
-        keys.iter().for_each(|key| places[digit(*key)] += 1);
+    for (pass, places) in counts.iter_mut().enumerate() {
         let mut next = 0;
-        for place in &mut places {
+        for place in places.iter_mut() {
             next += std::mem::replace(place, next);
         }
         for key in keys.iter() {
-            let place = &mut places[digit(*key)];
+            let place = &mut places[digit(*key, pass)];
             spare[*place as usize] = *key;
             *place += 1;
         }
