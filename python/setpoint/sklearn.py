@@ -336,7 +336,7 @@ class SetpointClassifier(_Decides, BaseEstimator):
     def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:
         """Score minus threshold; a score right at its threshold, which is positive, gets the smallest number."""
         scores = self._scores(X)
-        return _strict(self.model_._inner.margins(scores, self._coded(groups, len(scores))))
+        return _strict(self.model_._inner.margins(scores, self.model_._groups(groups, len(scores))))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The chance of each class, in the order of `classes_`.
