@@ -155,12 +155,12 @@ impl<'a> Ranked<'a> {
     }
 }
 
-/// Sorts by the upper half of the keys, eleven bits at a time; the lower half, the row, is in order
-/// already and stays so. Three passes over the keys, where comparisons would take twenty.
+/// Sorts by the upper half of the keys, eight bits at a time; the lower half, the row, is in order
+/// already and stays so. Four passes over the keys, where comparisons would take twenty.
 fn sort(keys: &mut Vec<u64>) {
-    const BITS: u32 = 11;
+    const BITS: u32 = 8;
     let digit = |key: u64, pass: usize| (key >> (32 + pass as u32 * BITS)) as usize & ((1 << BITS) - 1);
-    let mut counts = [[0u32; 1 << BITS]; 3];
+    let mut counts = [[0u32; 1 << BITS]; 4];
     for key in keys.iter() {
         counts.iter_mut().enumerate().for_each(|(pass, counts)| counts[digit(*key, pass)] += 1);
     }
