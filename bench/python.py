@@ -61,8 +61,8 @@ def fit(rounds: int, count: int, columns: int) -> None:
     print(
         f"fit, {count} x {columns}: command {statistics.median(theirs):.3f} s, Python "
         f"{statistics.median(ours):.3f} s, ratio {statistics.median(ratios):.3f} "
-        f"({min(ratios):.3f} to {max(ratios):.3f}); of the last fit, {inside['load']:.3f} s splitting and encoding, "
-        f"{inside['train']:.3f} s training"
+        f"({min(ratios):.3f} to {max(ratios):.3f}), of the fastest {min(ours) / min(theirs):.3f}; of the last fit, "
+        f"{inside['load']:.3f} s splitting and encoding, {inside['train']:.3f} s training"
     )
 
 

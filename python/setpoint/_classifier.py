@@ -1,0 +1,279 @@
+"""SetpointClassifier: trained for its goal."""
+
+import json
+import os
+from typing import Any, Optional, Union
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from . import _setpoint
+from ._decide import Decides, counting_rows, strict, two_classes
+from ._errors import InputError
+from ._frames import csr, frame_columns, is_frame, is_numeric, is_sparse
+from ._model import Model
+from ._progress import Line
+
+
+class SetpointClassifier(Decides, BaseEstimator):
+    """A classifier trained for its goal, with a threshold proved on rows that training never saw.
+
+    `fit` shares out the rows (`split`), trains on one part, chooses between fits on another, and picks
+    the threshold on the last so that the goal's conditions hold on new data with `confidence`. Numbers
+    are standardised and texts of a data frame one-hot encoded inside, so no scaler is needed.
+
+    Parameters
+    ----------
+    goal : what to improve, under which conditions (docs/goals.md).
+    model : the kind of model: "linear".
+    method : "auto", "ico", "cross-entropy", "lagrangian" or "pairwise".
+    confidence : of the certificate; None for the threshold that holds on the calibration rows exactly.
+    positive : the label that counts as positive; by default the greater of the two.
+    split : shares of train, validation and calibration.
+    rotations : how often train and validation rows change places, the fits averaged; 1 for never. By
+        default 3 for "auto" on at most 100,000 rows. Rows that belong together must not change places.
+    min_group : groups with fewer rows are pooled into "(other)".
+    shared_threshold : one threshold for all groups; conditions on them are met by the model.
+    allow_nan : take NaN and None in X for missing values, filled with the mean and flagged.
+    random_state : seed of the split and of mini-batches.
+    verbose : 1 shows a progress line on stderr.
+
+    The others are those of `setpoint train --help`, by the same names; None leaves the default.
+
+    Attributes
+    ----------
+    classes_ : the labels, negative first.
+    thresholds_ : one, or one for each of `groups_`.
+    certificate_ : what is proved about them, or None; `report_["certificate_refused"]` says why.
+    report_ : the record of the run, as `setpoint train --json`.
+    model_ : the `setpoint.Model`.
+    """
+
+    def __init__(
+        self,
+        goal: str = "recall @ fpr<=1%",
+        *,
+        model: str = "linear",
+        method: str = "auto",
+        confidence: Optional[float] = 0.95,
+        positive: Any = None,
+        split: str = "train=0.6,validation=0.2,calibration=0.2",
+        rotations: Optional[int] = None,
+        min_group: Optional[int] = None,
+        shared_threshold: bool = False,
+        allow_nan: bool = False,
+        positive_weight: Union[float, str] = "auto",
+        optimizer: str = "auto",
+        learning_rate: Optional[float] = None,
+        dual_learning_rate: Optional[float] = None,
+        batch_size: Optional[int] = None,
+        steps: Optional[int] = None,
+        patience: Optional[int] = None,
+        thresholds: str = "smooth",
+        correct_every: Optional[int] = None,
+        correct_batches: Optional[int] = None,
+        pool: Optional[int] = None,
+        mix: Optional[float] = None,
+        surrogate: str = "sigmoid",
+        bandwidth: Union[float, str, None] = None,
+        ridge: Optional[float] = None,
+        regulariser: Optional[float] = None,
+        inequality: str = "active-set",
+        bins: Optional[int] = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.goal = goal
+        self.model = model
+        self.method = method
+        self.confidence = confidence
+        self.positive = positive
+        self.split = split
+        self.rotations = rotations
+        self.min_group = min_group
+        self.shared_threshold = shared_threshold
+        self.allow_nan = allow_nan
+        self.positive_weight = positive_weight
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.dual_learning_rate = dual_learning_rate
+        self.batch_size = batch_size
+        self.steps = steps
+        self.patience = patience
+        self.thresholds = thresholds
+        self.correct_every = correct_every
+        self.correct_batches = correct_batches
+        self.pool = pool
+        self.mix = mix
+        self.surrogate = surrogate
+        self.bandwidth = bandwidth
+        self.ridge = ridge
+        self.regulariser = regulariser
+        self.inequality = inequality
+        self.bins = bins
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "SetpointClassifier":
+        """Trains, chooses the threshold and certifies it.
+
+        `groups` is the group of each row, for goals with conditions on groups.
+        """
+        X, y, names = self._fit_data(X, y)
+        self.classes_, labels = two_classes(y, self.positive)
+        weights, kept = counting_rows(sample_weight, labels)
+        coded_groups = self._coded(groups, len(labels))
+        if not kept.all():
+            labels, X = labels[kept], _rows(X, kept)
+            if coded_groups is not None:
+                coded_groups = self._coded(np.asarray(groups)[kept], len(labels))
+        if weights is not None:
+            weights = weights.astype(np.float32)
+        line = Line(type(self).__name__) if self.verbose else None
+        negative, positive = (str(value) for value in self.classes_)
+        inner, record = _setpoint.fit(
+            X,
+            names,
+            (self._label, positive, negative),
+            labels,
+            weights,
+            coded_groups,
+            self._options(names),
+            line,
+        )
+        self.model_ = Model(inner)
+        self.report_ = json.loads(record)
+        self.thresholds_ = self.model_.thresholds
+        self.groups_ = self.model_.groups
+        self.certificate_ = self.report_["certificate"]
+        if line is not None:
+            line.close(f"kept {self.report_['winner']}")
+        return self
+
+    def _fit_data(self, X: Any, y: Any) -> tuple[Any, np.ndarray, list[str]]:
+        """X as the compiled half takes it, y as a vector, and the names of the columns."""
+        name = getattr(y, "name", None)
+        if is_frame(X) and not is_numeric(X):
+            _check_feature_names(self, X, reset=True)
+            _check_n_features(self, X, reset=True)
+            y = column_or_1d(y, warn=True)
+            check_consistent_length(X, y)
+            names, columns = frame_columns(X)
+            features: Any = columns
+            self._refuse_missing(features)
+        else:
+            finite: Any = "allow-nan" if self.allow_nan and not is_sparse(X) else True
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=finite
+            )
+            features = csr(X) if is_sparse(X) else X
+            known = getattr(self, "feature_names_in_", None)
+            names = [f"x{i}" for i in range(self.n_features_in_)] if known is None else [str(n) for n in known]
+            if is_sparse(X):
+                names = []
+        self._label = str(name) if isinstance(name, str) and name not in names else "label"
+        while self._label in names:
+            self._label += "_"
+        return features, y, names
+
+    def _refuse_missing(self, columns: list[Any]) -> None:
+        if self.allow_nan:
+            return
+        for column in columns:
+            found = (column[1] == 0xFFFFFFFF) if isinstance(column, tuple) else np.isnan(column)
+            if found.any():
+                raise ValueError("Input X contains NaN or None; allow_nan=True fills them in and flags them.")
+
+    def _options(self, names: list[str]) -> str:
+        """The settings by the names that the command line and the model file have for them."""
+        seed = self.random_state
+        if not isinstance(seed, (int, np.integer)):
+            seed = check_random_state(seed).randint(2**31 - 1)
+        if seed < 0:
+            raise InputError(f"random_state={seed}: expected a number of 0 or more")
+        own = ("positive", "allow_nan", "random_state", "verbose")
+        values = {name: value for name, value in self.get_params(deep=False).items() if name not in own}
+        for name in ("positive_weight", "bandwidth"):
+            values[name] = None if values[name] is None else str(values[name])
+        values.update(seed=int(seed), columns=names)
+        try:
+            return json.dumps({name.replace("_", "-"): _plain(value) for name, value in values.items()})
+        except TypeError as error:
+            raise InputError(f"a setting cannot be used: {error}") from None
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "model_")
+        if is_frame(X) and not is_numeric(X):
+            _check_feature_names(self, X, reset=False)
+            if not self.allow_nan:
+                self._refuse_missing(frame_columns(X)[1])
+            return self.model_.scores(X)
+        finite = "allow-nan" if self.allow_nan and not is_sparse(X) else True
+        X = validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=finite,
+        )
+        if is_sparse(X) and self.model_._inner.inputs() is not None:
+            X = X.toarray()
+        elif not is_sparse(X) and self.model_._inner.inputs() is None:
+            from scipy.sparse import csr_matrix
+
+            X = csr_matrix(X)
+        return self.model_.scores(X)
+
+    def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:
+        """Score minus threshold; a score right at its threshold, which is positive, gets the smallest number."""
+        scores = self._scores(X)
+        return strict(self.model_._inner.margins(scores, self.model_._groups(groups, len(scores))))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The chance of each class, in the order of `classes_`.
+
+        A logistic curve through the calibration rows (Platt scaling), never falling in the score. The
+        decisions of `predict` follow the goal's threshold, not a probability of one half.
+        """
+        positive = self.model_._inner.probabilities(self._scores(X)) if hasattr(self, "model_") else None
+        check_is_fitted(self, "model_")
+        assert positive is not None, "fitted models have probabilities"
+        return np.column_stack([1 - positive, positive])
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the model file, for `setpoint.load` and the command line."""
+        check_is_fitted(self, "model_")
+        self.model_.save(path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.allow_nan
+        return tags
+
+
+def _plain(value: Any) -> Any:
+    """numpy's numbers as Python's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _rows(X: Any, kept: np.ndarray) -> Any:
+    """Some rows of features as the compiled half takes them."""
+    if isinstance(X, np.ndarray):
+        return X[kept]
+    if isinstance(X, tuple):
+        from scipy.sparse import csr_matrix
+
+        starts, indices, values, columns = X
+        return csr(csr_matrix((values, indices, starts), shape=(len(starts) - 1, columns))[kept])
+    return [(c[0], c[1][kept]) if isinstance(c, tuple) else c[kept] for c in X]

@@ -1,0 +1,113 @@
+"""What the estimators for scikit-learn share: two classes, weights, decisions by threshold."""
+
+from typing import Any, Optional
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from . import _setpoint
+from ._arrays import Groups, binary, coded, vector
+from ._errors import InputError
+from .metrics import value_at
+
+
+def pair(y: np.ndarray) -> Optional[np.ndarray]:
+    """The two values of whole numbers or booleans, without sorting them; none where it is not so simple."""
+    if y.dtype.kind not in "biu" or len(y) == 0:
+        return None
+    low, high = y.min(), y.max()
+    return np.array([low, high]) if low != high and np.all((y == low) | (y == high)) else None
+
+
+def two_classes(y: Any, positive: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The classes, negative first, and for each row whether it is positive."""
+    found = pair(y)
+    if found is None:
+        check_classification_targets(y)
+        found = np.unique(y)
+    classes = found
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is "
+            f"{type_of_target(y)}: {len(classes)} classes."
+        )
+    if len(classes) < 2:
+        raise ValueError(
+            "Classifier can't train when only one class is present: this solver needs samples of at least "
+            f"2 classes in the data, but the data contains only one class: {classes[0]!r}"
+        )
+    if positive is not None:
+        if positive not in classes:
+            raise InputError(f"positive={positive!r} is not one of the labels {classes.tolist()}")
+        classes = np.array([value for value in classes if value != positive] + [positive], dtype=classes.dtype)
+    return classes, np.ascontiguousarray(y == classes[1])
+
+
+def counting_rows(sample_weight: Any, labels: np.ndarray) -> tuple[Optional[np.ndarray], np.ndarray]:
+    """The weights of the rows that count (those of weight 0 do not), none where all are equal; and which."""
+    if sample_weight is None:
+        return None, np.ones(len(labels), dtype=bool)
+    rows = len(labels)
+    weights = np.full(rows, sample_weight) if np.isscalar(sample_weight) else np.asarray(sample_weight)
+    if weights.shape != (rows,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected ({rows},)!")
+    weights = vector(weights, "sample_weight")
+    if (weights < 0).any():
+        raise ValueError("Negative values in data passed to `sample_weight`")
+    counting = weights > 0
+    if not counting.any():
+        raise ValueError("Sample weights must contain at least one non-zero number: all are zero")
+    if len(np.unique(labels[counting])) < 2:
+        raise ValueError("only one class is left once the rows of weight 0 are left out")
+    weights = weights[counting]
+    return (None if (weights == weights[0]).all() else weights), counting
+
+
+class Decides(ClassifierMixin):
+    """What both estimators share: decisions by threshold, and the goal as the score."""
+
+    def _column(self) -> Optional[str]:
+        return _setpoint.check_goal(self.goal)[1]
+
+    def _coded(self, groups: Any, rows: int) -> Optional[Groups]:
+        column = self._column()
+        if column is not None and groups is None:
+            raise InputError(f"the goal has conditions on {column!r}: pass groups=, the group of each row")
+        return coded(groups, column, rows)
+
+    def predict(self, X: Any, groups: Any = None) -> np.ndarray:
+        """The class of each row: positive where the score is at or above the threshold."""
+        check_is_fitted(self, "classes_")
+        return self.classes_[(self.decision_function(X, groups) > 0).astype(int)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
+        """The goal's value where its conditions hold on this data; higher is better.
+
+        Where less of the objective is better (`fnr`), its negative. This ranks models; what the shipped
+        threshold gives, `setpoint.metrics.rates_at` tells.
+        """
+        truth = binary(column_or_1d(y), self.classes_[1])
+        scores = self._scores(X)
+        value = value_at(
+            truth,
+            scores,
+            self.goal,
+            sample_weight=sample_weight,
+            groups=groups,
+            shared_threshold=getattr(self, "shared_threshold", False),
+        )
+        return value if _setpoint.check_goal(self.goal)[2] else -value
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def strict(margins: np.ndarray) -> np.ndarray:
+    """Margins whose sign decides: scikit-learn takes 0 for negative, and a score at its threshold is positive."""
+    margins[margins == 0] = np.finfo(margins.dtype).tiny
+    return margins

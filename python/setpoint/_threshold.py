@@ -1,0 +1,141 @@
+"""SetpointThreshold: the threshold of any classifier."""
+
+import json
+from typing import Any, Optional
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from . import _setpoint
+from ._arrays import vector
+from ._decide import Decides, counting_rows, strict, two_classes
+from ._errors import InputError
+
+
+class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
+    """The threshold of any classifier, chosen for a goal and certified on rows it was not trained on.
+
+    Parameters
+    ----------
+    estimator : a classifier with `decision_function` or `predict_proba`.
+    goal : what to improve, under which conditions.
+    confidence : of the certificate; None for the threshold that holds on the calibration rows exactly.
+    prefit : the estimator is fitted already; `fit` is then given calibration rows only, which it must
+        not have been trained on.
+    calibration : the share of the rows that is held out to choose the threshold, stratified, where the
+        estimator is not fitted.
+    positive : the label that counts as positive; by default the greater of the two.
+    random_state : seed of that split.
+
+    Attributes
+    ----------
+    estimator_ : the fitted classifier.
+    classes_ : the labels, negative first.
+    thresholds_ : on the classifier's scores; one, or one for each of `groups_`.
+    certificate_ : what is proved about them, or None; then `certificate_refused_` says why.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        goal: str = "recall @ fpr<=1%",
+        *,
+        confidence: Optional[float] = 0.95,
+        prefit: bool = False,
+        calibration: float = 0.3,
+        positive: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.goal = goal
+        self.confidence = confidence
+        self.prefit = prefit
+        self.calibration = calibration
+        self.positive = positive
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
+    ) -> "SetpointThreshold":
+        """Fits the classifier on some of the rows, unless it is fitted, and chooses on the others."""
+        X, y = indexable(X, y)
+        y = column_or_1d(y, warn=True)
+        if len(y) == 0:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 2 is required.")
+        self.classes_, labels = two_classes(y, self.positive)
+        _, counting = counting_rows(sample_weight, labels)
+        rows = np.flatnonzero(counting)
+        if self.prefit:
+            check_is_fitted(self.estimator)
+            self.estimator_, held_out = self.estimator, rows
+        else:
+            training, held_out = train_test_split(
+                rows, test_size=self.calibration, stratify=labels[rows], random_state=self.random_state
+            )
+            if sample_weight is not None and not np.isscalar(sample_weight):
+                fit_params = {**fit_params, "sample_weight": np.asarray(sample_weight)[training]}
+            self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, training), y[training], **fit_params)
+        known = np.asarray(self.estimator_.classes_)
+        if len(known) != 2 or set(known.tolist()) != set(self.classes_.tolist()):
+            raise InputError(f"the estimator knows the labels {known.tolist()}, y holds {self.classes_.tolist()}")
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        scores = vector(self._scores(_safe_indexing(X, held_out)), "scores")
+        weights = None
+        if sample_weight is not None and not np.isscalar(sample_weight):
+            weights, _ = counting_rows(np.asarray(sample_weight)[held_out], labels[held_out])
+        coded_groups = None if groups is None else np.asarray(groups)[held_out]
+        found = _setpoint.choose(
+            self.goal,
+            scores,
+            np.ascontiguousarray(labels[held_out]),
+            weights,
+            self._coded(coded_groups, len(scores)),
+            self.confidence,
+        )
+        thresholds, self.groups_, certificate, self.certificate_refused_ = found
+        self.thresholds_ = np.array(thresholds)
+        self.certificate_ = None if certificate is None else json.loads(certificate)
+        return self
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """The classifier's score for the positive class."""
+        check_is_fitted(self, "estimator_")
+        positive_last = np.asarray(self.estimator_.classes_)[1] == self.classes_[1]
+        if hasattr(self.estimator_, "decision_function"):
+            scores = np.asarray(self.estimator_.decision_function(X), dtype=np.float64)
+            return scores if positive_last else -scores
+        probabilities = np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
+        return np.ascontiguousarray(probabilities[:, 1 if positive_last else 0])
+
+    def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:
+        """Score minus threshold; a score right at its threshold, which is positive, gets the smallest number."""
+        scores = self._scores(X)
+        if not self.groups_:
+            return strict(scores - self.thresholds_[0])
+        found = self._coded(groups, len(scores))
+        assert found is not None, "a goal with groups names their column"
+        _, names, codes = found
+        unknown = [name for name in names if name not in self.groups_]
+        if unknown:
+            raise InputError(f"groups {unknown}: no threshold is known for them; known are {self.groups_}")
+        by_code = self.thresholds_[[self.groups_.index(name) for name in names]]
+        return strict(scores - by_code[codes])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The classifier's probabilities, in the order of `classes_`."""
+        check_is_fitted(self, "estimator_")
+        probabilities = self.estimator_.predict_proba(X)
+        same = np.array_equal(self.estimator_.classes_, self.classes_)
+        return probabilities if same else probabilities[:, ::-1]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        return tags
