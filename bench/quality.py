@@ -57,7 +57,8 @@ def main():
     print("# Quality of the defaults\n")
     print(f"{datetime.date.today()}, {version}, seeds {SEEDS.start}..{SEEDS.stop - 1}, linear models, `method auto`;")
     print("`SETPOINT_DATA=... python3 bench/quality.py > docs/results/quality.md`. Test values at the condition, in %,")
-    print("mean ± sd; the difference is paired by seed, ± its standard error.\n")
+    print("mean ± sd; the difference is paired by seed, ± its standard error. The split has no calibration part, so rows do")
+    print("not rotate; with rotations: `uci/uci.md`.\n")
     for goal in GOALS:
         print(f"## `{goal}`\n\n| set | cross-entropy, weighted | Setpoint | difference | s per run |\n|---|---|---|---|---|")
         for name, arguments in SETS.items():
