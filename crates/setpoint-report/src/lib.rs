@@ -35,7 +35,7 @@ pub use caution::Circumstances;
 pub use certificate::CertificateRecord;
 pub use evaluate::{AtCondition, Bounds, DriftRecord, EvaluateRecord, Measured};
 pub use group::{GroupRecord, group_table};
-pub use html::to_html;
+pub use html::{Page, Part, to_html};
 pub use number::{mean_and_deviation, number, percent, value_of};
 pub use record::{
     CautionRecord, ComparisonRecord, ConditionRecord, NaturalCount, PartRecord, RepeatRecord, ReportRecord,

@@ -25,6 +25,14 @@ impl Table {
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
+
+    pub(crate) fn heading(&self) -> &[String] {
+        &self.rows[0]
+    }
+
+    pub(crate) fn body(&self) -> &[Vec<String>] {
+        &self.rows[1..]
+    }
 }
 
 /// The first column is flush left, the others flush right, two blanks between.

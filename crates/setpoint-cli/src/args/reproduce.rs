@@ -51,7 +51,7 @@ pub struct UciArgs {
     /// Run the cells of these methods anew, although an earlier run has them
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method)]
     pub anew: Vec<Method>,
-    /// Directory for the results: uci.json, uci.md, pictures, and the journal of finished cells
+    /// Directory for the results: uci.json, uci.md, uci.html, pictures, and the journal of finished cells
     #[arg(long, value_name = "DIR", default_value = "setpoint-reproduce")]
     pub output: PathBuf,
     /// Print the record of all cells as one JSON object on stdout

@@ -57,7 +57,9 @@ fn uci(args: &UciArgs, quiet: bool) -> Result<(), Failure> {
     tally.finish();
     print(&if args.json { to_json(&results.record)? } else { uci::text(&results.record) })?;
     if !quiet {
-        line(&format!("wrote {}", plan.output.join("uci.md").display()));
+        for name in ["uci.md", "uci.html"] {
+            line(&format!("wrote {}", plan.output.join(name).display()));
+        }
     }
     Ok(())
 }

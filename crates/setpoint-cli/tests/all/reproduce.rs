@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::browser::{chromium, open};
 use crate::{Run, directory, read, setpoint};
 
 /// The directory with the data, or a line that says what is skipped.
@@ -45,6 +46,14 @@ fn the_table_of_one_set_and_what_is_known_of_it_afterwards() {
     assert!(again.stdout.contains("Beside the paper's figures"), "{}", again.stdout);
     let written: Value = serde_json::from_slice(&read(home.path(), "out/uci.json")).unwrap();
     assert_eq!(written["cells"], record["cells"]);
+
+    let page = String::from_utf8(read(home.path(), "out/uci.html")).unwrap();
+    assert!(page.contains("Beside the paper's figures</h2>"), "{page}");
+    let Some(chromium) = chromium() else { return };
+    let page = open(&chromium, &home.path().join("out"), "uci.html");
+    assert!(page.dom.contains("Copy the table: "), "the script did not run");
+    assert_eq!(page.console, [""; 0]);
+    assert_eq!(page.requests, [""; 0]);
 }
 
 #[test]

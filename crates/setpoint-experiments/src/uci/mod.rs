@@ -12,6 +12,7 @@ mod centred;
 pub mod expected;
 mod export;
 pub mod goals;
+mod page;
 mod picture;
 pub mod protocol;
 pub mod record;
@@ -23,6 +24,8 @@ mod trace;
 
 pub use centred::Centred;
 pub use export::export;
+pub use page::html;
+pub use picture::Picture;
 pub use run::{Plan, Results, Splits};
 pub use set::Set;
 pub use split::{Features, Part, Split};

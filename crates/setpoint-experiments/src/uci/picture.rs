@@ -15,22 +15,22 @@ use super::{Set, Split};
 use crate::ExperimentError;
 use crate::statistic::mean;
 
-/// A drawing: its file, what it shows, and the SVG.
-struct Picture {
-    file: String,
-    caption: String,
-    svg: String,
+/// A picture of the results.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// The name of its SVG file.
+    pub file: String,
+    /// What it shows.
+    pub caption: String,
+    /// The drawing.
+    pub chart: Chart,
 }
 
-/// Draws what the results allow; returns file names and captions.
+/// Draws what the results allow, and writes each as a file.
 ///
 /// # Errors
 /// If a file cannot be written, a fit fails, or the caller stops.
-pub fn draw(
-    results: &Results,
-    output: &Path,
-    watch: &dyn Watch,
-) -> Result<Vec<(String, String)>, ExperimentError> {
+pub fn draw(results: &Results, output: &Path, watch: &dyn Watch) -> Result<Vec<Picture>, ExperimentError> {
     let mut pictures = Vec::new();
     for set in [Set::Letter, Set::Ijcnn1] {
         let failed = |error| match error {
@@ -45,9 +45,9 @@ pub fn draw(
         pictures.extend(progress(results, set, watch).map_err(failed)?);
     }
     for picture in &pictures {
-        write(&output.join(&picture.file), &picture.svg)?;
+        write(&output.join(&picture.file), &picture.chart.to_svg())?;
     }
-    Ok(pictures.into_iter().map(|picture| (picture.file, picture.caption)).collect())
+    Ok(pictures)
 }
 
 fn tone(method: Method) -> Tone {
@@ -103,7 +103,7 @@ fn curves(results: &Results, set: Set) -> Result<Vec<Picture>, TrainError> {
         for (method, points) in &lines {
             chart = chart.curve(method.title(), tone(*method), points.clone(), Join::Before);
         }
-        Picture { file, svg: chart.to_svg(), caption }
+        Picture { file, chart, caption }
     };
     let name = set.title();
     let top = (1.1 * within(&lines, 0.95)).min(1.0);
@@ -147,7 +147,7 @@ fn ranges(results: &Results, set: Set) -> Vec<Picture> {
     for (method, points) in lines {
         chart = chart.curve(method.title(), tone(method), points, Join::Line);
     }
-    vec![Picture { file: format!("range-{}.svg", set.name()), svg: chart.to_svg(), caption }]
+    vec![Picture { file: format!("range-{}.svg", set.name()), chart, caption }]
 }
 
 /// Appendix B: the goal against epochs and against time, for ico and lagrangian with the settings chosen.
@@ -189,7 +189,7 @@ fn progress(results: &Results, set: Set, watch: &dyn Watch) -> Result<Vec<Pictur
                 .curve(format!("{title}, test"), tone, points(|look| look.test), Join::After)
                 .dashed(format!("{title}, validation"), tone, points(|look| look.validation));
         }
-        Picture { file: format!("progress-{}-{what}.svg", set.name()), svg: chart.to_svg(), caption }
+        Picture { file: format!("progress-{}-{what}.svg", set.name()), chart, caption }
     };
     Ok(vec![
         picture("epochs", "epochs (full-batch steps)", |look| look.step as f64),

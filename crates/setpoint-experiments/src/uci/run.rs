@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::cell::{Cell, Outcome, Watch};
 use super::goals::{Table, parse};
+use super::page::html;
 use super::picture;
 use super::protocol::Method;
 use super::record::{CellRecord, FileRecord, Record};
@@ -151,13 +152,14 @@ impl Plan {
 }
 
 impl Results {
-    /// Writes `uci.json`, `uci.md` and the pictures, each whole or not at all.
+    /// Writes `uci.json`, `uci.md`, `uci.html` and the pictures, each whole or not at all.
     ///
     /// # Errors
     /// If a file cannot be written, a picture's models cannot be fitted, or the caller stops.
     pub fn save(&self, output: &Path, watch: &dyn Watch) -> Result<(), ExperimentError> {
         let pictures = picture::draw(self, output, watch)?;
         write(&output.join("uci.md"), &markdown(&self.record, &pictures))?;
+        write(&output.join("uci.html"), &html(&self.record, &pictures))?;
         let json = serde_json::to_string(&self.record).map_err(std::io::Error::from);
         let path = output.join("uci.json");
         write(&path, &json.map_err(|error| ExperimentError::File { path: path.clone(), error })?)

@@ -8,17 +8,28 @@ use setpoint_report::Table as Columns;
 use super::Set;
 use super::expected::{Expected, Figure, TRIALS};
 use super::goals::{Table, parse};
+use super::picture::Picture;
 use super::protocol::{Method, STEPS};
 use super::record::Record;
 use crate::statistic::{deviation, mean, paired};
 
 /// A table with a heading, before it is drawn.
-struct Grid {
-    title: String,
-    heading: Vec<String>,
-    rows: Vec<Vec<String>>,
+pub(super) struct Grid {
+    pub title: String,
+    /// What the cells hold, in short.
+    pub holds: &'static str,
+    pub heading: Vec<String>,
+    pub rows: Vec<Vec<String>>,
     /// What the columns mean.
-    note: String,
+    pub note: String,
+}
+
+impl Grid {
+    pub(super) fn columns(&self) -> Columns {
+        let mut columns = Columns::with_heading(self.heading.clone());
+        self.rows.iter().for_each(|row| columns.row(row.iter().cloned()));
+        columns
+    }
 }
 
 /// The record as text.
@@ -26,33 +37,47 @@ struct Grid {
 pub fn text(record: &Record) -> String {
     let mut out = String::new();
     for grid in grids(record) {
-        let mut columns = Columns::with_heading(grid.heading);
-        grid.rows.into_iter().for_each(|row| columns.row(row));
-        let _ = write!(out, "{}\n\n{columns}\n{}\n\n", grid.title, grid.note);
+        let _ = write!(out, "{}\n\n{}\n{}\n\n", grid.title, grid.columns(), grid.note);
     }
     out
 }
 
-/// The record as a Markdown document; `pictures` are file names and what they show.
-#[must_use]
-pub fn markdown(record: &Record, pictures: &[(String, String)]) -> String {
-    let mut out = String::from("# The paper's UCI experiments\n\n");
-    let Record { date, version, command, threads, .. } = record;
+/// The heading of the documents.
+pub(super) const TITLE: &str = "The paper's UCI experiments";
+
+/// When, with what and on how many threads.
+pub(super) fn circumstances(record: &Record) -> String {
+    let Record { date, version, threads, .. } = record;
+    format!("{date}, setpoint {version}, {threads} cells at a time, one thread each.")
+}
+
+/// What was run, in paragraphs; code stands between backticks.
+pub(super) fn procedure(record: &Record) -> [String; 2] {
     let seeds: Vec<String> = record.seeds.iter().map(u64::to_string).collect();
-    let _ = write!(
-        out,
-        "{date}, setpoint {version}, {threads} cells at a time, one thread each.\n\n```sh\n{command}\n```\n\n\
-         Linear models; random splits 50/25/25 with seeds {}; columns standardised on the training rows.\n\
-         Settings, and the step to stop at, are chosen on validation; the tables hold the value at the\n\
-         condition on the test rows, in %, mean ± sd over the splits. First-order methods take {STEPS} full-batch\n\
-         steps. Grids: `setpoint_experiments::uci::protocol`. Every single cell: `uci.json`. Cells are taken from\n\
-         `journal.jsonl` in the output directory where data, version and grid are the same; `--anew METHOD` runs\n\
-         a method again after a change to its code.\n\n\
-         Setpoint lets train and validation rows change places three times and averages the fits, so it learns\n\
+    [
+        format!(
+            "Linear models; random splits 50/25/25 with seeds {}; columns standardised on the training rows.\n\
+             Settings, and the step to stop at, are chosen on validation; the tables hold the value at the\n\
+             condition on the test rows, in %, mean ± sd over the splits. First-order methods take {STEPS} full-batch\n\
+             steps. Grids: `setpoint_experiments::uci::protocol`. Every single cell: `uci.json`. Cells are taken from\n\
+             `journal.jsonl` in the output directory where data, version and grid are the same; `--anew METHOD` runs\n\
+             a method again after a change to its code.",
+            seeds.join(", ")
+        ),
+        "Setpoint lets train and validation rows change places three times and averages the fits, so it learns\n\
          from both (its threshold then comes from a calibration part, which these tables do not need).\n\
-         \"Setpoint, once\" does not: like the others it learns from the training rows and chooses on validation.\n\n",
-        seeds.join(", ")
-    );
+         \"Setpoint, once\" does not: like the others it learns from the training rows and chooses on validation."
+            .to_owned(),
+    ]
+}
+
+/// The record as a Markdown document.
+#[must_use]
+pub fn markdown(record: &Record, pictures: &[Picture]) -> String {
+    let mut out = format!("# {TITLE}\n\n{}\n\n```sh\n{}\n```\n\n", circumstances(record), record.command);
+    for paragraph in procedure(record) {
+        let _ = write!(out, "{paragraph}\n\n");
+    }
     for grid in grids(record) {
         let _ = write!(out, "## {}\n\n| {} |\n", grid.title, grid.heading.join(" | "));
         let _ = writeln!(out, "|{}", "---|".repeat(grid.heading.len()));
@@ -63,7 +88,7 @@ pub fn markdown(record: &Record, pictures: &[(String, String)]) -> String {
     }
     if !pictures.is_empty() {
         out.push_str("## Pictures\n\n");
-        for (file, caption) in pictures {
+        for Picture { file, caption, .. } in pictures {
             let _ = write!(out, "![{caption}]({file})\n\n{caption}\n\n");
         }
     }
@@ -74,7 +99,7 @@ pub fn markdown(record: &Record, pictures: &[(String, String)]) -> String {
     out
 }
 
-fn grids(record: &Record) -> Vec<Grid> {
+pub(super) fn grids(record: &Record) -> Vec<Grid> {
     let present = |table: &Table| table.goals().iter().all(|goal| !record.sets(goal).is_empty());
     let mut grids = Vec::new();
     for table in Table::ALL.into_iter().filter(present) {
@@ -128,7 +153,13 @@ fn values(record: &Record, table: Table) -> Grid {
          rival is the one with the best mean on these very test rows, which favours it.",
         subject.title()
     );
-    Grid { title: title.to_owned(), heading, rows, note }
+    Grid {
+        title: title.to_owned(),
+        holds: "On the test rows, in %: mean ± sd over the splits",
+        heading,
+        rows,
+        note,
+    }
 }
 
 /// How much better than the best rival.
@@ -193,6 +224,7 @@ fn beside_the_paper(record: &Record) -> Grid {
     ];
     Grid {
         title: "Beside the paper's figures".to_owned(),
+        holds: "Pr-auc over recall in 0.95..1, in %: mean ± sd over the splits",
         heading: heading.map(str::to_owned).to_vec(),
         rows,
         note: "Ico less paper's: in points, and in standard errors of the difference of the two means\n\
@@ -238,6 +270,7 @@ fn seconds(record: &Record) -> Grid {
     let heading = std::iter::once("set").chain(methods.iter().map(|method| method.title()));
     Grid {
         title: "Seconds".to_owned(),
+        holds: "Seconds per fitted model / per whole grid",
         heading: heading.map(str::to_owned).collect(),
         rows,
         note: "Wall-clock seconds on one thread, mean over all cells: per fitted model / per whole grid. Setpoint's\n\

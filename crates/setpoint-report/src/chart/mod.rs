@@ -141,6 +141,11 @@ impl Chart {
         draw::file(self)
     }
 
+    /// Its title, which the drawing inside a page leaves to the page.
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
     /// The drawing inside a page that has [`css`] and its variables.
     pub(crate) fn inline(&self) -> maud::Markup {
         draw::inline(self)

@@ -48,7 +48,7 @@ pub(super) fn section(record: &ReportRecord) -> Section {
         }
         (area(record))
     };
-    Section { id: "curves", heading: "Curves", content }
+    Section::new("curves", "Curves", content)
 }
 
 fn chart(

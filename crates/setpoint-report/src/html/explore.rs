@@ -40,7 +40,7 @@ pub(super) fn section(record: &ReportRecord) -> Section {
         }
         (tabled(sweep))
     };
-    Section { id: "thresholds", heading: "Another threshold?", content }
+    Section::new("thresholds", "Another threshold?", content)
 }
 
 /// The rates that the goal's conditions are on, with their targets.

@@ -41,7 +41,7 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
         }
         (table(&label, &html! { (label) ", at the shipped thresholds" }, &columns, &rows_of(groups, &names)))
     };
-    Some(Section { id: "groups", heading: "Groups", content })
+    Some(Section::new("groups", "Groups", content))
 }
 
 fn rows_of(groups: &[GroupRecord], names: &[&str]) -> Markup {

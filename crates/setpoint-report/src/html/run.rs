@@ -41,5 +41,5 @@ pub(super) fn section(record: &ReportRecord) -> Section {
             ul { @for note in notes { li { (note) } } }
         }
     };
-    Section { id: "again", heading: "Run it again", content }
+    Section::new("again", "Run it again", content)
 }

@@ -35,7 +35,7 @@ pub(super) fn section(record: &ReportRecord) -> Section {
             (worth_table(pictures))
         }
     };
-    Section { id: "scores", heading: "Scores", content }
+    Section::new("scores", "Scores", content)
 }
 
 /// The same in numbers.

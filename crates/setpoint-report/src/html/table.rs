@@ -14,7 +14,7 @@ pub(super) fn section(record: &ReportRecord) -> Section {
         (confusion(record))
         (drift(record))
     };
-    Section { id: "tables", heading: "Tables", content }
+    Section::new("tables", "Tables", content)
 }
 
 /// The goal's value where its condition holds on each part, for both methods.

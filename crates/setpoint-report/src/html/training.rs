@@ -42,7 +42,7 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
         }
         (candidates(training))
     };
-    Some(Section { id: "training", heading: "Training", content })
+    Some(Section::new("training", "Training", content))
 }
 
 /// The stages with thresholds to show: those kept, else the best of each rotation.

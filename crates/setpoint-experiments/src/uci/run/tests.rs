@@ -133,7 +133,7 @@ fn a_method_without_a_loss_for_the_goal_says_so_and_fits_nothing() {
 }
 
 #[test]
-fn results_are_written_as_json_and_markdown() {
+fn results_are_written_as_json_markdown_and_a_page() {
     let (data, output) = (data(240), tempfile::tempdir().unwrap());
     let plan = plan(data.path(), output.path(), &[Method::CrossEntropy, Method::Pairwise, Method::Setpoint]);
     let counter = Counter::new(u64::MAX);
@@ -148,4 +148,6 @@ fn results_are_written_as_json_and_markdown() {
     assert_eq!(record["files"]["spambase"][0]["sha256"].as_str().map(str::len), Some(64));
     let page = read("uci.md");
     assert!(page.contains("| Spambase |") && page.contains(" n/a "), "{page}");
+    let page = read("uci.html");
+    assert!(page.contains(">Spambase</th>") && page.contains("<td>n/a</td>"), "{page}");
 }
