@@ -56,7 +56,9 @@ fn tone(method: Method) -> Tone {
         Method::Ico => Tone::Third,
         Method::Lagrangian => Tone::Other,
         Method::Weighted => Tone::Fourth,
-        Method::CrossEntropy | Method::Pairwise | Method::Once => Tone::Quiet,
+        Method::Once => Tone::Limit,
+        // Never in one picture: pairwise has no loss for goals over recall.
+        Method::CrossEntropy | Method::Pairwise => Tone::Quiet,
     }
 }
 
