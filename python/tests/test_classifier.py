@@ -1,6 +1,7 @@
 """SetpointClassifier and SetpointThreshold beyond scikit-learn's checks."""
 
 import pickle
+import signal
 import threading
 import time
 
@@ -246,9 +247,15 @@ def test_missing_values_can_be_allowed(data):
     assert model.report_["columns"] == 2 * X.shape[1] and model.score(hole, y) > 0.4
 
 
-def test_ctrl_c_ends_a_fit_and_other_threads_go_on(data):
-    import signal
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C as on a terminal: a process started in the background of a shell ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
+
+def test_ctrl_c_ends_a_fit_and_other_threads_go_on(ctrl_c):
     X, y = make_data(60_000, 60)
     slow = SetpointClassifier("pr-auc @ recall in 0.95..1", method="ico", optimizer="adam", steps=100_000)
     ticks = []
