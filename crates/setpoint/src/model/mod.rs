@@ -16,6 +16,8 @@
 //!   (which rows; a network: its activations), so the two can never be about different batches.
 //!   Hence `&mut self`. The parameters are passed again rather than copied.
 
+use std::ops::Range;
+
 use thiserror::Error;
 
 mod joined;
@@ -33,6 +35,17 @@ pub enum Rows<'a> {
     At(&'a [u32]),
 }
 
+/// A batch of examples to learn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch<'a> {
+    /// Row numbers, repeats allowed.
+    pub rows: &'a [u32],
+    /// Seed of the run.
+    pub seed: u64,
+    /// Number of the step, from 0.
+    pub step: u64,
+}
+
 /// A differentiable function from parameters to the scores of the examples it holds.
 pub trait Model {
     /// Number of examples it holds.
@@ -47,6 +60,19 @@ pub trait Model {
         false
     }
 
+    /// Where training starts: at zero, unless the model has symmetries to break.
+    fn initial(&self, seed: u64) -> Vec<f32> {
+        let _ = seed;
+        vec![0.0; self.parameter_count()]
+    }
+
+    /// The parameters that weight decay shrinks: not biases, and not what is only observed.
+    fn decayed(&self) -> Vec<Range<usize>> {
+        let count = self.parameter_count();
+        let weights = if self.linear() { 0..count.saturating_sub(1) } else { 0..count };
+        vec![weights]
+    }
+
     /// A model over these of its examples alone, in this order; `None` where it cannot be taken apart.
     ///
     /// # Errors
@@ -56,18 +82,51 @@ pub trait Model {
         Ok(None)
     }
 
-    /// Writes the scores of `rows` to `scores`, one for each row asked for.
+    /// Writes the scores of `rows` to `scores`, one for each row asked for, as they are in use.
     ///
     /// # Errors
     /// If a length does not fit or a row number is not below [`Model::rows`].
     fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError>;
 
-    /// Overwrites `gradient` with sum_i v_i ds_i/dp over the rows of the last [`Model::scores`],
-    /// which must have been given the same parameters.
+    /// The scores of a batch to learn from: with what belongs to training alone, such as the
+    /// statistics of the batch and dropout, which depends on the seed of the run and the step alone.
+    ///
+    /// # Errors
+    /// As [`Model::scores`].
+    fn learn(&mut self, parameters: &[f32], batch: &Batch<'_>, scores: &mut [f32]) -> Result<(), ModelError> {
+        self.scores(parameters, Rows::At(batch.rows), scores)
+    }
+
+    /// Overwrites `gradient` with sum_i v_i ds_i/dp over the rows of the last [`Model::learn`] (or
+    /// [`Model::scores`], for models that learn as they score), which must have been given the same
+    /// parameters.
     ///
     /// # Errors
     /// If a length does not fit, or there was no forward pass.
     fn backward(&mut self, parameters: &[f32], v: &[f32], gradient: &mut [f32]) -> Result<(), ModelError>;
+
+    /// The same with thresholds as a function of the head alone (the last layer): the head learns by
+    /// `v`, the layers before it by `direct`, the derivative with the thresholds held. A model without
+    /// layers is all head.
+    ///
+    /// # Errors
+    /// As [`Model::backward`].
+    fn backward_head(
+        &mut self,
+        parameters: &[f32],
+        v: &[f32],
+        direct: &[f32],
+        gradient: &mut [f32],
+    ) -> Result<(), ModelError> {
+        check_length("direct score gradient", v.len(), direct.len())?;
+        self.backward(parameters, v, gradient)
+    }
+
+    /// Brings parameters that are observed rather than learnt (running statistics) up to date with the
+    /// last [`Model::learn`]. Called after each step of the optimizer.
+    fn observe(&mut self, parameters: &mut [f32]) {
+        let _ = parameters;
+    }
 }
 
 /// Why features or a call to a model were refused.
