@@ -350,6 +350,26 @@ impl<'s> Engine<'s> {
         })
     }
 
+    /// Writes df/ds with the thresholds of the last [`step`](Self::step), as if they did not move with
+    /// the scores: what layers outside the thresholds' scope learn by.
+    ///
+    /// # Errors
+    /// If `scores` are not as many as those of that step.
+    pub fn direct_gradient(&mut self, scores: &[f32], gradient: &mut [f32]) -> Result<(), EngineError> {
+        let nothing_tied = vec![false; self.active.len()];
+        let mut direct = Derivative::default();
+        differentiate(
+            &self.problem,
+            &self.cells,
+            self.options.sharpness,
+            &nothing_tied,
+            &self.free,
+            &ImplicitOptions { regulariser: 0.0, ..self.options.implicit },
+            &mut direct,
+        )?;
+        Ok(self.counter.gradient(scores, &self.grid, &direct.partials, false, gradient)?)
+    }
+
     /// Finds the thresholds and counts there; returns the passes over the scores.
     fn solve(&mut self, scores: &[f32]) -> Result<usize, EngineError> {
         if self.thresholds.is_none() || self.options.solve == Solve::Exact {

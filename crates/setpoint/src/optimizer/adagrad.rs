@@ -59,6 +59,10 @@ impl Optimizer for Adagrad {
         Ok(())
     }
 
+    fn set_learning_rate(&mut self, learning_rate: f64) {
+        self.config.learning_rate = learning_rate;
+    }
+
     fn state(&self) -> State {
         State::default().with("accumulator", Values::F32(self.accumulator.clone()))
     }

@@ -80,6 +80,10 @@ impl Optimizer for Adam {
         Ok(())
     }
 
+    fn set_learning_rate(&mut self, learning_rate: f64) {
+        self.config.learning_rate = learning_rate;
+    }
+
     fn state(&self) -> State {
         State::default()
             .with("steps", Values::U64(vec![self.steps]))

@@ -28,6 +28,9 @@ pub trait Optimizer {
     /// If a length differs from that of the first step, or the gradient is not finite.
     fn step(&mut self, parameters: &mut [f32], gradient: &[f32]) -> Result<(), OptimizerError>;
 
+    /// Changes the step size, to follow a schedule.
+    fn set_learning_rate(&mut self, learning_rate: f64);
+
     /// Everything but the configuration that the next step depends on.
     fn state(&self) -> State;
 

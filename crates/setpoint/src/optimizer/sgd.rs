@@ -59,6 +59,10 @@ impl Optimizer for Sgd {
         Ok(())
     }
 
+    fn set_learning_rate(&mut self, learning_rate: f64) {
+        self.config.learning_rate = learning_rate;
+    }
+
     fn state(&self) -> State {
         State::default().with("velocity", Values::F32(self.velocity.clone()))
     }

@@ -7,11 +7,11 @@ use super::auto::Candidate;
 use super::check::check;
 use super::selection::{Selection, as_fraction};
 use super::stage::{Reporter, Store};
-use super::task::{Task, tasks};
+use super::task::{Start, Task, tasks};
 use super::{MethodChoice, Observer, Part, PositiveWeight, Settings, TrainError};
 use crate::goal::Goal;
 
-/// Fits the settings' method alone, from `start` or else from zero parameters.
+/// Fits the settings' method alone, from `start` or else from where the model starts.
 ///
 /// Cross-entropy needs a fixed positive weight, and is not shrunk. Deterministic, as
 /// [`fit`](super::fit) is.
@@ -28,11 +28,12 @@ pub fn fit_alone<'r>(
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Store + 'r)>,
 ) -> Result<Candidate, TrainError> {
-    check(goal, settings)?;
-    let task = stage(settings)?;
+    let linear = train.model.linear();
+    check(goal, settings, linear)?;
+    let task = stage(settings, linear)?;
     let rows = settings.rows_scored.unwrap_or(validation.sample.len() as u64);
     let goal = as_fraction(goal, rows);
-    let start = start.map_or_else(|| vec![0.0; train.model.parameter_count()], <[f32]>::to_vec);
+    let start = start.map_or_else(|| train.model.initial(settings.seed), <[f32]>::to_vec);
     let mut selection = Selection::new(&goal, settings.shared_threshold, validation);
     let mut reporter = Reporter::new(observer, store, 1);
     let name = task.name();
@@ -52,7 +53,7 @@ pub fn fit_alone<'r>(
 }
 
 /// The one stage that the settings ask for.
-fn stage(settings: &Settings) -> Result<Task, TrainError> {
+fn stage(settings: &Settings, linear: bool) -> Result<Task, TrainError> {
     let several = |what, found: &str, expected| TrainError::Setting { what, found: found.into(), expected };
     match (settings.method, settings.positive_weight) {
         (MethodChoice::Auto, _) => Err(several(
@@ -64,8 +65,13 @@ fn stage(settings: &Settings) -> Result<Task, TrainError> {
             Err(several("positive weight", "auto", "a number: auto is several stages"))
         }
         (MethodChoice::CrossEntropy, PositiveWeight::Fixed(positive_weight)) => {
-            Ok(Task::CrossEntropy { positive_weight, shrinkage: 0.0 })
+            Ok(Task::CrossEntropy { positive_weight, shrinkage: 0.0, restart: 0 })
         }
-        _ => tasks(settings).pop().ok_or_else(|| several("method", "none", "one")),
+        (MethodChoice::Ico, weight) if !settings.shared_threshold => {
+            let positive_weight = if let PositiveWeight::Fixed(weight) = weight { weight } else { 1.0 };
+            let Settings { bandwidth, ridge, .. } = *settings;
+            Ok(Task::Ico { bandwidth, ridge, start: Start::Initial, positive_weight })
+        }
+        _ => tasks(settings, linear).pop().ok_or_else(|| several("method", "none", "one")),
     }
 }

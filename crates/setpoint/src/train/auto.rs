@@ -1,17 +1,14 @@
 //! A run: its stages one after another, and what is made of their results.
 
 use super::check::check;
+use super::combined::{Combined, average};
 use super::selection::{Selection, as_fraction};
 use super::stage::{Reporter, Store};
-use super::task::{Task, tasks};
-use super::{MethodChoice, Observer, Part, Settings, Standard, TrainError, rotate};
+use super::task::{Start, Task, tasks};
+use super::{MethodChoice, Observer, Part, Settings, TrainError, rotate};
 use crate::goal::Goal;
 use crate::metric::interval::Bootstrap;
-use crate::model::{Model, Rows};
-use crate::sample::Sample;
-
-/// How many of the best candidates are averaged.
-const AVERAGED: usize = 3;
+use crate::model::Model;
 
 /// What one stage came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,19 +32,32 @@ pub struct Gain {
     pub difference: f64,
     /// Its standard error, from a paired bootstrap; `None` for goals with group conditions.
     pub standard_error: Option<f64>,
+    /// Whether it was enough: if not, the model is the baseline.
+    pub kept: bool,
+}
+
+/// Cross-entropy at its best: the best fit by validation, or for networks the average of the best.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Baseline {
+    /// What was fitted.
+    pub name: String,
+    /// The parameters.
+    pub combined: Combined,
+    /// The goal's value on validation; `None` where its conditions cannot be met.
+    pub validation: Option<f64>,
 }
 
 /// A trained model's parameters and how they came about.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
     /// The parameters.
-    pub parameters: Vec<f32>,
+    pub combined: Combined,
     /// What they are: the name of a candidate, or of the candidates averaged.
     pub winner: String,
     /// The goal's value on validation with these parameters.
     pub validation: Option<f64>,
-    /// The best cross-entropy fit: the baseline.
-    pub baseline: Candidate,
+    /// Cross-entropy at its best.
+    pub baseline: Baseline,
     /// Every stage, in order.
     pub candidates: Vec<Candidate>,
     /// The gain over the baseline.
@@ -60,7 +70,7 @@ pub struct Fit {
 
 /// Trains a model for a goal.
 ///
-/// The model starts from zero parameters. Deterministic: the same arguments give
+/// The model starts from its [`initial`](Model::initial) parameters. Deterministic: the same arguments give
 /// the same bytes, for any number of threads, and after a resume from `store`.
 ///
 /// # Errors
@@ -74,10 +84,11 @@ pub fn fit<'r>(
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Store + 'r)>,
 ) -> Result<Fit, TrainError> {
-    check(goal, settings)?;
+    let linear = train.model.linear();
+    check(goal, settings, linear)?;
     let rows = settings.rows_scored.unwrap_or(validation.sample.len() as u64);
     let goal = as_fraction(goal, rows);
-    let tasks = tasks(settings);
+    let tasks = tasks(settings, linear);
     // A method that cannot be had for the goal says so before its baseline is fitted.
     if let Some(last @ (Task::Lagrangian { .. } | Task::Pairwise { .. })) = tasks.last() {
         last.loss(&goal, train.sample, settings)?;
@@ -110,28 +121,15 @@ impl Rounds<'_> {
         let Self { goal, tasks, settings } = *self;
         let mut selection = Selection::new(goal, settings.shared_threshold, validation);
         let mut candidates: Vec<Candidate> = Vec::new();
-        let zeros = vec![0.0; train.model.parameter_count()];
         let evaluations = reporter.evaluations;
         for (index, task) in tasks.iter().enumerate() {
+            let (start, task) = self.start(task, &candidates, train.model, &selection);
             let name = task.name();
             if let Some(done) = reporter.begin(rotation * tasks.len() + index, &name) {
                 candidates.push(done);
                 continue;
             }
             let before = reporter.evaluations;
-            // Stages do not build on each other, but for the start of all that is not cross-entropy:
-            // what is averaged must differ.
-            let start = match task {
-                Task::CrossEntropy { .. } => zeros.clone(),
-                // With one threshold for all, a value on validation says little of a fit that knows
-                // nothing of the groups.
-                Task::Multipliers { .. } => candidates[0].parameters.clone(),
-                _ => {
-                    let fitted =
-                        candidates.iter().filter(|candidate| candidate.name.starts_with("cross-entropy"));
-                    best_of(fitted, &selection).map_or_else(|| zeros.clone(), |best| best.parameters.clone())
-                }
-            };
             let best = task.run(goal, &mut train, &mut selection, reporter, settings, &start)?;
             let candidate = Candidate {
                 name,
@@ -145,6 +143,47 @@ impl Rounds<'_> {
         }
         let evaluations = reporter.evaluations - evaluations;
         conclude(goal, train, selection, candidates, settings, evaluations)
+    }
+
+    /// Where a stage starts, and the stage made definite. Stages do not build on each other, but for
+    /// the start of all that is not cross-entropy: what is averaged must differ.
+    fn start(
+        &self,
+        task: &Task,
+        candidates: &[Candidate],
+        model: &dyn Model,
+        selection: &Selection<'_>,
+    ) -> (Vec<f32>, Task) {
+        let initial = |restart: u64| model.initial(self.settings.seed.wrapping_add(restart << 32));
+        let mut task = task.clone();
+        let rank = match &task {
+            Task::CrossEntropy { restart, .. } => return (initial(*restart), task),
+            // With one threshold for all, a value on validation says little of a fit that knows
+            // nothing of the groups.
+            Task::Multipliers { .. } => return (candidates[0].parameters.clone(), task),
+            Task::Ico { start: Start::Initial, .. } => None,
+            Task::Ico { start: Start::Ranked(rank), .. } => Some(*rank),
+            Task::Lagrangian { .. } | Task::Pairwise { .. } => Some(0),
+        };
+        let mut fitted: Vec<(&Candidate, f64)> = candidates
+            .iter()
+            .zip(self.tasks)
+            .filter_map(|(candidate, task)| match task {
+                Task::CrossEntropy { positive_weight, .. } => Some((candidate, *positive_weight)),
+                _ => None,
+            })
+            .collect();
+        fitted.sort_by(|(a, _), (b, _)| {
+            selection.merit(b.validation).total_cmp(&selection.merit(a.validation))
+        });
+        let from = fitted.get(rank.unwrap_or_default()).or(fitted.first());
+        if let (Task::Ico { positive_weight, .. }, Some((_, weight))) = (&mut task, from) {
+            *positive_weight = *weight;
+        }
+        match (rank, from) {
+            (Some(_), Some((candidate, _))) => (candidate.parameters.clone(), task),
+            _ => (initial(0), task),
+        }
     }
 }
 
@@ -165,106 +204,54 @@ fn conclude(
     settings: &Settings,
     evaluations: u64,
 ) -> Result<Fit, TrainError> {
-    let fitted_by = |name: &'static str| candidates.iter().filter(move |c| c.name.starts_with(name));
-    let Some(baseline) = best_of(fitted_by("cross-entropy"), &selection).cloned() else {
+    let cross_entropy: Vec<Candidate> =
+        candidates.iter().filter(|candidate| candidate.name.starts_with("cross-entropy")).cloned().collect();
+    let Some(best) = best_of(cross_entropy.iter(), &selection) else {
         return Err(TrainError::Infeasible { split: "validation", reason: "no stage was run".into() });
     };
-    let (parameters, winner) = match settings.method {
+    let linear = train.model.linear();
+    // Networks from several starts are worth more together: the baseline has that too.
+    let (combined, name) = match linear {
+        true => (Combined::single(best.parameters.clone()), best.name.clone()),
+        false => average(&cross_entropy, train.model, train.sample, &selection)?,
+    };
+    let validation = selection.value_of(&combined)?;
+    let baseline = Baseline { name, combined, validation };
+    let base_scores = selection.scores().to_vec();
+    let of = |candidate: &Candidate| (Combined::single(candidate.parameters.clone()), candidate.name.clone());
+    let (combined, winner) = match settings.method {
         // An average of models that meet a condition each need not meet it.
-        MethodChoice::Auto if train.model.linear() && !settings.shared_threshold => {
-            let averaged = average(&candidates, train, &selection)?;
-            // What wins on validation is kept: an average that falls behind the baseline is not.
-            let value = selection.value(&averaged.0)?;
-            if selection.merit(value) < selection.merit(baseline.validation) {
-                (baseline.parameters.clone(), baseline.name.clone())
-            } else {
-                averaged
-            }
+        MethodChoice::Auto if !settings.shared_threshold => {
+            average(&candidates, train.model, train.sample, &selection)?
         }
         MethodChoice::Ico | MethodChoice::Lagrangian | MethodChoice::Pairwise => {
-            let asked = candidates.last().unwrap_or(&baseline);
-            (asked.parameters.clone(), asked.name.clone())
+            candidates.last().map_or_else(|| of(best), of)
         }
-        _ => {
-            let best = best_of(candidates.iter(), &selection).unwrap_or(&baseline);
-            (best.parameters.clone(), best.name.clone())
-        }
+        MethodChoice::CrossEntropy => (baseline.combined.clone(), baseline.name.clone()),
+        MethodChoice::Auto => of(best_of(candidates.iter(), &selection).unwrap_or(best)),
     };
-    let base = selection.value(&baseline.parameters)?;
-    let base_scores = selection.scores().to_vec();
-    let validation = selection.value(&parameters)?;
+    let validation = selection.value_of(&combined)?;
+    let difference = selection.merit(validation) - selection.merit(baseline.validation);
+    let standard_error = difference
+        .is_finite()
+        .then(|| standard_error(goal, &selection, &base_scores, settings.seed))
+        .flatten();
+    // What wins on validation is kept. A network has the capacity to win there by chance: its gain must
+    // exceed its standard error.
+    let least = if linear { 0.0 } else { standard_error.unwrap_or_default() };
+    let kept = difference > least || (linear && difference == 0.0);
+    let averaged = settings.method == MethodChoice::Auto && !settings.shared_threshold;
+    let fell_back = averaged && !kept && combined != baseline.combined;
+    let (combined, winner, validation) = match fell_back {
+        true => (baseline.combined.clone(), baseline.name.clone(), selection.value_of(&baseline.combined)?),
+        false => (combined, winner, validation),
+    };
     if settings.shared_threshold && validation.is_none() {
         // Says which condition is missed, and by how much at the closest threshold.
         super::selection::shared_value(goal, selection.sample(), selection.scores())?;
     }
-    let gain = match (validation, base) {
-        (Some(value), Some(base)) => Some(Gain {
-            difference: selection.merit(Some(value)) - selection.merit(Some(base)),
-            standard_error: standard_error(goal, &selection, &base_scores, settings.seed),
-        }),
-        _ => None,
-    };
-    Ok(Fit { parameters, winner, validation, baseline, candidates, gain, evaluations, rotations: 1 })
-}
-
-/// The mean of the best candidates, each scaled so that its training scores have unit spread.
-fn average(
-    candidates: &[Candidate],
-    train: Part<'_>,
-    selection: &Selection<'_>,
-) -> Result<(Vec<f32>, String), TrainError> {
-    let mut order: Vec<&Candidate> = candidates.iter().filter(|c| c.validation.is_some()).collect();
-    if order.is_empty() {
-        let first = &candidates[0];
-        return Ok((first.parameters.clone(), first.name.clone()));
-    }
-    order.sort_by(|a, b| selection.merit(b.validation).total_cmp(&selection.merit(a.validation)));
-    order.truncate(AVERAGED);
-    let mut members = Vec::with_capacity(order.len());
-    for candidate in &order {
-        members.push(of_unit_spread(&candidate.parameters, train.model, train.sample)?);
-    }
-    // An ico stage whose best iterate is its start is the cross-entropy fit over again: a vote for it,
-    // by its name.
-    let mut names: Vec<&str> = Vec::new();
-    for chosen in order {
-        let origin = candidates.iter().find(|candidate| candidate.parameters == chosen.parameters);
-        let name = origin.map_or(chosen.name.as_str(), |candidate| candidate.name.as_str());
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let winner = match names[..] {
-        [only] => only.to_owned(),
-        _ => format!("average of {}", names.join("; ")),
-    };
-    Ok((mean(&members), winner))
-}
-
-/// A linear model's parameters, scaled so that its scores have mean 0 and unit spread.
-pub(super) fn of_unit_spread(
-    parameters: &[f32],
-    model: &mut dyn Model,
-    sample: &Sample,
-) -> Result<Vec<f64>, TrainError> {
-    let mut scores = vec![0.0; sample.len()];
-    model.scores(parameters, Rows::All, &mut scores)?;
-    let standard = Standard::of(sample, &scores);
-    let bias = parameters.len() - 1;
-    let scaled = parameters.iter().enumerate().map(|(index, parameter)| {
-        let shifted = f64::from(*parameter) - if index == bias { standard.mean } else { 0.0 };
-        shifted / standard.deviation
-    });
-    Ok(scaled.collect())
-}
-
-/// The mean of several parameter vectors.
-pub(super) fn mean(members: &[Vec<f64>]) -> Vec<f32> {
-    let mut mean = vec![0.0; members.first().map_or(0, Vec::len)];
-    for member in members {
-        mean.iter_mut().zip(member).for_each(|(mean, value)| *mean += value / members.len() as f64);
-    }
-    mean.into_iter().map(|value| value as f32).collect()
+    let gain = difference.is_finite().then_some(Gain { difference, standard_error, kept: !fell_back });
+    Ok(Fit { combined, winner, validation, baseline, candidates, gain, evaluations, rotations: 1 })
 }
 
 /// Standard error of the difference between two score vectors on validation.

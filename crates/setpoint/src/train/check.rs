@@ -4,7 +4,10 @@ use super::{Bandwidth, MethodChoice, OptimizerChoice, PositiveWeight, Settings, 
 use crate::engine::Inequality;
 use crate::goal::{Constraint, Goal};
 
-pub(super) fn check(goal: &Goal, settings: &Settings) -> Result<(), TrainError> {
+pub(super) fn check(goal: &Goal, settings: &Settings, linear: bool) -> Result<(), TrainError> {
+    if !linear {
+        check_network(settings)?;
+    }
     if settings.shared_threshold {
         check_shared(goal, settings)?;
     }
@@ -49,12 +52,43 @@ pub(super) fn check(goal: &Goal, settings: &Settings) -> Result<(), TrainError> 
             expected: "1 for none, or at least 3",
         });
     }
-    if !(0.0..=1.0).contains(&settings.mix) {
-        return Err(TrainError::Setting {
-            what: "mix",
-            found: settings.mix.to_string(),
-            expected: "a share in [0, 1]",
-        });
+    for (what, share) in [("mix", settings.mix), ("warm-up", settings.warm_up.unwrap_or_default())] {
+        if !(0.0..=1.0).contains(&share) {
+            let found = share.to_string();
+            return Err(TrainError::Setting { what, found, expected: "a share in [0, 1]" });
+        }
+    }
+    if !(0.0..1.0).contains(&settings.weight_average) {
+        let (what, found) = ("weight average", settings.weight_average.to_string());
+        return Err(TrainError::Setting { what, found, expected: "a memory in [0, 1)" });
+    }
+    if !(settings.weight_decay.is_finite() && settings.weight_decay >= 0.0) {
+        let (what, found) = ("weight decay", settings.weight_decay.to_string());
+        return Err(TrainError::Setting { what, found, expected: "a number of 0 or more" });
+    }
+    if settings.epochs == 0 {
+        return Err(TrainError::Setting { what: "epochs", found: "0".into(), expected: "at least 1" });
+    }
+    Ok(())
+}
+
+/// Refuses what models that learn from mini-batches alone cannot be had with.
+fn check_network(settings: &Settings) -> Result<(), TrainError> {
+    let refuse =
+        |what, found: &str, expected| Err(TrainError::Setting { what, found: found.into(), expected });
+    if settings.optimizer == OptimizerChoice::Lbfgs {
+        return refuse("optimizer", "lbfgs for a network", "adam, adagrad or sgd");
+    }
+    if settings.inequality == Inequality::Slack {
+        return refuse("inequality", "slack for a network", "active-set");
+    }
+    let multipliers = matches!(settings.method, MethodChoice::Auto | MethodChoice::Ico);
+    if settings.shared_threshold && multipliers {
+        return refuse(
+            "shared threshold",
+            "for a network",
+            "the linear model, or the lagrangian method: multipliers need the full batch",
+        );
     }
     Ok(())
 }

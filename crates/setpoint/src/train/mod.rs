@@ -15,6 +15,7 @@
 mod alone;
 mod auto;
 mod check;
+mod combined;
 mod full_batch;
 pub mod method;
 mod mini_batch;
@@ -28,7 +29,8 @@ mod standard;
 mod task;
 
 pub use alone::fit_alone;
-pub use auto::{Candidate, Fit, Gain, fit};
+pub use auto::{Baseline, Candidate, Fit, Gain, fit};
+pub use combined::{Combined, Member};
 pub use observer::{Detail, Observer, Progress, Silent};
 pub use stage::{Running, Snapshot, Store};
 pub use standard::Standard;
@@ -145,6 +147,36 @@ pub enum Bandwidth {
     Score(f64),
 }
 
+/// How the learning rate goes over a stage of mini-batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Schedule {
+    /// The same throughout.
+    #[default]
+    Constant,
+    /// Half a cosine, from the learning rate down to 0.
+    Cosine,
+}
+
+/// How rows are dealt into mini-batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BatchOrder {
+    /// Shuffled.
+    #[default]
+    Shuffled,
+    /// Shuffled, with the same share of positives in every batch.
+    Stratified,
+}
+
+/// What thresholds are a function of when they are differentiated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All parameters.
+    #[default]
+    All,
+    /// Those of the last layer: the layers before it learn with the thresholds held.
+    Head,
+}
+
 /// Settings of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -162,8 +194,18 @@ pub struct Settings {
     /// Rows per step; all of them where `None`.
     pub batch_size: Option<usize>,
     /// Most gradient evaluations of a stage; by default 30 for L-BFGS, 500 for full-batch
-    /// first-order steps, and 20 epochs of mini-batches.
+    /// first-order steps, and `epochs` of mini-batches.
     pub steps: Option<u64>,
+    /// Passes over the rows in mini-batches.
+    pub epochs: u64,
+    /// How rows are dealt into mini-batches.
+    pub batches: BatchOrder,
+    /// How the learning rate goes over a stage of mini-batches.
+    pub schedule: Schedule,
+    /// Pull of the weights towards zero on mini-batches, in proportion to the learning rate.
+    pub weight_decay: f64,
+    /// Memory of the moving average of the parameters that mini-batches end in; 0: none is kept.
+    pub weight_average: f64,
     /// Steps without a better validation value before a first-order stage ends.
     pub patience: u64,
     /// Where thresholds come from.
@@ -176,6 +218,11 @@ pub struct Settings {
     pub pool: usize,
     /// Share of the cross-entropy gradient mixed into ico's on mini-batches.
     pub mix: f64,
+    /// Ico on mini-batches from the model's own start, with cross-entropy alone for this share of the
+    /// steps; `None`: from the best cross-entropy fit.
+    pub warm_up: Option<f64>,
+    /// What thresholds are a function of, on mini-batches.
+    pub scope: Scope,
     /// The smooth stand-in for decisions.
     pub surrogate: Surrogate,
     /// Its width.
@@ -209,12 +256,19 @@ impl Default for Settings {
             dual_learning_rate: 0.5,
             batch_size: None,
             steps: None,
+            epochs: 20,
+            batches: BatchOrder::Shuffled,
+            schedule: Schedule::Constant,
+            weight_decay: 0.0,
+            weight_average: 0.0,
             patience: u64::MAX,
             thresholds: Thresholds::Smooth,
             correct_every: 10,
             correct_batches: 10,
             pool: 20,
             mix: 0.0,
+            warm_up: None,
+            scope: Scope::All,
             surrogate: Surrogate::Sigmoid,
             bandwidth: Bandwidth::Deviations(0.1),
             ridge: 0.0,

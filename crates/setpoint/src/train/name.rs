@@ -51,8 +51,9 @@ impl FromStr for Thresholds {
     type Err = TrainError;
 
     fn from_str(text: &str) -> Result<Self, TrainError> {
-        let names = [("smooth", Self::Smooth), ("exact", Self::Exact), ("track", Self::Track)];
-        named("thresholds", text, &names, "smooth, exact or track")
+        let names =
+            [("smooth", Self::Smooth), ("exact", Self::Exact), ("track", Self::Track), ("hold", Self::Hold)];
+        named("thresholds", text, &names, "smooth, exact, track or hold")
     }
 }
 

@@ -13,7 +13,8 @@
 //! Every member is selected on rows that it has not seen; the average has seen them all, so its
 //! thresholds must come from other rows. Measured gains are in `docs/decisions.md`.
 
-use super::auto::{Rounds, mean, of_unit_spread};
+use super::auto::{Baseline, Rounds};
+use super::combined::OfUnitSpread;
 use super::stage::Reporter;
 use super::{Candidate, Fit, Gain, Part, TrainError};
 use crate::model::{Joined, Model};
@@ -72,15 +73,15 @@ pub(super) fn fit(
 /// One rotation's fit, its parameters of unit spread.
 struct Member {
     fit: Fit,
-    parameters: Vec<f64>,
-    baseline: Vec<f64>,
+    combined: OfUnitSpread,
+    baseline: OfUnitSpread,
 }
 
 impl Member {
     fn new(fit: Fit, model: &mut dyn Model, sample: &Sample) -> Result<Self, TrainError> {
-        let parameters = of_unit_spread(&fit.parameters, model, sample)?;
-        let baseline = of_unit_spread(&fit.baseline.parameters, model, sample)?;
-        Ok(Self { fit, parameters, baseline })
+        let combined = OfUnitSpread::new(&fit.combined, model, sample)?;
+        let baseline = OfUnitSpread::new(&fit.baseline.combined, model, sample)?;
+        Ok(Self { fit, combined, baseline })
     }
 }
 
@@ -91,35 +92,36 @@ fn combine(members: Vec<Member>) -> Fit {
         let values: Option<Vec<f64>> = members.iter().map(|member| of(&member.fit)).collect();
         values.map(|values| values.iter().sum::<f64>() / count as f64)
     };
-    let parts = |of: &dyn Fn(&Member) -> Vec<f64>| mean(&members.iter().map(of).collect::<Vec<_>>());
     // Held-out folds do not overlap: their errors are taken as independent.
     let error = average(&|fit| Some(fit.gain?.standard_error?.powi(2)));
     let gain = average(&|fit| Some(fit.gain?.difference)).map(|difference| Gain {
         difference,
         standard_error: error.map(|square| (square / count as f64).sqrt()),
+        kept: members.iter().any(|member| member.fit.gain.is_some_and(|gain| gain.kept)),
     });
-    let baseline = Candidate {
-        name: format!("cross-entropy, {name}"),
-        parameters: parts(&|member| member.baseline.clone()),
-        validation: average(&|fit| fit.baseline.validation),
-        step: 0,
-        evaluations: members.iter().map(|member| member.fit.baseline.evaluations).sum(),
-    };
-    let parameters = parts(&|member| member.parameters.clone());
     let validation = average(&|fit| fit.validation);
+    let baseline_validation = average(&|fit| fit.baseline.validation);
     let evaluations = members.iter().map(|member| member.fit.evaluations).sum();
-    let candidates = members.into_iter().enumerate().flat_map(|(rotation, member)| {
-        member.fit.candidates.into_iter().map(move |candidate| Candidate {
+    let (mut fits, mut baselines, mut candidates) = (Vec::new(), Vec::new(), Vec::new());
+    for (rotation, member) in members.into_iter().enumerate() {
+        fits.push(member.combined);
+        baselines.push(member.baseline);
+        candidates.extend(member.fit.candidates.into_iter().map(|candidate| Candidate {
             name: format!("rotation {}: {}", rotation + 1, candidate.name),
             ..candidate
-        })
-    });
+        }));
+    }
+    let baseline = Baseline {
+        name: format!("cross-entropy, {name}"),
+        combined: OfUnitSpread::mean(baselines),
+        validation: baseline_validation,
+    };
     Fit {
-        parameters,
+        combined: OfUnitSpread::mean(fits),
         winner: name,
         validation,
         baseline,
-        candidates: candidates.collect(),
+        candidates,
         gain,
         evaluations,
         rotations: count,

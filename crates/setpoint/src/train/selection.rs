@@ -7,6 +7,7 @@ use crate::problem::ProblemOptions;
 use crate::sample::Sample;
 use crate::threshold::exact;
 
+use super::combined::Combined;
 use super::{Part, TrainError};
 
 /// A goal whose `k=` is a fraction, so that it means the same on samples of any size.
@@ -63,6 +64,20 @@ impl<'a> Selection<'a> {
     /// If the model refuses the parameters, or the goal does not fit the split.
     pub fn value(&mut self, parameters: &[f32]) -> Result<Option<f64>, TrainError> {
         self.part.model.scores(parameters, Rows::All, &mut self.scores)?;
+        self.looked_up()
+    }
+
+    /// The same of several fits together.
+    ///
+    /// # Errors
+    /// As [`Selection::value`].
+    pub fn value_of(&mut self, combined: &Combined) -> Result<Option<f64>, TrainError> {
+        combined.scores(self.part.model, &mut self.scores)?;
+        self.looked_up()
+    }
+
+    /// The goal's value at the scores just written.
+    fn looked_up(&self) -> Result<Option<f64>, TrainError> {
         let value = if self.shared_threshold { shared_value } else { value };
         match value(&self.goal, self.part.sample, &self.scores) {
             Ok(value) => Ok(Some(value)),

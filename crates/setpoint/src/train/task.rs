@@ -23,14 +23,32 @@ const RIDGES: [f64; 3] = [0.0, 0.01, 0.1];
 /// Shrinkages of cross-entropy that `auto` tries.
 const SHRINKAGES: [f64; 2] = [0.0, 0.01];
 
+/// The same for networks, each from a start of its own.
+const NETWORK_WEIGHTS: [f64; 3] = [1.0, 3.0, 10.0];
+/// Ico goes on from a fitted network more slowly, and not for as long.
+const FINE_RATE: f64 = 0.3;
+const FINE_STEPS: f64 = 1.0 / 3.0;
+/// Rows of a batch, for models that need batches.
+const BATCH: usize = 512;
+
 /// The same where groups share a threshold.
 const SHARED_BANDWIDTHS: [f64; 2] = [0.1, 0.2];
 const SHARED_RIDGES: [f64; 2] = [0.0, 0.01];
 
+/// Where ico starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// From the cross-entropy fit that is this many places behind the best.
+    Ranked(usize),
+    /// Where the model starts.
+    Initial,
+}
+
 /// One stage of a run.
+#[derive(Clone)]
 pub(super) enum Task {
-    CrossEntropy { positive_weight: f64, shrinkage: f64 },
-    Ico { bandwidth: Bandwidth, ridge: f64 },
+    CrossEntropy { positive_weight: f64, shrinkage: f64, restart: u64 },
+    Ico { bandwidth: Bandwidth, ridge: f64, start: Start, positive_weight: f64 },
     Lagrangian { dual_learning_rate: f64, ridge: f64 },
     Pairwise { bandwidth: Bandwidth, ridge: f64 },
     Multipliers { bandwidth: f64, ridge: f64 },
@@ -44,7 +62,7 @@ impl Task {
             Bandwidth::Score(b) => format!("bandwidth {b}"),
         };
         let (mut name, ridge) = match self {
-            Self::CrossEntropy { positive_weight, shrinkage } => {
+            Self::CrossEntropy { positive_weight, shrinkage, restart } => {
                 let mut name = "cross-entropy".to_owned();
                 if *positive_weight != 1.0 {
                     name += &format!(", positive weight {positive_weight}");
@@ -52,9 +70,18 @@ impl Task {
                 if *shrinkage > 0.0 {
                     name += &format!(", shrinkage {shrinkage}");
                 }
+                if *restart > 0 {
+                    name += &format!(", start {}", restart + 1);
+                }
                 (name, 0.0)
             }
-            Self::Ico { bandwidth, ridge } => (format!("ico, {}", width(bandwidth)), *ridge),
+            Self::Ico { bandwidth, ridge, start, .. } => {
+                let from = match start {
+                    Start::Ranked(rank @ 1..) => format!(", from fit {}", rank + 1),
+                    _ => String::new(),
+                };
+                (format!("ico, {}{from}", width(bandwidth)), *ridge)
+            }
             Self::Lagrangian { dual_learning_rate, ridge } => {
                 (format!("lagrangian, dual learning rate {dual_learning_rate}"), *ridge)
             }
@@ -113,7 +140,8 @@ impl Task {
         start: &[f32],
     ) -> Result<Best, TrainError> {
         let sample = train.sample;
-        if let Some(size) = settings.batch_size {
+        let linear = train.model.linear();
+        if let Some(size) = settings.batch_size.or((!linear).then_some(BATCH)) {
             let on_batch = |batch: &Sample, state: &mut _, scores: &[f32], v: &mut [f32]| {
                 let mut loss = self.loss(goal, batch, settings)?;
                 loss.restore(state)?;
@@ -125,15 +153,30 @@ impl Task {
                 Self::CrossEntropy { positive_weight, .. } => {
                     BatchLoss::CrossEntropy { positive_weight: *positive_weight }
                 }
-                Self::Ico { bandwidth, .. } => {
-                    BatchLoss::Ico { goal, engine: engine(settings), bandwidth: *bandwidth }
-                }
+                Self::Ico { bandwidth, positive_weight, .. } => BatchLoss::Ico {
+                    goal,
+                    engine: engine(settings),
+                    bandwidth: *bandwidth,
+                    positive_weight: *positive_weight,
+                },
                 Self::Lagrangian { .. } | Self::Pairwise { .. } | Self::Multipliers { .. } => {
                     BatchLoss::OnBatch(&on_batch)
                 }
             };
-            let steps = settings.steps.unwrap_or(20 * (sample.len() as u64).div_ceil(size as u64));
-            return mini_batch::run(&loss, train, selection, reporter, settings, size, start, steps);
+            let epochs = settings.epochs * (sample.len() as u64).div_ceil(size as u64);
+            let steps = settings.steps.unwrap_or(epochs);
+            let fine = matches!(self, Self::Ico { start: Start::Ranked(_), .. }) && !linear;
+            let mut stage = mini_batch::Stage {
+                train,
+                selection,
+                reporter,
+                settings,
+                size,
+                steps: if fine { (steps as f64 * FINE_STEPS).ceil() as u64 } else { steps },
+                learning_rate: settings.learning_rate * if fine { FINE_RATE } else { 1.0 },
+                start_is_fit: fine,
+            };
+            return stage.run(&loss, start);
         }
         let (penalty, quasi_newton_steps) = match self {
             Self::CrossEntropy { shrinkage, .. } => (Penalty::Shrinkage(*shrinkage), 100),
@@ -184,15 +227,8 @@ fn engine(settings: &Settings) -> EngineOptions {
 }
 
 /// The stages of a run, in order; the method that was asked for comes last.
-pub(super) fn tasks(settings: &Settings) -> Vec<Task> {
-    let weights = match settings.positive_weight {
-        PositiveWeight::Fixed(weight) => vec![weight],
-        PositiveWeight::Auto => POSITIVE_WEIGHTS.to_vec(),
-    };
-    let mut tasks = Vec::new();
-    for positive_weight in weights {
-        tasks.extend(SHRINKAGES.map(|shrinkage| Task::CrossEntropy { positive_weight, shrinkage }));
-    }
+pub(super) fn tasks(settings: &Settings, linear: bool) -> Vec<Task> {
+    let mut tasks = cross_entropy(settings, linear);
     if settings.shared_threshold {
         // Where ico would differentiate through thresholds, multipliers press on the model.
         match (settings.method, settings.bandwidth) {
@@ -209,21 +245,44 @@ pub(super) fn tasks(settings: &Settings) -> Vec<Task> {
             _ => {}
         }
     }
+    let Settings { bandwidth, ridge, .. } = *settings;
+    let ico = |bandwidth, ridge, start| Task::Ico { bandwidth, ridge, start, positive_weight: 1.0 };
     match settings.method {
         MethodChoice::CrossEntropy => {}
-        MethodChoice::Ico => tasks.push(Task::Ico { bandwidth: settings.bandwidth, ridge: settings.ridge }),
-        MethodChoice::Lagrangian => tasks.push(Task::Lagrangian {
-            dual_learning_rate: settings.dual_learning_rate,
-            ridge: settings.ridge,
-        }),
-        MethodChoice::Pairwise => {
-            tasks.push(Task::Pairwise { bandwidth: settings.bandwidth, ridge: settings.ridge });
+        MethodChoice::Ico => {
+            let start = if settings.warm_up.is_some() { Start::Initial } else { Start::Ranked(0) };
+            tasks.push(ico(bandwidth, ridge, start));
+        }
+        MethodChoice::Lagrangian => {
+            tasks.push(Task::Lagrangian { dual_learning_rate: settings.dual_learning_rate, ridge });
+        }
+        MethodChoice::Pairwise => tasks.push(Task::Pairwise { bandwidth, ridge }),
+        MethodChoice::Auto if linear => {
+            for bandwidth in BANDWIDTHS {
+                tasks.extend(RIDGES.map(|ridge| ico(bandwidth, ridge, Start::Ranked(0))));
+            }
         }
         MethodChoice::Auto => {
-            for bandwidth in BANDWIDTHS {
-                tasks.extend(RIDGES.map(|ridge| Task::Ico { bandwidth, ridge }));
-            }
+            let ranks = 0..tasks.len();
+            tasks.extend(ranks.map(|rank| ico(bandwidth, 0.0, Start::Ranked(rank))));
         }
     }
     tasks
+}
+
+/// The fits of cross-entropy that a run begins with.
+fn cross_entropy(settings: &Settings, linear: bool) -> Vec<Task> {
+    let fit =
+        |positive_weight, shrinkage, restart| Task::CrossEntropy { positive_weight, shrinkage, restart };
+    let weights: &[f64] = match (&settings.positive_weight, linear) {
+        (PositiveWeight::Fixed(weight), true) => &[*weight],
+        (PositiveWeight::Fixed(weight), false) => &[*weight; NETWORK_WEIGHTS.len()],
+        (PositiveWeight::Auto, true) => &POSITIVE_WEIGHTS,
+        (PositiveWeight::Auto, false) => &NETWORK_WEIGHTS,
+    };
+    if linear {
+        let shrunk = |weight: &f64| SHRINKAGES.map(|shrinkage| fit(*weight, shrinkage, 0));
+        return weights.iter().flat_map(shrunk).collect();
+    }
+    (0..).zip(weights).map(|(restart, weight)| fit(*weight, 0.0, restart)).collect()
 }

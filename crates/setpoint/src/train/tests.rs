@@ -174,7 +174,7 @@ fn the_same_seed_gives_the_same_bits_for_any_number_of_threads() {
         let bits = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let fit = pool.install(|| run(goal, &settings, &mut Silent, None)).unwrap();
-            fit.parameters.iter().map(|p| p.to_bits()).collect::<Vec<_>>()
+            fit.combined.parameters().unwrap().iter().map(|p| p.to_bits()).collect::<Vec<_>>()
         };
         assert_eq!(bits(1), bits(2));
     }
@@ -242,7 +242,11 @@ fn a_run_that_is_killed_and_resumed_ends_in_the_same_bits() {
             assert!(kills < 2000, "no progress");
         };
         assert!(kills > 0);
-        assert_eq!(resumed.parameters, whole.parameters, "{settings:?}");
+        assert_eq!(
+            resumed.combined.parameters().unwrap(),
+            whole.combined.parameters().unwrap(),
+            "{settings:?}"
+        );
         assert_eq!((resumed.winner, resumed.evaluations), (whole.winner, whole.evaluations));
     }
 }

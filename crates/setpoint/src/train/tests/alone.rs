@@ -53,8 +53,9 @@ fn a_stage_alone_is_the_last_stage_of_a_run_from_its_start() {
         ..Settings::default()
     };
     let whole = run("recall @ fpr<=2%", &settings, &mut Silent, None).unwrap();
-    let alone = run_alone("recall @ fpr<=2%", &settings, Some(&whole.baseline.parameters)).unwrap();
-    assert_eq!(alone.parameters, whole.parameters);
+    let alone = run_alone("recall @ fpr<=2%", &settings, Some(whole.baseline.combined.parameters().unwrap()))
+        .unwrap();
+    assert_eq!(alone.parameters, whole.combined.parameters().unwrap());
     assert_eq!(Some(&alone), whole.candidates.last());
 }
 

@@ -53,8 +53,13 @@ fn one_threshold_for_all_groups_meets_their_conditions_through_the_model() {
         let goal: Goal = goal.parse().unwrap();
         let (mut model, sample) = part(3000, 0.5);
         let mut scores = vec![0.0; sample.len()];
-        crate::model::Model::scores(&mut model, &fit.parameters, crate::model::Rows::All, &mut scores)
-            .unwrap();
+        crate::model::Model::scores(
+            &mut model,
+            fit.combined.parameters().unwrap(),
+            crate::model::Rows::All,
+            &mut scores,
+        )
+        .unwrap();
         let value = selection::shared_value(&goal, &sample, &scores).unwrap();
         assert_eq!(Some(value), fit.validation, "{goal}");
         assert!(fit.gain.unwrap().difference >= 0.0, "{goal}: {:?}", fit.gain);
