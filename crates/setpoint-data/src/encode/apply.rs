@@ -92,9 +92,13 @@ fn place<'a>(
             expected: "there with the kind it had in training",
         })?;
         let places = match &input.encoding {
-            Encoding::Number { .. } => Vec::new(),
+            Encoding::Number { .. } | Encoding::Plain => Vec::new(),
             Encoding::Category { values, .. } => {
                 let place = |text: &String| values.binary_search_by(|category| category.value.cmp(text)).ok();
+                texts[column.slot].values.iter().map(place).collect()
+            }
+            Encoding::Code { values } => {
+                let place = |text: &String| values.binary_search(text).ok();
                 texts[column.slot].values.iter().map(place).collect()
             }
         };
@@ -179,6 +183,18 @@ fn encode_column(column: &Column<'_>, chunk: &Chunk, start: usize, out: &mut [f3
                 if let Some(place) = place {
                     row[place] = present[place];
                 }
+            }
+        }
+        Encoding::Plain => {
+            for (row, value) in rows.zip(&chunk.number(column.slot)[start..]) {
+                row[column.at] = *value;
+            }
+        }
+        Encoding::Code { .. } => {
+            for (row, code) in rows.zip(&chunk.code(column.slot)[start..]) {
+                let place = if *code == MISSING { None } else { column.places[*code as usize] };
+                unseen.categories += u64::from(*code != MISSING && place.is_none());
+                row[column.at] = place.map_or(f32::NAN, |place| place as f32);
             }
         }
     }

@@ -8,6 +8,9 @@
 //! sparse     x -> x / scale                 scale: root mean square over all training rows, zeros included
 //! ```
 //!
+//! Trees split on any scale and know missing values: for them ([`Encoder::plain`]) numbers stay as they
+//! are, a category is its place in the alphabet of the training rows', and what is missing is NaN.
+//!
 //! Sparse numbers are not centred, which would make them dense. The root mean
 //! square equals the standard deviation where a column is mostly zero, and does
 //! not blow up a column that is nearly constant.
@@ -97,6 +100,13 @@ pub enum Encoding {
         values: Vec<Category>,
         /// The column for missing values, if training rows had any.
         missing: Option<Scaling>,
+    },
+    /// Numbers as they are; missing ones are NaN.
+    Plain,
+    /// The place of the category, from 0; NaN if missing or unseen.
+    Code {
+        /// The categories of the training rows, in alphabetical order.
+        values: Vec<String>,
     },
 }
 
@@ -222,6 +232,42 @@ pub enum EncodeError {
 }
 
 impl Encoder {
+    /// The same columns without scaling, filling and one-hot columns: what trees want.
+    #[must_use]
+    pub fn plain(mut self) -> Self {
+        match &mut self.inputs {
+            Inputs::Sparse { scales, .. } => scales.fill(1.0),
+            Inputs::Table(inputs) => {
+                for input in inputs {
+                    input.encoding = match std::mem::replace(&mut input.encoding, Encoding::Plain) {
+                        Encoding::Category { values, .. } => {
+                            let values = values.into_iter().map(|category| category.value).collect();
+                            Encoding::Code { values }
+                        }
+                        Encoding::Number { .. } => Encoding::Plain,
+                        plain @ (Encoding::Plain | Encoding::Code { .. }) => plain,
+                    };
+                }
+            }
+        }
+        self
+    }
+
+    /// Which of the matrix's columns hold the places of categories.
+    #[must_use]
+    pub fn coded_columns(&self) -> Vec<usize> {
+        let Inputs::Table(inputs) = &self.inputs else { return Vec::new() };
+        let mut at = 0;
+        let mut coded = Vec::new();
+        for input in inputs {
+            if matches!(input.encoding, Encoding::Code { .. }) {
+                coded.push(at);
+            }
+            at += input.width();
+        }
+        coded
+    }
+
     /// Names of the matrix's columns.
     #[must_use]
     pub fn feature_names(&self) -> Vec<String> {
@@ -241,6 +287,10 @@ impl Encoder {
                 Encoding::Category { values, missing } => {
                     names.extend(values.iter().map(|category| format!("{}={}", input.name, category.value)));
                     missing
+                }
+                Encoding::Plain | Encoding::Code { .. } => {
+                    names.push(input.name.clone());
+                    &None
                 }
             };
             if missing.is_some() {
@@ -286,6 +336,11 @@ impl Encoder {
                     }
                     values.iter().map(|category| category.scaling).chain(*missing).collect()
                 }
+                Encoding::Plain => Vec::new(),
+                Encoding::Code { values } if values.is_sorted_by(|a, b| a < b) => Vec::new(),
+                Encoding::Code { .. } => {
+                    return damaged(&input.name, "categories must be in alphabetical order");
+                }
             };
             if !scalings.iter().all(|scaling| scaling.mean.is_finite() && is_scale(scaling.scale)) {
                 return damaged(&input.name, "means must be finite and scales positive");
@@ -318,8 +373,8 @@ impl Input {
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self.encoding {
-            Encoding::Number { .. } => Kind::Number,
-            Encoding::Category { .. } => Kind::Category,
+            Encoding::Number { .. } | Encoding::Plain => Kind::Number,
+            Encoding::Category { .. } | Encoding::Code { .. } => Kind::Category,
         }
     }
 
@@ -329,6 +384,7 @@ impl Input {
         match &self.encoding {
             Encoding::Number { missing, .. } => 1 + usize::from(missing.is_some()),
             Encoding::Category { values, missing } => values.len() + usize::from(missing.is_some()),
+            Encoding::Plain | Encoding::Code { .. } => 1,
         }
     }
 }

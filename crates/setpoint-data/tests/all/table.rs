@@ -254,3 +254,21 @@ fn sparse_numbers_are_divided_by_their_root_mean_square() {
     let (a, b) = (12.5_f32.sqrt(), 0.5_f32.sqrt());
     assert_eq!(sparse.values, [3.0 / a, 1.0 / b, -4.0 / a, 1.0 / b, 1.0 / b]);
 }
+
+#[test]
+fn trees_get_numbers_as_they_are_categories_by_place_and_nan_for_what_is_missing() {
+    let text = "age,town,y\n30,rome,1\n,oslo,0\n50,,1\n20,rome,0\n";
+    let train = table(text, &label("y")).unwrap();
+    let encoder = Encoder::fit(&train, &all_rows(&train)).unwrap().plain();
+    assert_eq!(encoder.feature_names(), ["age", "town"]);
+    assert_eq!(encoder.coded_columns(), [1]);
+    encoder.check().unwrap();
+    let data = encoder.encode(train).unwrap();
+    let shown: Vec<String> = rows(&data).iter().map(|row| format!("{row:?}")).collect();
+    assert_eq!(shown, ["[30.0, 1.0]", "[NaN, 0.0]", "[50.0, NaN]", "[20.0, 1.0]"]);
+
+    let unseen = table("age,town,y\n1,bern,1\n2,oslo,0\n", &label("y")).unwrap();
+    let data = encoder.encode(unseen).unwrap();
+    assert_eq!(format!("{:?}", rows(&data)), "[[1.0, NaN], [2.0, 0.0]]");
+    assert_eq!(data.notes.unseen_categories, [("town".to_owned(), 1)]);
+}
