@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -34,7 +35,9 @@ class SetpointClassifier(Decides, BaseEstimator):
     Parameters
     ----------
     goal : what to improve, under which conditions (docs/goals.md).
-    model : the kind of model: "linear".
+    model : the kind of model: "linear", or "mlp" for a network of dense layers.
+    hidden : sizes of the network's hidden layers.
+    dropout : share of hidden values left out at random while learning.
     method : "auto", "ico", "cross-entropy", "lagrangian" or "pairwise".
     confidence : of the certificate; None for the threshold that holds on the calibration rows exactly.
     positive : the label that counts as positive; by default the greater of the two.
@@ -63,6 +66,8 @@ class SetpointClassifier(Decides, BaseEstimator):
         goal: str = "recall @ fpr<=1%",
         *,
         model: str = "linear",
+        hidden: Sequence[int] = (256, 128),
+        dropout: float = 0.0,
         method: str = "auto",
         confidence: Optional[float] = 0.95,
         positive: Any = None,
@@ -77,6 +82,13 @@ class SetpointClassifier(Decides, BaseEstimator):
         dual_learning_rate: Optional[float] = None,
         batch_size: Optional[int] = None,
         steps: Optional[int] = None,
+        epochs: Optional[int] = None,
+        batches: str = "shuffled",
+        schedule: Optional[str] = None,
+        weight_decay: Optional[float] = None,
+        weight_average: Optional[float] = None,
+        warm_up: Optional[float] = None,
+        implicit_scope: str = "all",
         patience: Optional[int] = None,
         thresholds: str = "smooth",
         correct_every: Optional[int] = None,
@@ -94,6 +106,8 @@ class SetpointClassifier(Decides, BaseEstimator):
     ) -> None:
         self.goal = goal
         self.model = model
+        self.hidden = hidden
+        self.dropout = dropout
         self.method = method
         self.confidence = confidence
         self.positive = positive
@@ -108,6 +122,13 @@ class SetpointClassifier(Decides, BaseEstimator):
         self.dual_learning_rate = dual_learning_rate
         self.batch_size = batch_size
         self.steps = steps
+        self.epochs = epochs
+        self.batches = batches
+        self.schedule = schedule
+        self.weight_decay = weight_decay
+        self.weight_average = weight_average
+        self.warm_up = warm_up
+        self.implicit_scope = implicit_scope
         self.patience = patience
         self.thresholds = thresholds
         self.correct_every = correct_every
@@ -204,6 +225,7 @@ class SetpointClassifier(Decides, BaseEstimator):
         values = {name: value for name, value in self.get_params(deep=False).items() if name not in own}
         for name in ("positive_weight", "bandwidth"):
             values[name] = None if values[name] is None else str(values[name])
+        values["hidden"] = [int(size) for size in values["hidden"]]
         values.update(seed=int(seed), columns=names)
         try:
             return json.dumps({name.replace("_", "-"): _plain(value) for name, value in values.items()})

@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 use setpoint::artifact::ModelFile;
 use setpoint_data::{About, Inputs, Kind, LabelRule, LabelSchema, Table};
 use setpoint_report::{Seconds, to_json};
-use setpoint_run::{Examples, Opened, evaluate, linear, load, margins, opened, train};
+use setpoint_run::{Examples, Opened, evaluate, load, margins, opened, train};
 
 use crate::array::{GroupArrays, codes, sample, slice};
 use crate::error::Wrong;
@@ -32,8 +32,9 @@ impl Model {
 
     fn encode(&self, view: View<'_>, names: Vec<String>) -> Result<setpoint_data::Features, Wrong> {
         let about = About { name: "X".to_owned(), ..About::default() };
-        let table = view.table(about, names, Some(&self.opened.encoder), None)?;
-        Ok(self.opened.encoder.encode(table)?.features)
+        let encoder = self.opened.schema.encoder()?;
+        let table = view.table(about, names, Some(encoder), None)?;
+        Ok(encoder.encode(table)?.features)
     }
 }
 
@@ -84,14 +85,14 @@ fn run(
     let mut loaded = if view.is_sparse() {
         let table = view.table(about, names, None, None)?;
         let parts = plan.split.split(&table, plan.seed)?;
-        load(table, &parts, plan.min_group)?
+        load(table, &parts, plan.min_group, &plan.job.model)?
     } else {
         // Part after part from the start: nothing is rearranged later.
         let rows = about.labels.as_ref().map_or(0, Vec::len);
         let parts = plan.split.split(&Table::without_features(about.clone(), rows), plan.seed)?;
         let (order, ranges) = parts.in_order();
         let table = view.table(about.select(&order), names, None, Some(&order))?;
-        load(table, &ranges, plan.min_group)?
+        load(table, &ranges, plan.min_group, &plan.job.model)?
     };
     let load = start.elapsed().as_secs_f64();
     let mut trained = train(&plan.job, &mut loaded, watch, None)?;
@@ -132,18 +133,19 @@ impl Model {
     }
 
     /// The columns it needs: name, and whether it holds numbers; none for a sparse model.
-    fn inputs(&self) -> Option<Vec<(String, bool)>> {
-        match &self.opened.encoder.inputs {
+    fn inputs(&self) -> PyResult<Option<Vec<(String, bool)>>> {
+        let encoder = self.opened.schema.encoder().map_err(Wrong::from)?;
+        Ok(match &encoder.inputs {
             Inputs::Table(inputs) => {
                 Some(inputs.iter().map(|input| (input.name.clone(), input.kind() == Kind::Number)).collect())
             }
             Inputs::Sparse { .. } => None,
-        }
+        })
     }
 
     /// Number of columns of the encoded matrix.
     fn columns(&self) -> usize {
-        self.opened.encoder.columns()
+        self.opened.schema.columns()
     }
 
     /// One threshold, or one for each group.
@@ -221,8 +223,8 @@ impl Model {
         let sample = sample(slice(&labels)?, weights, groups.as_ref())?;
         let view = features.view()?;
         let record = py.detach(|| -> Result<String, Wrong> {
-            let model = linear(self.encode(view, names)?)?;
-            Ok(to_json(&evaluate(&self.opened, &mut Examples { model, sample }, confidence)?)?)
+            let held = self.opened.blueprint.hold(self.encode(view, names)?)?;
+            Ok(to_json(&evaluate(&self.opened, &mut Examples { held, sample }, confidence)?)?)
         });
         Ok(record?)
     }

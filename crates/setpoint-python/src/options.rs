@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use setpoint::train::{Bandwidth, Settings};
 use setpoint_data::SplitPlan;
-use setpoint_run::Job;
+use setpoint_run::{Job, ModelChoice};
 
 use crate::error::{Wrong, goal};
 
@@ -14,6 +14,8 @@ use crate::error::{Wrong, goal};
 pub struct Options {
     goal: String,
     model: String,
+    hidden: Vec<usize>,
+    dropout: f64,
     method: String,
     confidence: Option<f64>,
     split: String,
@@ -25,6 +27,13 @@ pub struct Options {
     dual_learning_rate: Option<f64>,
     batch_size: Option<usize>,
     steps: Option<u64>,
+    epochs: Option<u64>,
+    batches: String,
+    schedule: Option<String>,
+    weight_decay: Option<f64>,
+    weight_average: Option<f64>,
+    warm_up: Option<f64>,
+    implicit_scope: String,
     patience: Option<u64>,
     thresholds: String,
     correct_every: Option<u64>,
@@ -57,9 +66,7 @@ impl Plan {
     pub fn new(text: &str) -> Result<Self, Wrong> {
         let mut recorded: Map<String, Value> = serde_json::from_str(text)?;
         let options: Options = serde_json::from_str(text)?;
-        if options.model != "linear" {
-            return Err(Wrong::input(format!("model {:?}: expected \"linear\"", options.model)));
-        }
+        let model = model(&options)?;
         if let Some(confidence) = options.confidence
             && !(confidence > 0.0 && confidence < 1.0)
         {
@@ -77,7 +84,8 @@ impl Plan {
         recorded.remove("seed");
         let job = Job {
             goal: goal(&options.goal)?,
-            settings: settings(&options)?,
+            settings: settings(&options, &model)?,
+            model,
             method: options.method,
             rotations: options.rotations,
             confidence: options.confidence,
@@ -87,8 +95,20 @@ impl Plan {
     }
 }
 
-fn settings(options: &Options) -> Result<Settings, Wrong> {
-    let default = Settings::default();
+fn model(options: &Options) -> Result<ModelChoice, Wrong> {
+    let (hidden, dropout) = (options.hidden.clone(), options.dropout);
+    Ok(match options.model.as_str() {
+        "linear" => ModelChoice::Linear,
+        "mlp" => ModelChoice::Mlp { hidden, dropout },
+        other => {
+            let expected = "expected \"linear\" or \"mlp\" (\"cnn\", for images, is on the command line)";
+            return Err(Wrong::input(format!("model {other:?}: {expected}")));
+        }
+    })
+}
+
+fn settings(options: &Options, model: &ModelChoice) -> Result<Settings, Wrong> {
+    let default = model.settings();
     for (name, value) in
         [("ridge", options.ridge), ("regulariser", options.regulariser), ("mix", options.mix)]
     {
@@ -117,8 +137,15 @@ fn settings(options: &Options) -> Result<Settings, Wrong> {
         optimizer: options.optimizer.parse()?,
         learning_rate: options.learning_rate.unwrap_or(default.learning_rate),
         dual_learning_rate: options.dual_learning_rate.unwrap_or(default.dual_learning_rate),
-        batch_size: options.batch_size,
+        batch_size: options.batch_size.or(default.batch_size),
         steps: options.steps,
+        epochs: options.epochs.unwrap_or(default.epochs),
+        batches: options.batches.parse()?,
+        schedule: options.schedule.as_deref().map_or(Ok(default.schedule), str::parse)?,
+        weight_decay: options.weight_decay.unwrap_or(default.weight_decay),
+        weight_average: options.weight_average.unwrap_or(default.weight_average),
+        warm_up: options.warm_up,
+        scope: options.implicit_scope.parse()?,
         patience: options.patience.unwrap_or(default.patience),
         thresholds: options.thresholds.parse()?,
         correct_every: options.correct_every.unwrap_or(default.correct_every),

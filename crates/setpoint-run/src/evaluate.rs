@@ -24,7 +24,7 @@ pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Res
     {
         examples.sample = pool_others(&examples.sample, &groups.names)?;
     }
-    let scores = examples.scores(&model.parameters)?;
+    let scores = examples.scores(&model.scorer)?;
     let subject = model.subject();
     measured(subject, &examples.sample, &scores, confidence)
 }

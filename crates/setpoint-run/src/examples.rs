@@ -3,35 +3,48 @@
 use std::path::Path;
 
 use setpoint::Sample;
-use setpoint::model::linear::{Dense, Sparse};
-use setpoint::model::{Linear, Model, ModelError, Rows};
+use setpoint::train::Part;
 use setpoint_data::{Dataset, Encoder, Features, Notes, Parts, ReadOptions, Roles, Table};
 use setpoint_report::Splits;
 
+use crate::blueprint::{Blueprint, Held};
+use crate::choice::ModelChoice;
 use crate::failure::Failure;
 use crate::group;
+use crate::schema::Schema;
+use crate::scorer::Scorer;
 
-/// The examples of one part: their features, held by a model, and what is known of them.
+/// The examples of one part: their features, and what is known of them.
 pub struct Examples {
-    /// The model.
-    pub model: Linear,
+    /// The features.
+    pub held: Held,
     /// Labels, weights, groups.
     pub sample: Sample,
 }
 
 impl Examples {
-    /// The scores of all examples.
-    pub fn scores(&mut self, parameters: &[f32]) -> Result<Vec<f32>, ModelError> {
-        let mut scores = vec![0.0; self.model.rows()];
-        self.model.scores(parameters, Rows::All, &mut scores)?;
-        Ok(scores)
+    /// The scores that a model gives them.
+    ///
+    /// # Errors
+    /// If they are not the model's, or a score is not finite.
+    pub fn scores(&mut self, scorer: &Scorer) -> Result<Vec<f32>, Failure> {
+        scorer.scores(&mut self.held)
+    }
+
+    /// The examples as the core trains on them.
+    pub fn part(&mut self) -> Part<'_> {
+        match &mut self.held {
+            Held::Model(model) => Part { model: &mut **model, sample: &self.sample },
+        }
     }
 }
 
 /// A data file, read, split and encoded.
 pub struct Loaded {
     /// How rows became numbers.
-    pub encoder: Encoder,
+    pub schema: Schema,
+    /// What the model is built from.
+    pub blueprint: Blueprint,
     /// The parts; those that were not asked for are `None`.
     pub parts: Splits<Option<Examples>>,
     /// Columns of the matrix.
@@ -45,7 +58,12 @@ pub struct Loaded {
 }
 
 /// Splits a table, fits the encoder on its training rows, and encodes it.
-pub fn load(table: Table, parts: &Parts, min_group: Option<u64>) -> Result<Loaded, Failure> {
+pub fn load(
+    table: Table,
+    parts: &Parts,
+    min_group: Option<u64>,
+    choice: &ModelChoice,
+) -> Result<Loaded, Failure> {
     let encoder = Encoder::fit(&table, parts.rows("train"))?;
     let mut data = encoder.encode(table)?;
     if let (Some(least), Some(sample)) = (min_group, &data.sample) {
@@ -53,20 +71,27 @@ pub fn load(table: Table, parts: &Parts, min_group: Option<u64>) -> Result<Loade
     }
     let notes = notes(&data.notes, None);
     let (columns, hash) = (data.features.columns(), data.hash.clone());
-    Ok(Loaded { encoder, parts: take_apart(data, parts)?, columns, hash, test_hash: None, notes })
+    let (blueprint, parts) = take_apart(data, parts, choice)?;
+    let schema = Schema::Table(encoder);
+    Ok(Loaded { schema, blueprint, parts, columns, hash, test_hash: None, notes })
 }
 
 /// Moves the rows of each part into a model of its own.
-fn take_apart(mut data: Dataset, parts: &Parts) -> Result<Splits<Option<Examples>>, Failure> {
+fn take_apart(
+    mut data: Dataset,
+    parts: &Parts,
+    choice: &ModelChoice,
+) -> Result<(Blueprint, Splits<Option<Examples>>), Failure> {
     let ranges = data.arrange(parts)?;
     let whole = data.sample.take().ok_or_else(|| Failure::input("the data has no labels"))?;
     let mut split = Splits::default();
+    let blueprint = Blueprint::for_table(choice, data.features.columns())?;
     // From the last part to the first: each is cut off the end of the matrix.
     for (name, range) in ranges.into_iter().rev() {
         let rows: Vec<u32> = range.clone().map(|row| row as u32).collect();
         let sample = setpoint_data::select_sample(&whole, &rows)?;
-        let model = linear(cut_off(&mut data.features, range.start))?;
-        let examples = Some(Examples { model, sample });
+        let held = blueprint.hold(cut_off(&mut data.features, range.start))?;
+        let examples = Some(Examples { held, sample });
         match name {
             "train" => split.train = examples,
             "validation" => split.validation = examples,
@@ -74,7 +99,7 @@ fn take_apart(mut data: Dataset, parts: &Parts) -> Result<Splits<Option<Examples
             _ => split.test = examples,
         }
     }
-    Ok(split)
+    Ok((blueprint, split))
 }
 
 /// Cuts the rows from `start` on off a matrix.
@@ -112,22 +137,13 @@ fn cut_off(features: &mut Features, start: usize) -> Features {
     }
 }
 
-/// A linear model over a matrix.
-pub fn linear(features: Features) -> Result<Linear, ModelError> {
-    Ok(match features {
-        Features::Dense(dense) => Linear::new(Dense::from_row_major(dense.values, dense.columns)?),
-        Features::Sparse(sparse) => {
-            Linear::new(Sparse::from_csr(sparse.indptr, sparse.indices, sparse.values, sparse.columns)?)
-        }
-    })
-}
-
 /// Labelled rows of another file, encoded as in training.
 pub fn load_more(
     path: &Path,
     options: &ReadOptions,
     roles: &Roles,
     encoder: &Encoder,
+    blueprint: &Blueprint,
 ) -> Result<(Examples, Option<String>, Vec<String>), Failure> {
     let table = Table::read_for(path, options, roles, encoder)?;
     let data = encoder.encode(table)?;
@@ -136,7 +152,7 @@ pub fn load_more(
     let sample = data
         .sample
         .ok_or_else(|| Failure::input(format!("{}: no labels; name them with --label", path.display())))?;
-    Ok((Examples { model: linear(data.features)?, sample }, hash, notes))
+    Ok((Examples { held: blueprint.hold(data.features)?, sample }, hash, notes))
 }
 
 /// What was left out or filled in, in words.

@@ -10,27 +10,37 @@
 
 #![forbid(unsafe_code)]
 
+mod blueprint;
 mod certify;
+mod choice;
 mod evaluate;
 mod examples;
 mod failure;
 mod group;
 mod history;
+mod image;
 mod interval;
 pub mod measure;
 mod model;
 mod probability;
 mod report;
+mod schema;
+mod scorer;
 mod threshold;
 mod train;
 
+pub use blueprint::{Blueprint, Held};
 pub use certify::{Asked, Certified, certify};
+pub use choice::{CnnSize, ModelChoice, hidden_layers};
 pub use evaluate::evaluate;
-pub use examples::{Examples, Loaded, linear, load, load_more, notes};
+pub use examples::{Examples, Loaded, load, load_more, notes};
 pub use failure::{Failure, Kind};
 pub use group::{POOL, pool_others, pool_small};
+pub use image::{hold_images, load_images, split_images};
 pub use model::{Opened, open, opened};
 pub use probability::Probability;
 pub use report::{Described, report_model, report_training};
+pub use schema::{ImageSchema, Schema};
+pub use scorer::Scorer;
 pub use threshold::{Scored, Shipped, margins};
-pub use train::{Job, Trained, choose, score, train};
+pub use train::{Fitted, Job, Trained, choose, fit, score, train};

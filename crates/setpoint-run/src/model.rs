@@ -7,22 +7,25 @@ use serde_json::{Map, Value};
 use setpoint::Goal;
 use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
 use setpoint::certify::Certificate;
-use setpoint::model::{Model, Rows};
-use setpoint::train::Fit;
+use setpoint::model::Architecture;
 use setpoint::train::selection::as_fraction;
-use setpoint_data::{Encoder, Features};
+use setpoint_data::Features;
 use setpoint_report::{Confusion, TrainRecord};
 
+use crate::blueprint::Blueprint;
 use crate::evaluate::Subject;
-use crate::examples::linear;
+use crate::examples::Loaded;
 use crate::failure::Failure;
 use crate::probability::Probability;
+use crate::schema::Schema;
+use crate::scorer::Scorer;
 use crate::threshold::Shipped;
-use crate::train::Job;
+use crate::train::{Fitted, Job};
 
-/// Where cross-entropy's parameters are kept, beside the model's.
-const BASELINE_WEIGHTS: &str = "baseline.weights";
-const BASELINE_BIAS: &str = "baseline.bias";
+/// Before the names of cross-entropy's parameters, kept beside the model's.
+const BASELINE: &str = "baseline.";
+/// The setting that holds a network's layers.
+const ARCHITECTURE: &str = "architecture";
 /// The tensor with slope and intercept of the probabilities.
 const PROBABILITY: &str = "probability";
 
@@ -33,11 +36,13 @@ pub struct Opened {
     /// Its goal, `k=` as a fraction of the rows it was trained for.
     pub goal: Goal,
     /// How rows become numbers.
-    pub encoder: Encoder,
-    /// Weights and bias.
-    pub parameters: Vec<f32>,
-    /// Those of cross-entropy, for comparisons; `None` in files without them.
-    pub baseline: Option<Vec<f32>>,
+    pub schema: Schema,
+    /// What the model is built from.
+    pub blueprint: Blueprint,
+    /// The model.
+    pub scorer: Scorer,
+    /// Cross-entropy's, for comparisons; `None` in files without it.
+    pub baseline: Option<Scorer>,
     /// Its thresholds.
     pub shipped: Shipped,
     /// Whether its groups share one threshold.
@@ -62,23 +67,15 @@ impl Opened {
     /// # Errors
     /// If the matrix is not the model's, or a score is not finite.
     pub fn scores(&self, features: Features) -> Result<Vec<f32>, Failure> {
-        let mut scorer = linear(features)?;
-        let mut scores = vec![0.0; scorer.rows()];
-        scorer.scores(&self.parameters, Rows::All, &mut scores)?;
-        match scores.iter().position(|score| !score.is_finite()) {
-            None => Ok(scores),
-            Some(row) => {
-                let (score, row) = (scores[row], row + 1);
-                Err(Failure::input(format!("row {row}: its score is {score}; are its numbers too large?")))
-            }
-        }
+        self.scorer.scores(&mut self.blueprint.hold(features)?)
     }
 
     /// The label column of the training file, by name, or by number where it had no header.
     /// SVMLight files have theirs.
     pub fn label_column(&self) -> Option<String> {
-        let table = matches!(self.encoder.inputs, setpoint_data::Inputs::Table(_));
-        self.encoder.label.as_ref().filter(|_| table).map(|label| label.column.clone())
+        let svmlight = matches!(&self.schema, Schema::Table(encoder)
+            if matches!(encoder.inputs, setpoint_data::Inputs::Sparse { .. }));
+        self.schema.label().filter(|_| !svmlight).map(|label| label.column.clone())
     }
 }
 
@@ -92,22 +89,21 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
 pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
     let document = file.document.clone();
     let bad = |reason: String| Failure::input(reason);
-    if document.model != "linear" {
-        return Err(bad(format!("holds a model of kind {:?}; this version knows linear", document.model)));
-    }
-    let encoder: Encoder = serde_json::from_value(document.features.clone())
-        .map_err(|error| bad(format!("its features cannot be read: {error}")))?;
-    encoder.check().map_err(|error| bad(error.to_string()))?;
-    let mut parameters = file.tensor_f32("weights", &[encoder.columns()])?.to_vec();
-    parameters.extend_from_slice(file.tensor_f32("bias", &[1])?);
-    let baseline = match file.tensors.contains_key(BASELINE_WEIGHTS) {
-        true => {
-            let mut baseline = file.tensor_f32(BASELINE_WEIGHTS, &[encoder.columns()])?.to_vec();
-            baseline.extend_from_slice(file.tensor_f32(BASELINE_BIAS, &[1])?);
-            Some(baseline)
+    let schema = Schema::from_json(&document.features)?;
+    let blueprint = match document.model.as_str() {
+        "linear" => Blueprint::Linear,
+        "mlp" | "cnn" => {
+            let layers = document.settings.get(ARCHITECTURE).cloned().unwrap_or_default();
+            let architecture: Architecture = serde_json::from_value(layers)
+                .map_err(|error| bad(format!("its layers cannot be read: {error}")))?;
+            Blueprint::network(architecture)?
         }
-        false => None,
+        other => return Err(bad(format!("holds a model of kind {other:?}, which this version does not know"))),
     };
+    let columns = schema.columns();
+    let scorer = Scorer::restore(file, "", &blueprint, columns)?
+        .ok_or_else(|| bad("holds no parameters".to_owned()))?;
+    let baseline = Scorer::restore(file, BASELINE, &blueprint, columns)?;
     let certificate: Option<Certificate> = document
         .certificate
         .clone()
@@ -144,36 +140,42 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
     let goal = rows.map_or_else(|| goal.clone(), |rows| as_fraction(&goal, rows.max(1)));
     let shared_threshold =
         document.settings.get("shared-threshold").and_then(Value::as_bool).unwrap_or_default();
-    Ok(Opened { document, goal, encoder, parameters, baseline, shipped, shared_threshold, probability })
+    Ok(Opened {
+        document,
+        goal,
+        schema,
+        blueprint,
+        scorer,
+        baseline,
+        shipped,
+        shared_threshold,
+        probability,
+    })
 }
 
 /// The file of a model that was just trained.
 pub fn file(
     job: &Job,
-    encoder: &Encoder,
-    fitted: &Fit,
+    loaded: &Loaded,
+    fitted: &Fitted,
     shipped: &Shipped,
     probability: Probability,
     record: &TrainRecord,
-    recorded: Map<String, Value>,
 ) -> Result<ModelFile, Failure> {
-    let mut document = Document::new(&job.goal, "linear", &job.method, shipped.thresholds.clone());
-    document.settings = recorded;
-    document.features = serde_json::to_value(encoder)?;
+    let mut document = Document::new(&job.goal, job.model.name(), &job.method, shipped.thresholds.clone());
+    document.settings = job.recorded(loaded);
+    if let Blueprint::Network(architecture) = &loaded.blueprint {
+        document.settings.insert(ARCHITECTURE.to_owned(), serde_json::to_value(&**architecture)?);
+    }
+    document.features = loaded.schema.to_json()?;
     document.groups = shipped.groups.clone();
     document.certificate = shipped.certificate.as_ref().map(serde_json::to_value).transpose()?;
     document.data_hash = record.data_hash.clone();
     document.seed = job.settings.seed;
     document.metrics = metrics(record);
     let mut file = ModelFile::new(document);
-    let mut put = |names: [&str; 2], parameters: &[f32]| {
-        let (weights, bias) = parameters.split_at(parameters.len().saturating_sub(1));
-        for (name, values) in names.into_iter().zip([weights, bias]) {
-            file.tensors.insert(name.to_owned(), Tensor::vector(TensorData::F32(values.to_vec())));
-        }
-    };
-    put(["weights", "bias"], &fitted.parameters);
-    put([BASELINE_WEIGHTS, BASELINE_BIAS], &fitted.baseline.parameters);
+    fitted.scorer.store(&loaded.blueprint, "", &mut file);
+    fitted.baseline.store(&loaded.blueprint, BASELINE, &mut file);
     let curve = vec![probability.slope, probability.intercept];
     file.tensors.insert(PROBABILITY.to_owned(), Tensor::vector(TensorData::F64(curve)));
     Ok(file)

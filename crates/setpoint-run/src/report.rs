@@ -83,7 +83,7 @@ pub fn report_training(
     let (Some(examples), Some(scores)) = (examples, scores) else {
         return Err(Failure::input("a report needs rows to show"));
     };
-    let base = examples.scores(&trained.fit.baseline.parameters)?;
+    let base = examples.scores(&trained.fitted.baseline)?;
     let shown = Shown { name: shown, sample: &examples.sample, scores, base: Some(&base) };
     let run = run_record(&trained.file.document, described, None);
     let mut report = assemble(subject, shown, parts, described, Some((record, &trained.history)), None, run)?;
@@ -102,7 +102,7 @@ fn baseline_ships(
     shown: &str,
     described: &Described,
 ) -> Result<Vec<Measured>, Failure> {
-    let scores = score(&mut loaded.parts, &trained.fit.baseline.parameters)?;
+    let scores = score(&mut loaded.parts, &trained.fitted.baseline)?;
     let Ok(shipped) = choose(&goal.operating(), &loaded.parts, &scores, job.confidence) else {
         return Ok(Vec::new());
     };
@@ -124,7 +124,7 @@ pub fn report_model(
     evaluation: &EvaluateRecord,
     described: &Described,
 ) -> Result<ReportRecord, Failure> {
-    let scores = examples.scores(&model.parameters)?;
+    let scores = examples.scores(&model.scorer)?;
     let base = model.baseline.as_ref().map(|baseline| examples.scores(baseline)).transpose()?;
     let subject = model.subject();
     let name = described.title.clone();

@@ -5,18 +5,20 @@ use setpoint::Sample;
 use setpoint::artifact::ModelFile;
 use setpoint::goal::Goal;
 use setpoint::train::selection::as_fraction;
-use setpoint::train::{Fit, MethodChoice, Observer, Part, Settings, Store, fit};
+use setpoint::train::{Candidate, Gain, MethodChoice, Observer, Settings, Store};
 use setpoint_report::{
     BaselineRecord, CandidateRecord, CertificateRecord, GainRecord, GroupRecord, GroupsRecord, Seconds,
     Splits, StageRecord, TrainRecord,
 };
 
+use crate::choice::ModelChoice;
 use crate::examples::{Examples, Loaded};
 use crate::failure::Failure;
 use crate::group::check_sizes;
 use crate::history::Recorder;
 use crate::interval::{Measurer, SHARES};
 use crate::probability::Probability;
+use crate::scorer::Scorer;
 use crate::threshold::{Scored, Shipped};
 use crate::{measure, model};
 
@@ -28,6 +30,8 @@ const ROTATED_ROWS: usize = 100_000;
 pub struct Job {
     /// The goal.
     pub goal: Goal,
+    /// The kind of model.
+    pub model: ModelChoice,
     /// How to train.
     pub settings: Settings,
     /// The method's name.
@@ -96,10 +100,34 @@ impl Job {
     }
 }
 
+/// What training came to, for any kind of model.
+pub struct Fitted {
+    /// The model.
+    pub scorer: Scorer,
+    /// What it is: the name of a candidate, or of the candidates averaged.
+    pub winner: String,
+    /// The goal's value on validation.
+    pub validation: Option<f64>,
+    /// Cross-entropy beside it.
+    pub baseline: Scorer,
+    /// What that is.
+    pub baseline_name: String,
+    /// Its value on validation.
+    pub baseline_validation: Option<f64>,
+    /// Everything that was fitted, in order.
+    pub candidates: Vec<Candidate>,
+    /// The gain over the baseline.
+    pub gain: Option<Gain>,
+    /// Gradient evaluations over all stages.
+    pub evaluations: u64,
+    /// How many rotations of the rows it is the average of.
+    pub rotations: usize,
+}
+
 /// A trained model and all that is known of it.
 pub struct Trained {
-    /// Parameters, candidates and the baseline.
-    pub fit: Fit,
+    /// The model, its candidates and the baseline.
+    pub fitted: Fitted,
     /// The thresholds that ship.
     pub shipped: Shipped,
     /// The scores of each part.
@@ -112,10 +140,40 @@ pub struct Trained {
     pub history: Vec<StageRecord>,
 }
 
-/// Trains on the loaded parts.
+/// Fits a model to the train part, chosen on the validation part.
 ///
 /// # Errors
 /// If the goal cannot be met, the observer stops the run, or the data does not suit the goal.
+pub fn fit<'r>(
+    job: &Job,
+    loaded: &mut Loaded,
+    observer: &'r mut (dyn Observer + 'r),
+    store: Option<&'r mut (dyn Store + 'r)>,
+) -> Result<Fitted, Failure> {
+    let rows_scored = Some(Job::rows_scored(loaded));
+    let settings = Settings { rows_scored, rotations: job.rotations(loaded)?, ..job.settings.clone() };
+    let (Some(train), Some(validation)) = (&mut loaded.parts.train, &mut loaded.parts.validation) else {
+        return Err(Failure::input("training needs a train part and a validation part"));
+    };
+    let fit = setpoint::train::fit(&job.goal, train.part(), validation.part(), &settings, observer, store)?;
+    Ok(Fitted {
+        scorer: Scorer::Model(fit.combined),
+        winner: fit.winner,
+        validation: fit.validation,
+        baseline: Scorer::Model(fit.baseline.combined),
+        baseline_name: fit.baseline.name,
+        baseline_validation: fit.baseline.validation,
+        candidates: fit.candidates,
+        gain: fit.gain,
+        evaluations: fit.evaluations,
+        rotations: fit.rotations,
+    })
+}
+
+/// Trains on the loaded parts, chooses the thresholds and measures.
+///
+/// # Errors
+/// As [`fit`], or if no threshold meets the goal's conditions.
 pub fn train<'r>(
     job: &Job,
     loaded: &mut Loaded,
@@ -124,41 +182,28 @@ pub fn train<'r>(
 ) -> Result<Trained, Failure> {
     check_sizes(&job.goal, &loaded.parts)?;
     let rows_scored = Job::rows_scored(loaded);
-    let rotations = job.rotations(loaded)?;
-    let settings = Settings { rows_scored: Some(rows_scored), rotations, ..job.settings.clone() };
-    let (Some(train), Some(validation)) = (&mut loaded.parts.train, &mut loaded.parts.validation) else {
-        return Err(Failure::input("training needs a train part and a validation part"));
-    };
     let mut recorder = Recorder::new(observer);
-    let fit = fit(
-        &job.goal,
-        Part { model: &mut train.model, sample: &train.sample },
-        Part { model: &mut validation.model, sample: &validation.sample },
-        &settings,
-        &mut recorder,
-        store.map(|store| store as &mut dyn Store),
-    )?;
-    let history = recorder.finish(&fit.winner, fit.rotations);
+    let fitted = fit(job, loaded, &mut recorder, store.map(|store| store as &mut dyn Store))?;
+    let history = recorder.finish(&fitted.winner, fitted.rotations);
     let goal = as_fraction(&job.goal, rows_scored);
-    let scores = score(&mut loaded.parts, &fit.parameters)?;
+    let scores = score(&mut loaded.parts, &fitted.scorer)?;
     let choose = if job.settings.shared_threshold { choose_shared } else { choose };
     let shipped = choose(&goal.operating(), &loaded.parts, &scores, job.confidence)?;
-    let record = measured(job, &goal, loaded, &fit, &scores, &shipped)?;
-    let recorded = job.recorded(loaded);
+    let record = measured(job, &goal, loaded, &fitted, &scores, &shipped)?;
     let probability = probability(&loaded.parts, &scores)?;
-    let file = model::file(job, &loaded.encoder, &fit, &shipped, probability, &record, recorded)?;
-    Ok(Trained { fit, shipped, scores, record, file, history })
+    let file = model::file(job, loaded, &fitted, &shipped, probability, &record)?;
+    Ok(Trained { fitted, shipped, scores, record, file, history })
 }
 
 /// The scores of every part.
 ///
 /// # Errors
-/// If the parameters are not those of the model.
+/// If the rows are not those of the model.
 pub fn score(
     parts: &mut Splits<Option<Examples>>,
-    parameters: &[f32],
+    scorer: &Scorer,
 ) -> Result<Splits<Option<Vec<f32>>>, Failure> {
-    let of = |part: &mut Option<Examples>| part.as_mut().map(|part| part.scores(parameters)).transpose();
+    let of = |part: &mut Option<Examples>| part.as_mut().map(|part| part.scores(scorer)).transpose();
     Ok(Splits {
         train: of(&mut parts.train)?,
         validation: of(&mut parts.validation)?,
@@ -225,7 +270,7 @@ fn measured(
     job: &Job,
     goal: &Goal,
     loaded: &mut Loaded,
-    fitted: &Fit,
+    fitted: &Fitted,
     scores: &Splits<Option<Vec<f32>>>,
     shipped: &Shipped,
 ) -> Result<TrainRecord, Failure> {
@@ -234,7 +279,7 @@ fn measured(
     let names =
         names.filter(|_| operating.column().is_some()).map_or(Vec::new(), |groups| groups.names().to_vec());
     let names = shipped.groups.as_ref().map_or(names, |groups| groups.names.clone());
-    let base = score(&mut loaded.parts, &fitted.baseline.parameters)?;
+    let base = score(&mut loaded.parts, &fitted.baseline)?;
     let samples = loaded.parts.map(|part| part.as_ref().map(|part| &part.sample));
     let at_condition =
         if job.settings.shared_threshold { measure::at_condition_shared } else { measure::at_condition };
@@ -258,7 +303,7 @@ fn measured(
     Ok(TrainRecord {
         goal: job.goal.to_string(),
         operating: operating.to_string(),
-        model: "linear".to_owned(),
+        model: job.model.name().to_owned(),
         method: job.method.clone(),
         winner: fitted.winner.clone(),
         rotations: fitted.rotations as u64,
@@ -289,8 +334,8 @@ fn measured(
         certificate_refused: shipped.refused.clone(),
         baseline: BaselineRecord {
             method: "cross-entropy".to_owned(),
-            name: fitted.baseline.name.clone(),
-            objective: each(&base, fitted.baseline.validation)?,
+            name: fitted.baseline_name.clone(),
+            objective: each(&base, fitted.baseline_validation)?,
         },
         gain: fitted
             .gain

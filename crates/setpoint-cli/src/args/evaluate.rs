@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ReadArgs, ReportFlags};
+use super::{ImageArgs, ReadArgs, ReportFlags};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -57,4 +57,7 @@ pub struct MeasureArgs {
     /// How the file is read.
     #[command(flatten)]
     pub read: ReadArgs,
+    /// How images are read.
+    #[command(flatten)]
+    pub images: ImageArgs,
 }

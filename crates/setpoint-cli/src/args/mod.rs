@@ -3,6 +3,7 @@
 mod certify;
 mod data;
 mod evaluate;
+mod image;
 mod predict;
 mod report;
 mod reproduce;
@@ -11,10 +12,14 @@ mod train;
 pub use certify::CertifyArgs;
 pub use data::ReadArgs;
 pub use evaluate::{EvaluateArgs, MeasureArgs};
+pub use image::ImageArgs;
 pub use predict::PredictArgs;
 pub use report::{ReportArgs, ReportFlags};
 pub use reproduce::{ReproduceCommand, UciArgs};
-pub use train::{InequalityArg, MethodArg, OptimizerArg, SurrogateArg, ThresholdsArg, TrainArgs};
+pub use train::{
+    BatchesArg, CnnArg, InequalityArg, MethodArg, ModelArg, OptimizerArg, ScheduleArg, ScopeArg, SurrogateArg,
+    ThresholdsArg, TrainArgs,
+};
 
 use clap::{Args, Parser, Subcommand};
 

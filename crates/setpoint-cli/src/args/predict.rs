@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ReadArgs;
+use super::{ImageArgs, ReadArgs};
 
 pub const EXAMPLES: &str = "\
 Writes a row for each row of DATA, in order: its score, and the decision 1 or 0.
@@ -28,4 +28,7 @@ pub struct PredictArgs {
     /// How the file is read.
     #[command(flatten)]
     pub read: ReadArgs,
+    /// How images are read.
+    #[command(flatten)]
+    pub images: ImageArgs,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{ReadArgs, ReportFlags};
+use super::{ImageArgs, ReadArgs, ReportFlags};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -14,6 +14,8 @@ Examples:
   setpoint train letter.data --label 1 --positive U --goal \"pr-auc @ recall in 0.95..1\"
   setpoint train adult.data --test adult.test --label 15 --positive \">50K\" --goal \"fnr @ fpr=5%\"
   setpoint train loans.csv --label paid --goal \"accuracy @ gap(positive-rate, sex)<=0.02\"
+  setpoint train ijcnn1.gz --goal "recall @ fpr<=1%" --model mlp --hidden 64,32
+  setpoint train faces/ --label smiling --goal "fnr @ fpr=1%" --model cnn --cnn small
   setpoint train run.toml --seed 1
 
 A run file holds the same settings as flags, by their names; flags win:
@@ -25,13 +27,15 @@ A run file holds the same settings as flags, by their names; flags win:
 /// Train a model for a goal.
 #[derive(Args, Clone, Debug)]
 pub struct TrainArgs {
-    /// The data (CSV, Parquet or SVMLight, also compressed), or a run file ending in .toml
+    /// The data (CSV, Parquet or SVMLight, also compressed; with --model cnn a folder, NPZ, IDX or CIFAR
+    /// file of images), or a run file ending in .toml
     #[arg(value_name = "DATA")]
     pub path: PathBuf,
     /// The data, in place of what a run file names
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
-    /// The label column, by name or number from 1; SVMLight files have their own
+    /// The label column, by name or number from 1; SVMLight files have their own. Of images several, with
+    /// commas between: a model for each
     #[arg(long, value_name = "COL")]
     pub label: Option<String>,
     /// What to improve, under which conditions: "recall @ fpr<=1%"
@@ -102,8 +106,21 @@ pub struct TrainArgs {
     pub no_certificate: bool,
 
     /// The kind of model
-    #[arg(long, value_enum, default_value_t = ModelArg::Linear, help_heading = "Training")]
+    #[arg(long, value_enum, default_value_t = ModelArg::Linear, help_heading = "Model")]
     pub model: ModelArg,
+    /// Sizes of the hidden layers, with --model mlp
+    #[arg(long, value_name = "N,N", default_value = "256,128", help_heading = "Model")]
+    pub hidden: String,
+    /// Share of hidden values left out at random while learning, with --model mlp
+    #[arg(long, value_name = "X", default_value_t = 0.0, help_heading = "Model")]
+    pub dropout: f64,
+    /// The network, with --model cnn
+    #[arg(long, value_enum, default_value_t = CnnArg::Paper, help_heading = "Model")]
+    pub cnn: CnnArg,
+
+    /// How images are read.
+    #[command(flatten)]
+    pub images: ImageArgs,
     /// How to train
     #[arg(long, value_enum, default_value_t = MethodArg::Auto, help_heading = "Training")]
     pub method: MethodArg,
@@ -113,15 +130,30 @@ pub struct TrainArgs {
     /// The optimizer
     #[arg(long, value_enum, default_value_t = OptimizerArg::Auto, help_heading = "Training")]
     pub optimizer: OptimizerArg,
-    /// Step size of adam, adagrad and sgd
+    /// Step size of adam, adagrad and sgd [default: 0.05; networks: 0.002]
     #[arg(long, value_name = "X", help_heading = "Training")]
     pub learning_rate: Option<f64>,
     /// Step size of the multipliers, with --method lagrangian
     #[arg(long, value_name = "X", help_heading = "Training")]
     pub dual_learning_rate: Option<f64>,
-    /// Rows per step; by default all
+    /// Rows per step [default: all; networks: 512]
     #[arg(long, value_name = "N", help_heading = "Training")]
     pub batch_size: Option<usize>,
+    /// Passes over the rows in mini-batches [default: 20]
+    #[arg(long, value_name = "N", help_heading = "Training", conflicts_with = "steps")]
+    pub epochs: Option<u64>,
+    /// How rows are dealt into mini-batches
+    #[arg(long, value_enum, default_value_t = BatchesArg::Shuffled, help_heading = "Training")]
+    pub batches: BatchesArg,
+    /// How the learning rate goes over mini-batches [default: constant; networks: cosine]
+    #[arg(long, value_enum, help_heading = "Training")]
+    pub schedule: Option<ScheduleArg>,
+    /// Pull of the weights towards zero on mini-batches [default: 0; networks: 0.01]
+    #[arg(long, value_name = "X", help_heading = "Training")]
+    pub weight_decay: Option<f64>,
+    /// Memory of the average of the parameters that mini-batches end in; 0: none [default: 0; networks: 0.99]
+    #[arg(long, value_name = "X", help_heading = "Training")]
+    pub weight_average: Option<f64>,
     /// Most gradient evaluations of each stage
     #[arg(long, value_name = "N", help_heading = "Training")]
     pub steps: Option<u64>,
@@ -140,13 +172,21 @@ pub struct TrainArgs {
     /// Mini-batches whose scores thresholds are solved on
     #[arg(long, value_name = "N", help_heading = "Training")]
     pub pool: Option<usize>,
-    /// Share of the cross-entropy gradient mixed in on mini-batches
+    /// Share of the cross-entropy gradient mixed in on mini-batches [default: 0; networks: 0.5]
     #[arg(long, value_name = "X", help_heading = "Training")]
     pub mix: Option<f64>,
+    /// Ico on mini-batches from a fresh start, with cross-entropy alone for this share of the steps; by
+    /// default it goes on from the best cross-entropy fit
+    #[arg(long, value_name = "X", help_heading = "Training")]
+    pub warm_up: Option<f64>,
+    /// What thresholds are a function of on mini-batches: all parameters, or the last layer's
+    #[arg(long, value_enum, default_value_t = ScopeArg::All, help_heading = "Training")]
+    pub implicit_scope: ScopeArg,
     /// The smooth stand-in for decisions
     #[arg(long, value_enum, default_value_t = SurrogateArg::Sigmoid, help_heading = "Training")]
     pub surrogate: SurrogateArg,
-    /// Width of the surrogate with --method ico: 0.1sd (of the scores), 0.5tail, or 0.2 (scores) [default: 0.1sd]
+    /// Width of the surrogate with --method ico: 0.1sd (of the scores), 0.5tail, or 0.2 (scores) [default: 0.1sd;
+    /// networks: 0.5tail]
     #[arg(long, value_name = "X", help_heading = "Training", overrides_with = "sharpness")]
     pub bandwidth: Option<String>,
     /// The same as a sharpness, 1 / width in scores (the paper's temperature)
@@ -182,6 +222,46 @@ pub struct TrainArgs {
 pub enum ModelArg {
     /// A weight for each column
     Linear,
+    /// Dense layers (--hidden), for tables
+    Mlp,
+    /// Convolutions (--cnn), for images
+    Cnn,
+}
+
+/// Networks for images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CnnArg {
+    /// That of the paper's reference code, for images from 23 x 23
+    Paper,
+    /// A hundredth of its work, for images from 8 x 8
+    Small,
+}
+
+/// Orders of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BatchesArg {
+    /// At random
+    Shuffled,
+    /// At random, with the same share of positives in each
+    Stratified,
+}
+
+/// Schedules of the learning rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScheduleArg {
+    /// The same throughout
+    Constant,
+    /// Half a cosine down to 0
+    Cosine,
+}
+
+/// What thresholds are a function of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScopeArg {
+    /// All parameters
+    All,
+    /// The last layer's
+    Head,
 }
 
 /// Methods.

@@ -6,13 +6,17 @@ use serde_json::{Map, Value, json};
 use setpoint::Goal;
 use setpoint::engine::Inequality;
 use setpoint::surrogate::Surrogate;
-use setpoint::train::{Bandwidth, MethodChoice, OptimizerChoice, PositiveWeight, Settings, Thresholds};
-use setpoint_data::{ReadOptions, Roles, SplitPlan, list};
-use setpoint_run::{Failure, Job};
+use setpoint::train::{
+    Bandwidth, BatchOrder, MethodChoice, OptimizerChoice, PositiveWeight, Schedule, Scope, Settings, Thresholds,
+};
+use setpoint_data::{ImageOptions, ReadOptions, Roles, SplitPlan, list};
+use setpoint_run::{CnnSize, Failure, Job, ModelChoice, hidden_layers};
 
 use super::read::{confidence, positive, read_options};
+use super::image::image_options;
 use crate::args::{
-    InequalityArg, MethodArg, OptimizerArg, ReportFlags, SurrogateArg, ThresholdsArg, TrainArgs,
+    BatchesArg, CnnArg, InequalityArg, MethodArg, ModelArg, OptimizerArg, ReportFlags, ScheduleArg, ScopeArg,
+    SurrogateArg, ThresholdsArg, TrainArgs,
 };
 
 /// Everything a training run needs to know.
@@ -24,6 +28,8 @@ pub struct TrainPlan {
     pub test: Option<PathBuf>,
     /// How files are read.
     pub read: ReadOptions,
+    /// How images are read, for models that take them.
+    pub images: ImageOptions,
     /// What the columns are for.
     pub roles: Roles,
     /// How rows are shared out.
@@ -60,7 +66,8 @@ impl TrainPlan {
         };
         let roles = roles(args, &goal)?;
         let split = split(args)?;
-        let settings = settings(args)?;
+        let model = model(args)?;
+        let settings = settings(args, &model)?;
         let confidence = confidence(&args.confidence)?;
         let confidence = (!args.no_certificate).then_some(confidence);
         let recorded = recorded(args, &goal, &split, confidence);
@@ -68,11 +75,13 @@ impl TrainPlan {
             data,
             test: args.test.clone(),
             read: read_options(&args.read)?,
+            images: image_options(&args.images)?,
             roles,
             split,
             min_group: args.min_group,
             job: Job {
                 goal,
+                model,
                 settings,
                 method: method(args.method).1.to_owned(),
                 rotations: rotations(args)?,
@@ -141,8 +150,21 @@ fn split(args: &TrainArgs) -> Result<SplitPlan, Failure> {
     Ok(plan)
 }
 
-fn settings(args: &TrainArgs) -> Result<Settings, Failure> {
-    let default = Settings::default();
+fn model(args: &TrainArgs) -> Result<ModelChoice, Failure> {
+    Ok(match args.model {
+        ModelArg::Linear => ModelChoice::Linear,
+        ModelArg::Mlp => ModelChoice::Mlp { hidden: hidden_layers(&args.hidden)?, dropout: args.dropout },
+        ModelArg::Cnn => ModelChoice::Cnn {
+            size: match args.cnn {
+                CnnArg::Paper => CnnSize::Paper,
+                CnnArg::Small => CnnSize::Small,
+            },
+        },
+    })
+}
+
+fn settings(args: &TrainArgs, model: &ModelChoice) -> Result<Settings, Failure> {
+    let default = model.settings();
     let bandwidth = match (&args.bandwidth, args.sharpness) {
         (Some(text), _) => text.parse()?,
         (None, Some(sharpness)) if sharpness > 0.0 => Bandwidth::Score(1.0 / sharpness),
@@ -184,8 +206,20 @@ fn settings(args: &TrainArgs) -> Result<Settings, Failure> {
         },
         learning_rate: args.learning_rate.unwrap_or(default.learning_rate),
         dual_learning_rate: args.dual_learning_rate.unwrap_or(default.dual_learning_rate),
-        batch_size: args.batch_size,
+        batch_size: args.batch_size.or(default.batch_size),
         steps: args.steps,
+        epochs: args.epochs.unwrap_or(default.epochs),
+        batches: match args.batches {
+            BatchesArg::Shuffled => BatchOrder::Shuffled,
+            BatchesArg::Stratified => BatchOrder::Stratified,
+        },
+        schedule: match args.schedule {
+            Some(ScheduleArg::Constant) => Schedule::Constant,
+            Some(ScheduleArg::Cosine) => Schedule::Cosine,
+            None => default.schedule,
+        },
+        weight_decay: args.weight_decay.unwrap_or(default.weight_decay),
+        weight_average: args.weight_average.unwrap_or(default.weight_average),
         patience: args.patience.unwrap_or(default.patience),
         thresholds: match args.thresholds {
             ThresholdsArg::Smooth => Thresholds::Smooth,
@@ -197,6 +231,11 @@ fn settings(args: &TrainArgs) -> Result<Settings, Failure> {
         correct_batches: args.correct_batches.unwrap_or(default.correct_batches),
         pool: args.pool.unwrap_or(default.pool),
         mix: args.mix.unwrap_or(default.mix),
+        warm_up: args.warm_up,
+        scope: match args.implicit_scope {
+            ScopeArg::All => Scope::All,
+            ScopeArg::Head => Scope::Head,
+        },
         surrogate: match args.surrogate {
             SurrogateArg::Sigmoid => Surrogate::Sigmoid,
             SurrogateArg::Softplus => Surrogate::Softplus,
@@ -239,7 +278,11 @@ fn recorded(args: &TrainArgs, goal: &Goal, split: &SplitPlan, confidence: Option
         "confidence": confidence, "model": choice(&args.model), "method": method(args.method).1,
         "positive-weight": args.positive_weight, "optimizer": choice(&args.optimizer),
         "learning-rate": args.learning_rate, "dual-learning-rate": args.dual_learning_rate,
-        "batch-size": args.batch_size, "steps": args.steps,
+        "batch-size": args.batch_size, "steps": args.steps, "epochs": args.epochs,
+        "hidden": args.hidden, "dropout": args.dropout, "cnn": choice(&args.cnn),
+        "batches": choice(&args.batches), "schedule": args.schedule.map(|schedule| choice(&schedule)),
+        "weight-decay": args.weight_decay, "weight-average": args.weight_average,
+        "warm-up": args.warm_up, "implicit-scope": choice(&args.implicit_scope),
         "patience": args.patience, "thresholds": choice(&args.thresholds),
         "correct-every": args.correct_every, "correct-batches": args.correct_batches,
         "pool": args.pool, "mix": args.mix, "surrogate": choice(&args.surrogate),

@@ -3,10 +3,12 @@
 use std::time::Instant;
 
 use setpoint::Goal;
-use setpoint::train::{Fit, MethodChoice, Part, PositiveWeight, Settings, fit};
+use setpoint::train::{MethodChoice, PositiveWeight, Settings};
 use setpoint_data::{Positive, ReadOptions, Roles, SplitPlan, Table};
 use setpoint_report::{RepeatRecord, ReportRecord, Splits, Table as Text, mean_and_deviation};
-use setpoint_run::{Described, Examples, Failure, Job, Loaded, Trained, choose, load, measure, score};
+use setpoint_run::{
+    Described, Examples, Failure, Job, Loaded, ModelChoice, Scorer, Trained, choose, load, measure, score,
+};
 
 use super::progress::Display;
 use super::{print, report};
@@ -48,17 +50,17 @@ pub fn demo(quiet: bool) -> Result<(), Failure> {
     for seed in 0..SEEDS {
         display.prefix(format!("split {} of {SEEDS}: ", seed + 1));
         let mut loaded = split(seed)?;
-        let plain = plain(&goal, &mut loaded.parts, seed, &mut display)?;
+        let plain = plain(&goal, &mut loaded, seed, &mut display)?;
         let job = job(&goal, seed);
         let trained = setpoint_run::train(&job, &mut loaded, &mut display, None)?;
         if seed == 0 {
             page = Some(report_of(&job, &mut loaded, &trained)?);
         }
-        let (mut parts, fitted) = (loaded.parts, trained.fit);
+        let (mut parts, fitted) = (loaded.parts, trained.fitted);
         rows = parts.map(|part| part.as_ref().map_or(0, |part| part.sample.len()));
-        let fits = [&plain.parameters, &fitted.baseline.parameters, &fitted.parameters];
-        for (parameters, (_, line)) in fits.into_iter().zip(&mut lines) {
-            add(line, &goal, &mut parts, parameters)?;
+        let fits = [&plain, &fitted.baseline, &fitted.scorer];
+        for (scorer, (_, line)) in fits.into_iter().zip(&mut lines) {
+            add(line, &goal, &mut parts, scorer)?;
         }
     }
     if let Some(mut page) = page {
@@ -79,35 +81,16 @@ fn split(seed: u64) -> Result<Loaded, Failure> {
     let table = Table::from_bytes("letter.csv", LETTER.to_vec(), &ReadOptions::default(), &roles)?;
     let plan: SplitPlan = SPLIT.parse()?;
     let parts = plan.split(&table, seed)?;
-    load(table, &parts, None)
+    load(table, &parts, None, &ModelChoice::Linear)
 }
 
 /// Cross-entropy as it comes.
-fn plain(
-    goal: &Goal,
-    parts: &mut Splits<Option<Examples>>,
-    seed: u64,
-    display: &mut Display,
-) -> Result<Fit, Failure> {
+fn plain(goal: &Goal, loaded: &mut Loaded, seed: u64, display: &mut Display) -> Result<Scorer, Failure> {
     interrupt::check()?;
-    let (Some(train), Some(validation)) = (&mut parts.train, &mut parts.validation) else {
-        return Err(Failure::input("the demo's split lacks a part"));
-    };
-    let settings = Settings {
-        seed,
-        method: MethodChoice::CrossEntropy,
-        positive_weight: PositiveWeight::Fixed(1.0),
-        rotations: ROTATIONS,
-        ..Settings::default()
-    };
-    Ok(fit(
-        goal,
-        Part { model: &mut train.model, sample: &train.sample },
-        Part { model: &mut validation.model, sample: &validation.sample },
-        &settings,
-        display,
-        None,
-    )?)
+    let mut job = job(goal, seed);
+    job.settings.method = MethodChoice::CrossEntropy;
+    job.settings.positive_weight = PositiveWeight::Fixed(1.0);
+    Ok(setpoint_run::fit(&job, loaded, display, None)?.scorer)
 }
 
 /// Setpoint, with weighted cross-entropy beside.
@@ -115,6 +98,7 @@ fn job(goal: &Goal, seed: u64) -> Job {
     let recorded = [("label", "letter"), ("positive", "U"), ("split", SPLIT)];
     Job {
         goal: goal.clone(),
+        model: ModelChoice::Linear,
         settings: Settings { seed, ..Settings::default() },
         method: "auto".to_owned(),
         rotations: Some(ROTATIONS),
@@ -135,14 +119,14 @@ fn report_of(job: &Job, loaded: &mut Loaded, trained: &Trained) -> Result<Report
     setpoint_run::report_training(job, loaded, trained, &record, &described)
 }
 
-/// Adds what a method's parameters come to on the test part.
+/// Adds what a method's model comes to on the test part.
 fn add(
     line: &mut Line,
     goal: &Goal,
     parts: &mut Splits<Option<Examples>>,
-    parameters: &[f32],
+    scorer: &Scorer,
 ) -> Result<(), Failure> {
-    let scores = score(parts, parameters)?;
+    let scores = score(parts, scorer)?;
     let shipped = choose(goal, parts, &scores, Some(CONFIDENCE))?;
     let (Some(test), Some(scores)) = (&parts.test, &scores.test) else {
         return Err(Failure::input("the demo's split lacks a test part"));

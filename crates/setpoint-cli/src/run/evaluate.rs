@@ -1,14 +1,14 @@
 //! `setpoint evaluate`: a model on labelled data, with intervals.
 
-use setpoint_data::Roles;
+use setpoint_data::{LabelSchema, Roles};
 use setpoint_report::{EvaluateRecord, ReportRecord, to_json};
-use setpoint_run::{Examples, Failure, Opened, load_more};
+use setpoint_run::{Examples, Failure, ImageSchema, Opened, Schema, hold_images, load_more};
 
 use super::progress::{Display, line};
-use super::{print, report};
+use super::{images, print, report};
 use crate::args::{EvaluateArgs, MeasureArgs};
 use crate::interrupt;
-use crate::plan::{confidence, positive, read_options};
+use crate::plan::{confidence, image_options, positive, read_options};
 
 /// Measures a model.
 pub fn evaluate(args: &EvaluateArgs, quiet: bool) -> Result<(), Failure> {
@@ -57,8 +57,12 @@ pub fn measure(args: &MeasureArgs, display: &mut Display) -> Result<Measured, Fa
     let model = setpoint_run::open(&args.model)?;
     display.show(&format!("reading {}", args.data.display()));
     let roles = roles(args, &model)?;
-    let options = read_options(&args.read)?;
-    let (mut examples, hash, notes) = load_more(&args.data, &options, &roles, &model.encoder)?;
+    let (mut examples, hash, notes) = match &model.schema {
+        Schema::Table(encoder) => {
+            load_more(&args.data, &read_options(&args.read)?, &roles, encoder, &model.blueprint)?
+        }
+        Schema::Images(schema) => labelled_images(args, &model, schema, &roles, display)?,
+    };
     interrupt::check()?;
     display.show("measuring");
     let mut record = setpoint_run::evaluate(&model, &mut examples, confidence)?;
@@ -66,6 +70,28 @@ pub fn measure(args: &MeasureArgs, display: &mut Display) -> Result<Measured, Fa
     record.data_hash = hash;
     record.notes = notes;
     Ok(Measured { model, examples, confidence, record })
+}
+
+/// Labelled images, as the model takes them.
+fn labelled_images(
+    args: &MeasureArgs,
+    model: &Opened,
+    schema: &ImageSchema,
+    roles: &Roles,
+    display: &mut Display,
+) -> Result<(Examples, Option<String>, Vec<String>), Failure> {
+    let set = images::read_for(model, &args.data, &image_options(&args.images)?, display)?;
+    let group = roles.group.as_deref();
+    let task = match (&args.positive, &roles.label) {
+        (Some(_), Some(label)) => set.task(label, &roles.positive, group)?,
+        (_, label) => {
+            let column = label.clone().unwrap_or_else(|| schema.label.column.clone());
+            set.task_for(&LabelSchema { column, ..schema.label.clone() }, group)?
+        }
+    };
+    let held = hold_images(schema, &model.blueprint, &set, &task.rows)?;
+    let examples = Examples { held, sample: task.sample(&task.rows)? };
+    Ok((examples, Some(set.hash()), set.notes().to_vec()))
 }
 
 /// The roles of the training file's columns, unless told otherwise.

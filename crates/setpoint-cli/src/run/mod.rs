@@ -4,6 +4,7 @@ mod certify;
 mod checkpoint;
 mod demo;
 mod evaluate;
+mod images;
 mod predict;
 mod progress;
 mod report;

@@ -11,14 +11,15 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use setpoint::artifact::{AtomicFile, write_atomically};
-use setpoint_data::{Roles, Table};
-use setpoint_run::{Failure, margins, notes, open};
+use setpoint_data::{Codes, Encoder, Roles, Table};
+use setpoint_run::{Failure, Opened, Schema, hold_images, margins, notes, open};
 
+use super::images;
 use super::progress::{Display, line};
 use crate::args::PredictArgs;
 
 use crate::interrupt;
-use crate::plan::read_options;
+use crate::plan::{image_options, read_options};
 
 /// Rows of a Parquet row group.
 const ROW_GROUP: usize = 1 << 20;
@@ -36,23 +37,23 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     let model = open(&args.model)?;
     let mut display = Display::new(quiet);
     display.show(&format!("reading {}", args.data.display()));
-    let roles = Roles {
-        group: model.shipped.groups.as_ref().map(|groups| groups.column.clone()),
-        missing: args.read.missing.as_deref().map(setpoint_data::list),
-        ..Roles::default()
+    let (scores, groups, said) = match &model.schema {
+        Schema::Table(encoder) => rows(args, &model, encoder)?,
+        Schema::Images(schema) => {
+            if let Some(groups) = &model.shipped.groups {
+                return Err(Failure::input(format!(
+                    "the model has a threshold for each group of {:?}, and images come without: score them in Python, \
+                     or train with --shared-threshold",
+                    groups.column
+                )));
+            }
+            let set = images::read_for(&model, &args.data, &image_options(&args.images)?, &mut display)?;
+            let all: Vec<u32> = (0..set.rows() as u32).collect();
+            let mut held = hold_images(schema, &model.blueprint, &set, &all)?;
+            (model.scorer.scores(&mut held)?, None, set.notes().to_vec())
+        }
     };
-    let table =
-        Table::read_for(&args.data, &read_options(&args.read)?, &roles, &model.encoder).map_err(|error| {
-            // There is no flag to give here: the model itself asks for the column.
-            let failure = Failure::from(error);
-            let why = "(the model has a threshold for each of its groups)";
-            Failure { message: failure.message.replace("(--group)", why), ..failure }
-        })?;
-    let groups = table.groups().cloned();
-    let data = model.encoder.encode(table)?;
     interrupt::check()?;
-    let said = notes(&data.notes, Some(&args.data));
-    let scores = model.scores(data.features)?;
     let margins = match (&model.shipped.groups, groups) {
         (Some(_), Some(codes)) => {
             let of_group = |name: &String| model.shipped.of_group(&codes.column, name);
@@ -74,6 +75,30 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
         line(&format!("{} rows, {positive} of them positive", scores.len()));
     }
     Ok(())
+}
+
+/// The scores of the rows of a table, their groups where the model has thresholds for some, and notes.
+fn rows(
+    args: &PredictArgs,
+    model: &Opened,
+    encoder: &Encoder,
+) -> Result<(Vec<f32>, Option<Codes>, Vec<String>), Failure> {
+    let roles = Roles {
+        group: model.shipped.groups.as_ref().map(|groups| groups.column.clone()),
+        missing: args.read.missing.as_deref().map(setpoint_data::list),
+        ..Roles::default()
+    };
+    let table =
+        Table::read_for(&args.data, &read_options(&args.read)?, &roles, encoder).map_err(|error| {
+            // There is no flag to give here: the model itself asks for the column.
+            let failure = Failure::from(error);
+            let why = "(the model has a threshold for each of its groups)";
+            Failure { message: failure.message.replace("(--group)", why), ..failure }
+        })?;
+    let groups = table.groups().cloned();
+    let data = encoder.encode(table)?;
+    interrupt::check()?;
+    Ok((model.scores(data.features)?, groups, notes(&data.notes, Some(&args.data))))
 }
 
 fn output(path: &Path) -> Result<Output<'_>, Failure> {

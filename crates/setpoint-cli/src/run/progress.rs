@@ -65,6 +65,14 @@ impl Display {
         self.prefix = prefix;
     }
 
+    /// The bar, to count on; hidden where there is none.
+    pub fn bar(&self) -> ProgressBar {
+        match &self.kind {
+            Kind::Bar(bar) => bar.clone(),
+            Kind::Silent | Kind::Lines { .. } => ProgressBar::hidden(),
+        }
+    }
+
     /// Removes the bar.
     pub fn finish(&mut self) {
         if let Kind::Bar(bar) = &self.kind {

@@ -6,12 +6,12 @@ use std::time::Instant;
 use serde_json::json;
 use setpoint::train::Store;
 use setpoint_data::Table;
-use setpoint_report::{Seconds, to_json};
+use setpoint_report::{Seconds, TrainRecord, to_json};
 use setpoint_run::{Failure, Kind, Loaded, load_more, pool_others};
 
 use super::checkpoint::Directory;
 use super::progress::{Display, line};
-use super::{print, report};
+use super::{images, print, report};
 use crate::interrupt;
 use crate::plan::TrainPlan;
 
@@ -21,21 +21,47 @@ const CONFIDENCE: f64 = 0.95;
 /// Runs the plan and writes the model file.
 pub fn train(plan: &TrainPlan, json: bool, quiet: bool) -> Result<(), Failure> {
     let start = Instant::now();
+    let mut display = Display::new(quiet);
+    if plan.job.model.takes_images() {
+        return images::train(plan, json, quiet, display, start);
+    }
+    check_outputs(plan)?;
+    display.show(&format!("reading {}", plan.data.display()));
+    let loaded = load(plan)?;
+    let record = run(plan, loaded, start, &mut display)?;
+    display.finish();
+    if json {
+        print(&to_json(&record)?)?;
+    }
+    if !quiet {
+        line(record.to_string().trim_end());
+        report::say(&plan.report);
+    }
+    Ok(())
+}
+
+/// Refuses outputs that could not be written, before hours of work.
+pub(super) fn check_outputs(plan: &TrainPlan) -> Result<(), Failure> {
     check_output(plan)?;
     let read: Vec<&Path> =
         [Some(&plan.data), plan.test.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
-    report::check(&plan.report, &read)?;
-    let mut display = Display::new(quiet);
-    display.show(&format!("reading {}", plan.data.display()));
-    let mut loaded = load(plan)?;
+    report::check(&plan.report, &read)
+}
+
+/// Trains on what was loaded since `start`, and writes the model file and reports.
+pub(super) fn run(
+    plan: &TrainPlan,
+    mut loaded: Loaded,
+    start: Instant,
+    display: &mut Display,
+) -> Result<TrainRecord, Failure> {
     let load = start.elapsed().as_secs_f64();
     interrupt::check()?;
-
-    let mut store = open_store(plan, &loaded, &mut display)?;
+    let mut store = open_store(plan, &loaded, display)?;
     let trained = setpoint_run::train(
         &plan.job,
         &mut loaded,
-        &mut display,
+        display,
         store.as_mut().map(|store| store as &mut dyn Store),
     )
     .map_err(|failure| explain(plan, failure))?;
@@ -56,15 +82,7 @@ pub fn train(plan: &TrainPlan, json: bool, quiet: bool) -> Result<(), Failure> {
         let page = setpoint_run::report_training(&plan.job, &mut loaded, &trained, &record, &described)?;
         report::write(&plan.report, &page)?;
     }
-    display.finish();
-    if json {
-        print(&to_json(&record)?)?;
-    }
-    if !quiet {
-        line(record.to_string().trim_end());
-        report::say(&plan.report);
-    }
-    Ok(())
+    Ok(record)
 }
 
 /// Where checkpoints go, if anywhere.
@@ -97,7 +115,6 @@ fn explain(plan: &TrainPlan, failure: Failure) -> Failure {
     }
 }
 
-/// Refuses an output that could not be written, before hours of work.
 fn check_output(plan: &TrainPlan) -> Result<(), Failure> {
     // Dropped before it is committed: nothing changes.
     setpoint::artifact::AtomicFile::create(&plan.output)?;
@@ -121,7 +138,7 @@ fn load(plan: &TrainPlan) -> Result<Loaded, Failure> {
     }
     interrupt::check()?;
     let parts = plan.split.split(&table, plan.job.settings.seed)?;
-    let mut loaded = setpoint_run::load(table, &parts, plan.min_group)?;
+    let mut loaded = setpoint_run::load(table, &parts, plan.min_group, &plan.job.model)?;
     if let Some(test) = &plan.test {
         let roles = setpoint_data::Roles {
             label: plan.roles.label.clone(),
@@ -131,7 +148,7 @@ fn load(plan: &TrainPlan) -> Result<Loaded, Failure> {
             missing: plan.roles.missing.clone(),
             ..setpoint_data::Roles::default()
         };
-        let (mut examples, hash, notes) = load_more(test, &plan.read, &roles, &loaded.encoder)?;
+        let (mut examples, hash, notes) = load_more(test, &plan.read, &roles, loaded.schema.encoder()?, &loaded.blueprint)?;
         if let (Some(_), Some(train)) = (plan.min_group, &loaded.parts.train)
             && let Some(groups) = train.sample.groups()
         {

@@ -221,7 +221,8 @@ impl Grid<'_> {
         let mut observer = |_: &Progress| control(watch);
         let fitted = fit(self.goal, train, validation, &choice.settings, &mut observer, None)?;
         self.evaluations += fitted.evaluations;
-        self.offer(&fitted.winner, fitted.validation, fitted.parameters);
+        let parameters = fitted.combined.parameters().unwrap_or_default().to_vec();
+        self.offer(&fitted.winner, fitted.validation, parameters);
         Ok(())
     }
 

@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use super::{Bandwidth, MethodChoice, OptimizerChoice, PositiveWeight, Thresholds, TrainError};
+use super::{
+    Bandwidth, BatchOrder, MethodChoice, OptimizerChoice, PositiveWeight, Schedule, Scope, Thresholds, TrainError,
+};
 use crate::engine::Inequality;
 use crate::surrogate::Surrogate;
 
@@ -54,6 +56,33 @@ impl FromStr for Thresholds {
         let names =
             [("smooth", Self::Smooth), ("exact", Self::Exact), ("track", Self::Track), ("hold", Self::Hold)];
         named("thresholds", text, &names, "smooth, exact, track or hold")
+    }
+}
+
+impl FromStr for BatchOrder {
+    type Err = TrainError;
+
+    fn from_str(text: &str) -> Result<Self, TrainError> {
+        let names = [("shuffled", Self::Shuffled), ("stratified", Self::Stratified)];
+        named("batches", text, &names, "shuffled or stratified")
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = TrainError;
+
+    fn from_str(text: &str) -> Result<Self, TrainError> {
+        let names = [("constant", Self::Constant), ("cosine", Self::Cosine)];
+        named("schedule", text, &names, "constant or cosine")
+    }
+}
+
+impl FromStr for Scope {
+    type Err = TrainError;
+
+    fn from_str(text: &str) -> Result<Self, TrainError> {
+        let names = [("all", Self::All), ("head", Self::Head)];
+        named("implicit scope", text, &names, "all or head")
     }
 }
 

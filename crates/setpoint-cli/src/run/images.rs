@@ -1,0 +1,121 @@
+//! Images: read once, then a model for each label.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::json;
+use setpoint_data::{ImageOptions, ImageSet, list};
+use setpoint_report::to_json;
+use setpoint_run::{Examples, Failure, Opened, Schema, hold_images, load_images, split_images};
+
+use super::progress::{Display, line};
+use super::train::{check_outputs, run};
+use super::{print, report};
+use crate::interrupt;
+use crate::plan::TrainPlan;
+
+/// Trains a model for each label of the images.
+pub fn train(
+    plan: &TrainPlan,
+    json: bool,
+    quiet: bool,
+    mut display: Display,
+    start: Instant,
+) -> Result<(), Failure> {
+    let labels = plan.roles.label.as_deref().map(list).unwrap_or_default();
+    if labels.is_empty() {
+        return Err(Failure::input("which label is to be told? name it with --label"));
+    }
+    let plans: Vec<TrainPlan> = labels.iter().map(|label| of_label(plan, label, labels.len())).collect();
+    plans.iter().try_for_each(check_outputs)?;
+    let set = read(&plan.data, &plan.images, &mut display)?;
+    let test = match &plan.test {
+        Some(test) => Some(read(test, &plan.images, &mut display)?),
+        None => None,
+    };
+    let mut records = Vec::new();
+    for (plan, label) in plans.iter().zip(&labels) {
+        let begun = if records.is_empty() { start } else { Instant::now() };
+        if labels.len() > 1 {
+            display.prefix(format!("{label}: "));
+        }
+        let group = plan.roles.group.as_deref();
+        let task = set.task(label, &plan.roles.positive, group)?;
+        let parts = split_images(&task, &plan.split, plan.job.settings.seed)?;
+        let mut loaded =
+            load_images(&set, &task, &parts, plan.min_group, plan.images.crop, &plan.job.model)?;
+        if let (Some(test), Schema::Images(schema)) = (&test, &loaded.schema) {
+            let task = test.task_for(&task.label, group)?;
+            let held = hold_images(schema, &loaded.blueprint, test, &task.rows)?;
+            loaded.parts.test = Some(Examples { held, sample: task.sample(&task.rows)? });
+            loaded.test_hash = Some(test.hash());
+        }
+        records.push(run(plan, loaded, begun, &mut display)?);
+    }
+    display.finish();
+    if json {
+        print(&match &records[..] {
+            [only] => to_json(only)?,
+            several => to_json(&json!({ "runs": several }))?,
+        })?;
+    }
+    if !quiet {
+        records.iter().for_each(|record| line(record.to_string().trim_end()));
+        plans.iter().for_each(|plan| report::say(&plan.report));
+    }
+    Ok(())
+}
+
+/// The plan for one of several labels: its files carry the label's name.
+fn of_label(plan: &TrainPlan, label: &str, labels: usize) -> TrainPlan {
+    let mut plan = plan.clone();
+    plan.roles.label = Some(label.to_owned());
+    plan.job.recorded.insert("label".to_owned(), json!(label));
+    if labels > 1 {
+        let name = |path: &Path| {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let ending = path.extension().map(|e| format!(".{}", e.to_string_lossy())).unwrap_or_default();
+            path.with_file_name(format!("{stem}.{}{ending}", label.replace(['/', '\\'], "-")))
+        };
+        plan.output = name(&plan.output);
+        for path in [&mut plan.report.report, &mut plan.report.report_json] {
+            *path = path.as_deref().map(name);
+        }
+        plan.checkpoint = plan.checkpoint.as_ref().map(|checkpoint| checkpoint.join(label));
+    }
+    plan
+}
+
+/// Reads images, with a bar; Ctrl-C stops it.
+pub fn read(path: &Path, options: &ImageOptions, display: &mut Display) -> Result<ImageSet, Failure> {
+    display.show(&format!("reading {}", path.display()));
+    let bar = display.bar();
+    let progress = |done: usize, total: usize| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+        if interrupt::check().is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let set = ImageSet::read_with(path, options, &progress);
+    interrupt::check()?;
+    Ok(set?)
+}
+
+/// The images of a file, for a model that was trained on others.
+pub fn read_for(
+    model: &Opened,
+    path: &Path,
+    options: &ImageOptions,
+    display: &mut Display,
+) -> Result<ImageSet, Failure> {
+    let Schema::Images(schema) = &model.schema else {
+        return Err(Failure::input("the model scores rows of a table, not images"));
+    };
+    let mut options = options.clone();
+    let [height, width, _] = schema.image;
+    if height == width && options.size.is_none() {
+        options.size = Some(height);
+    }
+    options.crop = options.crop.or(schema.crop);
+    read(path, &options, display)
+}

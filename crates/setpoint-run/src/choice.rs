@@ -1,0 +1,119 @@
+//! The kinds of model.
+
+use std::fmt;
+use std::str::FromStr;
+
+use setpoint::train::{Bandwidth, Schedule, Settings};
+
+use crate::failure::Failure;
+
+/// The kind of model asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ModelChoice {
+    /// A weight for each column.
+    #[default]
+    Linear,
+    /// Dense layers, with this many values each.
+    Mlp {
+        /// Values of each hidden layer.
+        hidden: Vec<usize>,
+        /// Share of them left out at random while learning.
+        dropout: f64,
+    },
+    /// Convolutions, for images.
+    Cnn {
+        /// Which network.
+        size: CnnSize,
+    },
+}
+
+/// The networks for images.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CnnSize {
+    /// That of the paper's reference code.
+    #[default]
+    Paper,
+    /// A hundredth of its work, for small images.
+    Small,
+}
+
+impl ModelChoice {
+    /// Its name on the command line and in model files.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Mlp { .. } => "mlp",
+            Self::Cnn { .. } => "cnn",
+        }
+    }
+
+    /// Whether it is for images, not for tables.
+    #[must_use]
+    pub fn takes_images(&self) -> bool {
+        matches!(self, Self::Cnn { .. })
+    }
+
+    /// The settings that suit it, before anybody has a wish.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        match self {
+            Self::Linear => Settings::default(),
+            Self::Mlp { .. } | Self::Cnn { .. } => Settings {
+                batch_size: Some(512),
+                learning_rate: 0.002,
+                schedule: Schedule::Cosine,
+                weight_average: 0.99,
+                weight_decay: 0.01,
+                mix: 0.5,
+                bandwidth: Bandwidth::Tail(0.5),
+                ..Settings::default()
+            },
+        }
+    }
+}
+
+impl fmt::Display for ModelChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for CnnSize {
+    type Err = Failure;
+
+    fn from_str(text: &str) -> Result<Self, Failure> {
+        match text {
+            "paper" => Ok(Self::Paper),
+            "small" => Ok(Self::Small),
+            _ => Err(Failure::input(format!("cnn {text:?}: expected paper or small"))),
+        }
+    }
+}
+
+/// The sizes of hidden layers, as in `256,128`.
+///
+/// # Errors
+/// If one is not a whole number from 1 to 65,536.
+pub fn hidden_layers(text: &str) -> Result<Vec<usize>, Failure> {
+    let sizes: Option<Vec<usize>> = text
+        .split(',')
+        .map(|size| size.trim().parse().ok().filter(|size| (1..=1 << 16).contains(size)))
+        .collect();
+    sizes.ok_or_else(|| {
+        Failure::input(format!("hidden {text:?}: expected sizes from 1 to 65536 with commas, as in 256,128"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_layers_are_sizes_with_commas() {
+        assert_eq!(hidden_layers("256, 128").unwrap(), [256, 128]);
+        for text in ["", "0", "a", "12,", "-3", "70000"] {
+            assert!(hidden_layers(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! From images to models over their parts.
+
+use std::collections::BTreeMap;
+
+use setpoint_data::{ImageSet, ImageTask, Parts, SplitPlan};
+use setpoint_report::Splits;
+
+use crate::blueprint::{Blueprint, Held};
+use crate::choice::ModelChoice;
+use crate::examples::{Examples, Loaded};
+use crate::failure::Failure;
+use crate::group;
+use crate::schema::{ImageSchema, Schema};
+
+/// Shares out the images of a task. Where the data gives parts, they stay: without a calibration part,
+/// the given validation part is shared between validation and calibration as the plan's shares say.
+///
+/// # Errors
+/// If a part would hold no positives or no negatives.
+pub fn split_images(task: &ImageTask, plan: &SplitPlan, seed: u64) -> Result<Parts, Failure> {
+    let Some(given) = task.given_parts() else { return Ok(task.split(&task.rows, plan, seed)?) };
+    let given = given?;
+    let share = |part: &str| plan.shares().iter().find(|(name, _)| *name == part).map_or(0.0, |found| found.1);
+    let held_out = share("validation") + share("calibration");
+    if !given.rows("calibration").is_empty() || share("calibration") == 0.0 || held_out == 0.0 {
+        return Ok(given);
+    }
+    let calibration = share("calibration") / held_out;
+    let inner: SplitPlan = format!("validation={},calibration={calibration}", 1.0 - calibration).parse()?;
+    let halves = task.split(given.rows("validation"), &inner, seed)?;
+    let mut parts: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    parts.insert("train", given.rows("train").to_vec());
+    parts.insert("test", given.rows("test").to_vec());
+    for (name, rows) in halves.iter() {
+        parts.insert(name, rows.to_vec());
+    }
+    Ok(Parts::of(parts.into_iter().filter(|(_, rows)| !rows.is_empty())))
+}
+
+/// Makes models over the parts of a task; channels are standardised by the training images.
+///
+/// # Errors
+/// If the model does not suit the images.
+pub fn load_images(
+    set: &ImageSet,
+    task: &ImageTask,
+    parts: &Parts,
+    min_group: Option<u64>,
+    crop: Option<usize>,
+    choice: &ModelChoice,
+) -> Result<Loaded, Failure> {
+    let shape = set.shape();
+    let statistics = set.channel_statistics(parts.rows("train"));
+    let schema = ImageSchema {
+        image: [shape.height, shape.width, shape.channels],
+        crop,
+        mean: statistics.mean.iter().map(|mean| *mean as f32).collect(),
+        scale: statistics.scale.iter().map(|scale| (1.0 / scale) as f32).collect(),
+        label: task.label.clone(),
+    };
+    let blueprint = Blueprint::for_images(choice, schema.image)?;
+    let mut split = Splits::default();
+    for (name, rows) in parts.iter().filter(|(_, rows)| !rows.is_empty()) {
+        let mut sample = task.sample(rows)?;
+        if let Some(least) = min_group {
+            sample = group::pool_small(&sample, least)?;
+        }
+        let held = hold_images(&schema, &blueprint, set, rows)?;
+        let place = split.get_mut(name).ok_or_else(|| Failure::input(format!("an unknown part {name}")))?;
+        *place = Some(Examples { held, sample });
+    }
+    let mut notes = set.notes().to_vec();
+    if task.unlabelled() > 0 {
+        notes.push(format!("{} images without a label were left out", task.unlabelled()));
+    }
+    Ok(Loaded {
+        columns: schema.image.iter().product(),
+        schema: Schema::Images(schema),
+        blueprint,
+        parts: split,
+        hash: Some(set.hash()),
+        test_hash: None,
+        notes,
+    })
+}
+
+/// Some images of a set, as a model trained on others takes them.
+///
+/// # Errors
+/// If they are of another size.
+pub fn hold_images(
+    schema: &ImageSchema,
+    blueprint: &Blueprint,
+    set: &ImageSet,
+    rows: &[u32],
+) -> Result<Held, Failure> {
+    blueprint.hold_images(schema.images(set.select_pixels(rows), set.shape())?)
+}

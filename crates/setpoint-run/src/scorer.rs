@@ -1,0 +1,95 @@
+//! A trained model of any kind: how it scores rows, and how a model file keeps it.
+
+use setpoint::artifact::{ModelFile, Tensor, TensorData};
+use setpoint::model::ModelError;
+use setpoint::train::{Combined, Member};
+
+use crate::blueprint::{Blueprint, Held};
+use crate::failure::Failure;
+
+/// Most networks that one model may average, so that a hostile file cannot ask for hours.
+const MOST_MEMBERS: usize = 1000;
+
+/// A trained model: it scores rows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scorer {
+    /// One of the core's models, by its parameters.
+    Model(Combined),
+}
+
+impl Scorer {
+    /// The score of each row.
+    ///
+    /// # Errors
+    /// If the rows are not the model's, or a score is not finite.
+    pub fn scores(&self, held: &mut Held) -> Result<Vec<f32>, Failure> {
+        let mut scores = vec![0.0; held.rows()];
+        match (self, held) {
+            (Self::Model(combined), Held::Model(model)) => combined.scores(&mut **model, &mut scores)?,
+        }
+        match scores.iter().position(|score| !score.is_finite()) {
+            None => Ok(scores),
+            Some(row) => {
+                let (score, row) = (scores[row], row + 1);
+                Err(Failure::input(format!("row {row}: its score is {score}; are its numbers too large?")))
+            }
+        }
+    }
+
+    /// Puts it into a model file, `prefix` before each name.
+    pub(crate) fn store(&self, blueprint: &Blueprint, prefix: &str, file: &mut ModelFile) {
+        let mut put = |name: &str, data| {
+            file.tensors.insert(format!("{prefix}{name}"), Tensor::vector(data));
+        };
+        let Self::Model(combined) = self;
+        match (blueprint, combined.parameters()) {
+            (Blueprint::Linear, Some(parameters)) => {
+                let (weights, bias) = parameters.split_at(parameters.len().saturating_sub(1));
+                put("weights", TensorData::F32(weights.to_vec()));
+                put("bias", TensorData::F32(bias.to_vec()));
+            }
+            _ => {
+                let of = |f: fn(&Member) -> f64| TensorData::F64(combined.members.iter().map(f).collect());
+                put("member-weights", of(|member| member.weight));
+                put("member-shifts", of(|member| member.shift));
+                for (index, member) in combined.members.iter().enumerate() {
+                    put(&format!("member-{index}"), TensorData::F32(member.parameters.clone()));
+                }
+            }
+        }
+    }
+
+    /// What a model file holds under `prefix`; `None` if there is nothing.
+    pub(crate) fn restore(
+        file: &ModelFile,
+        prefix: &str,
+        blueprint: &Blueprint,
+        columns: usize,
+    ) -> Result<Option<Self>, Failure> {
+        let named = |name: &str| format!("{prefix}{name}");
+        let there = |name: &str| file.tensors.contains_key(&named(name));
+        match blueprint {
+            Blueprint::Linear if there("weights") => {
+                let mut parameters = file.tensor_f32(&named("weights"), &[columns])?.to_vec();
+                parameters.extend_from_slice(file.tensor_f32(&named("bias"), &[1])?);
+                Ok(Some(Self::Model(Combined::single(parameters))))
+            }
+            Blueprint::Network(architecture) if there("member-weights") => {
+                let count = file.tensors[&named("member-weights")].data.len();
+                if !(1..=MOST_MEMBERS).contains(&count) {
+                    return Err(Failure::input(format!("holds an average of {count} networks")));
+                }
+                let weights = file.tensor_f64(&named("member-weights"), &[count])?;
+                let shifts = file.tensor_f64(&named("member-shifts"), &[count])?;
+                let parameters = architecture.parameter_count().map_err(ModelError::from)?;
+                let mut members = Vec::with_capacity(count);
+                for (index, (weight, shift)) in weights.iter().zip(shifts).enumerate() {
+                    let found = file.tensor_f32(&named(&format!("member-{index}")), &[parameters])?;
+                    members.push(Member { parameters: found.to_vec(), weight: *weight, shift: *shift });
+                }
+                Ok(Some(Self::Model(Combined { members })))
+            }
+            Blueprint::Linear | Blueprint::Network(_) => Ok(None),
+        }
+    }
+}
