@@ -62,7 +62,7 @@
 //! - [`artifact`]: the model file.
 //! - [`model`], [`optimizer`], [`train`]: what is trained, and how.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod algebra;
 pub mod artifact;

@@ -22,9 +22,11 @@ use thiserror::Error;
 
 mod joined;
 pub mod linear;
+pub mod net;
 
 pub use joined::Joined;
 pub use linear::Linear;
+pub use net::{Architecture, Images, Inputs, Network};
 
 /// Which of a model's examples to score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,8 +210,11 @@ pub enum ModelError {
         rows: usize,
     },
     /// A backward pass without a forward pass.
-    #[error("there are no scores to differentiate: call scores before backward")]
+    #[error("there are no scores to differentiate: call scores or learn before backward")]
     NoForward,
+    /// A network's architecture or inputs do not fit.
+    #[error(transparent)]
+    Architecture(#[from] net::ArchitectureError),
 }
 
 pub(crate) fn check_length(what: &'static str, expected: usize, got: usize) -> Result<(), ModelError> {
