@@ -6,11 +6,15 @@
 #![forbid(unsafe_code)]
 
 mod date;
+mod document;
 mod error;
 mod journal;
 mod pool;
 mod statistic;
 pub mod uci;
+mod watch;
 
+pub use document::{FileRecord, Picture};
 pub use error::ExperimentError;
 pub use journal::Journal;
+pub use watch::Watch;

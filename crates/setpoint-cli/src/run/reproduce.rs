@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use setpoint_experiments::ExperimentError;
-use setpoint_experiments::uci::cell::Watch;
+use setpoint_experiments::{ExperimentError, Watch};
 use setpoint_experiments::uci::{self, Plan};
 use setpoint_report::to_json;
 use setpoint_run::Failure;
