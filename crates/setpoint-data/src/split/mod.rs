@@ -219,6 +219,31 @@ impl Parts {
         (order, Self { names: self.names.clone(), rows })
     }
 
+    /// Parts as the data gives them: rows, ascending, each with an index into [`PARTS`].
+    ///
+    /// `labels` are those of all rows by number.
+    pub(crate) fn given(
+        rows: impl Iterator<Item = (u32, usize)>,
+        labels: &[bool],
+    ) -> Result<Self, SplitError> {
+        let mut lists = vec![Vec::new(); PARTS.len()];
+        rows.for_each(|(row, part)| lists[part].push(row));
+        let total = lists.iter().map(Vec::len).sum();
+        // Without rows to train on there is nothing to do; the check says so.
+        let (names, rows) = (PARTS.into_iter().zip(lists))
+            .filter(|(part, rows)| *part == "train" || !rows.is_empty())
+            .unzip();
+        let parts = Self { names, rows };
+        parts.check(Some(labels), total)?;
+        Ok(parts)
+    }
+
+    /// The same parts, of rows that are themselves listed: each row is a place in the list.
+    pub(crate) fn of_rows(mut self, list: &[u32]) -> Self {
+        self.rows.iter_mut().flatten().for_each(|row| *row = list[*row as usize]);
+        self
+    }
+
     fn check(&self, labels: Option<&[bool]>, total: usize) -> Result<(), SplitError> {
         for (part, rows) in self.iter() {
             let lacks = |missing| SplitError::OneClass { part, missing, rows: rows.len(), total };
