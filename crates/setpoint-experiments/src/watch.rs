@@ -16,3 +16,34 @@ pub trait Watch: Sync {
 pub(crate) fn control(watch: &dyn Watch) -> ControlFlow<()> {
     if watch.stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
+
+/// Counts models, and stops after some.
+#[cfg(test)]
+pub(crate) struct Counter {
+    fitted: std::sync::atomic::AtomicU64,
+    most: u64,
+}
+
+#[cfg(test)]
+impl Counter {
+    pub fn new(most: u64) -> Self {
+        Self { fitted: Default::default(), most }
+    }
+
+    pub fn fits(&self) -> u64 {
+        self.fitted.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+impl Watch for Counter {
+    fn begin(&self, _: u64, _: usize, _: usize) {}
+
+    fn fitted(&self) {
+        self.fitted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    fn stop(&self) -> bool {
+        self.fits() >= self.most
+    }
+}

@@ -109,12 +109,7 @@ impl Cell {
 const AVERAGED: usize = 3;
 
 /// Chooses the best of some fits and averages the three best, by validation; then looks at test.
-pub fn judge(
-    goal: &Goal,
-    problem: &Problem,
-    batch: usize,
-    trials: &[Trial],
-) -> Result<Fitted, TrainError> {
+pub fn judge(goal: &Goal, problem: &Problem, batch: usize, trials: &[Trial]) -> Result<Fitted, TrainError> {
     let mut order: Vec<(&Trial, f64)> =
         trials.iter().filter_map(|trial| Some((trial, trial.validation?))).collect();
     order.sort_by(|(_, a), (_, b)| {

@@ -21,9 +21,14 @@ mod shared;
 mod source;
 mod table;
 mod task;
+pub mod tasks {
+    //! The tasks of the studies.
+
+    pub use super::task::{IMAGES, NETWORKS};
+}
 mod trial;
 
 pub use cell::{Average, Cell, Fitted, Gain};
-pub use run::{Plan, Results};
-pub use table::text;
+pub use run::Plan;
+pub use table::{save, text};
 pub use task::{Source, Task};

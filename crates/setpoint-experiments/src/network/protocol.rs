@@ -21,6 +21,7 @@ use setpoint::goal::Objective;
 use setpoint::surrogate::Surrogate;
 use setpoint::train::{Bandwidth, MethodChoice, OptimizerChoice, PositiveWeight, Settings, Thresholds};
 
+use super::goals::Table;
 use super::task::Source;
 
 /// A column of the tables.
@@ -206,6 +207,16 @@ impl Protocol {
         }
     }
 
+    /// The goals of a table: the paper's, fewer of the areas in a smaller budget.
+    #[must_use]
+    pub fn goals(&self, table: Table) -> Vec<String> {
+        match (table, self.budget) {
+            (Table::Fnr, _) => table.goals(&[1, 2, 5, 10]),
+            (Table::RocAuc, Budget::Full) => table.goals(&[1, 2, 5, 10, 20]),
+            (Table::RocAuc, _) => table.goals(&[5, 10]),
+        }
+    }
+
     fn base(&self, source: Source, seed: u64) -> Settings {
         let Training { epochs, batch, learning_rate } = self.training(source);
         Settings {
@@ -305,9 +316,7 @@ impl Protocol {
         // The tables of the paper's appendix name softplus for fnr and sigmoid for areas.
         let usual = if area { Surrogate::Sigmoid } else { Surrogate::Softplus };
         let widths: &[(Surrogate, f64)] = match (self.study, self.budget) {
-            (Study::Networks, _) => {
-                &[(usual, 0.01), (usual, 0.1), (usual, 1.0), (Surrogate::Sigmoid, 1.0)]
-            }
+            (Study::Networks, _) => &[(usual, 0.01), (usual, 0.1), (usual, 1.0), (Surrogate::Sigmoid, 1.0)],
             (Study::Images, Budget::Quick) => &[(usual, 0.1), (usual, 1.0)],
             (Study::Images, Budget::HalfHour) => &[(usual, 0.01), (usual, 0.1), (usual, 1.0)],
             (Study::Images, Budget::Full) => &[(usual, 0.001), (usual, 0.01), (usual, 0.1), (usual, 1.0)],

@@ -118,7 +118,10 @@ impl Record {
     /// The methods that have cells, in the order of the tables.
     #[must_use]
     pub fn methods(&self) -> Vec<Method> {
-        Method::ALL.into_iter().filter(|method| self.cells.iter().any(|cell| cell.method == *method)).collect()
+        Method::ALL
+            .into_iter()
+            .filter(|method| self.cells.iter().any(|cell| cell.method == *method))
+            .collect()
     }
 
     /// The tasks that have cells, with their titles, in order.

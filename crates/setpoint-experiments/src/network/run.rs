@@ -1,20 +1,18 @@
 //! All cells of a study, those known from an earlier run left out.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::cell::{Cell, Fitted};
 use super::goals::parse;
-use super::picture;
 use super::problem::Problem;
 use super::protocol::{Method, Protocol};
 use super::record::{CellRecord, Record};
 use super::shared::Shared;
 use super::source::Sources;
-use super::table::document;
 use super::task::{Source, Task};
 use crate::{ExperimentError, FileRecord, Journal, Watch, date, pool};
 
@@ -41,13 +39,6 @@ pub struct Plan {
     pub threads: usize,
     /// The command, for the record.
     pub command: String,
-}
-
-/// What a run came to.
-#[derive(Debug)]
-pub struct Results {
-    /// The record.
-    pub record: Record,
 }
 
 /// Cells that are run together, by their place in the list of all.
@@ -77,7 +68,7 @@ impl Plan {
     ///
     /// # Errors
     /// If the data cannot be read, a cell fails, a result cannot be kept, or the caller stops.
-    pub fn run(&self, watch: &dyn Watch) -> Result<Results, ExperimentError> {
+    pub fn run(&self, watch: &dyn Watch) -> Result<Record, ExperimentError> {
         let made = std::fs::create_dir_all(&self.output);
         made.map_err(|error| ExperimentError::Directory { path: self.output.clone(), error })?;
         let journal = Journal::open(&self.output.join("journal.jsonl"))?;
@@ -109,7 +100,7 @@ impl Plan {
         for (index, fitted) in fresh.into_iter().flatten() {
             found[index] = Some(fitted);
         }
-        Ok(Results { record: self.record(&sources, &cells, &found) })
+        Ok(self.record(&sources, &cells, &found))
     }
 
     /// The jobs that make the open cells: one for those of a task and seed that share fits, and one for
@@ -211,17 +202,6 @@ impl Plan {
             files: sources.files.iter().map(|(source, files)| (title(source), files.clone())).collect(),
             cells: cells.iter().zip(found).filter_map(of).collect(),
         }
-    }
-}
-
-impl Results {
-    /// Writes `images.md` (or `networks.md`), the same as `.html` and `.json`, and the pictures.
-    ///
-    /// # Errors
-    /// If a file cannot be written.
-    pub fn save(&self, output: &Path) -> Result<(), ExperimentError> {
-        let pictures = picture::draw(&self.record);
-        document(&self.record, &pictures).save(output, self.record.experiment, &self.record)
     }
 }
 

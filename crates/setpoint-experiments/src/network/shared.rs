@@ -42,9 +42,7 @@ impl Shared<'_> {
     /// Fits of cross-entropy beyond those that Setpoint begins with.
     fn extra(&self, protocol: &Protocol) -> Vec<Choice> {
         match self.cells.iter().find(|cell| cell.method == Method::Weighted) {
-            Some(cell) => {
-                protocol.grid(Method::Weighted, &parse(&cell.goal), self.task.source, self.seed)
-            }
+            Some(cell) => protocol.grid(Method::Weighted, &parse(&cell.goal), self.task.source, self.seed),
             None => Vec::new(),
         }
     }
@@ -263,8 +261,9 @@ impl<'a> Tape<'a> {
             seconds: 0.0,
             looks: Vec::new(),
         };
-        let watched =
-            self.running.get_or_insert_with(|| Watched { trials: self.goals.iter().map(|_| empty()).collect() });
+        let watched = self
+            .running
+            .get_or_insert_with(|| Watched { trials: self.goals.iter().map(|_| empty()).collect() });
         for (trial, goal) in watched.trials.iter_mut().zip(self.goals) {
             let found = value(goal, &self.validation.sample, &scores).ok();
             let improved = match (found, trial.validation) {

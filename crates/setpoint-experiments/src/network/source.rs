@@ -39,8 +39,7 @@ impl Sources {
     /// # Errors
     /// If a file is missing or is not what it should be.
     pub fn read(data: &Path, tasks: &[Task]) -> Result<Self, ExperimentError> {
-        let mut sources =
-            Self { files: BTreeMap::new(), sets: BTreeMap::new(), data: data.to_owned() };
+        let mut sources = Self { files: BTreeMap::new(), sets: BTreeMap::new(), data: data.to_owned() };
         for task in tasks {
             if sources.files.contains_key(&task.source) {
                 continue;
@@ -77,7 +76,8 @@ impl Sources {
                 return Ok(());
             }
         };
-        let options = ImageOptions { record: Some(RecordLayout::colour32(labels)), ..ImageOptions::default() };
+        let options =
+            ImageOptions { record: Some(RecordLayout::colour32(labels)), ..ImageOptions::default() };
         let mut sets = Vec::new();
         for name in source.files() {
             sets.push(pictures(ImageSet::read(&self.data.join(name), &options)?, tasks)?);
@@ -110,11 +110,13 @@ impl Sources {
 fn pictures(set: ImageSet, tasks: &[Task]) -> Result<Pictures, ExperimentError> {
     let mut labels = BTreeMap::new();
     for task in tasks {
-        labels.insert(task.name, set.task(task.label, &task.positive.parse().map_err(setpoint_data::Error::from)?, None)?);
+        labels.insert(
+            task.name,
+            set.task(task.label, &task.positive.parse().map_err(setpoint_data::Error::from)?, None)?,
+        );
     }
     let (file, shape) = (set.file().to_owned(), set.shape());
-    let standard =
-        Standard { mean: vec![127.5; shape.channels], scale: vec![1.0 / 64.0; shape.channels] };
+    let standard = Standard { mean: vec![127.5; shape.channels], scale: vec![1.0 / 64.0; shape.channels] };
     let images = Images::new(set.into_pixels(), shape.height, shape.width, shape.channels, standard);
     let images = images.map_err(TrainError::from).map_err(failed(file))?;
     Ok(Pictures { inputs: Arc::new(images.into()), tasks: labels })

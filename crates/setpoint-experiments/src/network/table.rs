@@ -1,13 +1,16 @@
 //! The record as tables.
 
+use std::path::Path;
+
 use setpoint::goal::Direction;
 
 use super::goals::parse;
+use super::picture;
 use super::protocol::{Method, Study};
 use super::record::{Record, Use};
-use crate::Picture;
 use crate::document::{self, Document, Grid, spread};
 use crate::statistic::{mean, paired};
+use crate::{ExperimentError, Picture};
 
 /// The record as text.
 #[must_use]
@@ -15,8 +18,17 @@ pub fn text(record: &Record) -> String {
     document::text(&grids(record))
 }
 
+/// Writes the record as `images.md` (or `networks.md`), `.html` and `.json`, and the pictures.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn save(record: &Record, output: &Path) -> Result<(), ExperimentError> {
+    let pictures = picture::draw(record);
+    document(record, &pictures).save(output, record.experiment, record)
+}
+
 /// The record as a document.
-pub fn document<'r>(record: &'r Record, pictures: &'r [Picture]) -> Document<'r> {
+fn document<'r>(record: &'r Record, pictures: &'r [Picture]) -> Document<'r> {
     let Record { date, version, threads, .. } = record;
     Document {
         title: match record.study() {
@@ -159,8 +171,7 @@ pub fn rival(record: &Record, task: &str, goal: &str) -> Option<Rival> {
         .into_iter()
         .flat_map(|method| uses(record.study(), method).iter().map(move |way| (method, *way)));
     let valued = ways.filter_map(|(method, way)| Some((method, way, record.test(task, goal, method, way)?)));
-    let (method, way, theirs) =
-        valued.max_by(|a, b| (sign * mean(&a.2)).total_cmp(&(sign * mean(&b.2))))?;
+    let (method, way, theirs) = valued.max_by(|a, b| (sign * mean(&a.2)).total_cmp(&(sign * mean(&b.2))))?;
     let (difference, error) = paired(&ours, &theirs);
     Some(Rival { method, way, difference: sign * difference, error })
 }
@@ -181,7 +192,8 @@ fn own_gain(record: &Record) -> Grid {
                 continue;
             }
             let told = gains.iter().map(|(_, gain)| {
-                let error = gain.standard_error.map_or_else(String::new, |se| format!(" ± {:.2}", 100.0 * se));
+                let error =
+                    gain.standard_error.map_or_else(String::new, |se| format!(" ± {:.2}", 100.0 * se));
                 let kept = if gain.kept { "" } else { " (kept cross-entropy)" };
                 format!("{:+.2}{error}{kept}", 100.0 * gain.difference)
             });

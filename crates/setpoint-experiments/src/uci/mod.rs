@@ -25,6 +25,6 @@ pub use centred::Centred;
 pub use export::export;
 pub use run::{Plan, Results, Splits};
 pub use set::Set;
-pub(crate) use split::{Matrix, matrices};
 pub use split::{Features, Part, Split};
+pub(crate) use split::{Matrix, matrices};
 pub use table::text;

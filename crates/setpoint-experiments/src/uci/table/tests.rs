@@ -1,9 +1,9 @@
 use setpoint_report::chart::{Chart, Join, Tone};
 
 use super::*;
+use crate::document::FileRecord;
 use crate::uci::cell::{Fitted, Outcome};
 use crate::uci::goals;
-use crate::document::FileRecord;
 use crate::uci::record::CellRecord;
 
 fn cell(method: &'static str, seed: u64, outcome: Outcome) -> CellRecord {
