@@ -133,6 +133,8 @@ pub struct GainRecord {
     pub difference: f64,
     /// From a paired bootstrap.
     pub standard_error: Option<f64>,
+    /// Whether it was enough; if not, the model is the baseline.
+    pub kept: bool,
 }
 
 /// One fit.
@@ -243,12 +245,11 @@ impl TrainRecord {
         writeln!(f, "\nbaseline  {}", self.baseline.name)?;
         let Some(gain) = self.gain else { return Ok(()) };
         let points = format!("{:+.2} points", 100.0 * gain.difference);
-        match gain.standard_error {
-            Some(error) => {
-                writeln!(f, "gain      {points} over it on validation, standard error {:.2}", 100.0 * error)
-            }
-            None => writeln!(f, "gain      {points} over it on validation"),
-        }
+        let error = gain
+            .standard_error
+            .map_or_else(String::new, |error| format!(", standard error {:.2}", 100.0 * error));
+        let verdict = if gain.kept { "" } else { ": not enough, the baseline is kept" };
+        writeln!(f, "gain      {points} over it on validation{error}{verdict}")
     }
 
     fn write_thresholds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

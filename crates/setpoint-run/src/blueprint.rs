@@ -1,5 +1,6 @@
 //! What a model is built from, and the rows as it takes them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use setpoint::model::linear::{Dense, Features, Sparse};
@@ -97,6 +98,31 @@ impl Blueprint {
                 Held::Model(Box::new(Network::new(Arc::clone(architecture), inputs)?))
             }
         })
+    }
+
+    /// Whether train and validation rows are views of one matrix, so that they can change places.
+    #[must_use]
+    pub fn shares_rows(&self) -> bool {
+        matches!(self, Self::Network(_))
+    }
+
+    /// The same, and of them these ranges of rows, one after the other, without a copy.
+    ///
+    /// # Errors
+    /// As [`Blueprint::hold`].
+    pub fn hold_views(
+        &self,
+        features: setpoint_data::Features,
+        ranges: impl IntoIterator<Item = Range<usize>>,
+    ) -> Result<Vec<Held>, Failure> {
+        let Held::Model(whole) = self.hold(features)?;
+        let mut views = Vec::new();
+        for range in ranges {
+            let rows: Vec<u32> = range.map(|row| row as u32).collect();
+            let view = whole.select(&rows)?;
+            views.push(Held::Model(view.ok_or_else(|| Failure::input("the rows cannot be shared"))?));
+        }
+        Ok(views)
     }
 
     /// Images.

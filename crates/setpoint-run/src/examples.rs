@@ -1,5 +1,6 @@
 //! From a file to models over its parts, with one copy of the matrix.
 
+use std::ops::Range;
 use std::path::Path;
 
 use setpoint::Sample;
@@ -76,6 +77,9 @@ pub fn load(
     Ok(Loaded { schema, blueprint, parts, columns, hash, test_hash: None, notes })
 }
 
+/// The parts that training and selection use.
+const LEARNT: [&str; 2] = ["train", "validation"];
+
 /// Moves the rows of each part into a model of its own.
 fn take_apart(
     mut data: Dataset,
@@ -84,22 +88,37 @@ fn take_apart(
 ) -> Result<(Blueprint, Splits<Option<Examples>>), Failure> {
     let ranges = data.arrange(parts)?;
     let whole = data.sample.take().ok_or_else(|| Failure::input("the data has no labels"))?;
-    let mut split = Splits::default();
     let blueprint = Blueprint::for_table(choice, data.features.columns())?;
-    // From the last part to the first: each is cut off the end of the matrix.
-    for (name, range) in ranges.into_iter().rev() {
-        let rows: Vec<u32> = range.clone().map(|row| row as u32).collect();
+    let mut split = Splits::default();
+    // Where train and validation rows may change places, they are views of one matrix.
+    let shared =
+        ranges.iter().take_while(|(name, _)| blueprint.shares_rows() && LEARNT.contains(name)).count();
+    let (shared, alone) = ranges.split_at(shared);
+    let mut held = cut_parts(alone, &mut data.features, &blueprint)?;
+    if !shared.is_empty() {
+        let views = blueprint.hold_views(data.features, shared.iter().map(|(_, range)| range.clone()))?;
+        held.extend(shared.iter().map(|(name, _)| *name).zip(views));
+    }
+    for (name, held) in held {
+        let range = ranges.iter().find(|(part, _)| *part == name).map_or(0..0, |(_, range)| range.clone());
+        let rows: Vec<u32> = range.map(|row| row as u32).collect();
         let sample = setpoint_data::select_sample(&whole, &rows)?;
-        let held = blueprint.hold(cut_off(&mut data.features, range.start))?;
-        let examples = Some(Examples { held, sample });
-        match name {
-            "train" => split.train = examples,
-            "validation" => split.validation = examples,
-            "calibration" => split.calibration = examples,
-            _ => split.test = examples,
+        if let Some(place) = split.get_mut(name) {
+            *place = Some(Examples { held, sample });
         }
     }
     Ok((blueprint, split))
+}
+
+/// The rows of each part, cut off the end of the matrix from the last part to the first.
+fn cut_parts(
+    ranges: &[(&'static str, Range<usize>)],
+    features: &mut Features,
+    blueprint: &Blueprint,
+) -> Result<Vec<(&'static str, Held)>, Failure> {
+    let cut =
+        ranges.iter().rev().map(|(name, range)| Ok((*name, blueprint.hold(cut_off(features, range.start))?)));
+    cut.collect()
 }
 
 /// Cuts the rows from `start` on off a matrix.

@@ -20,7 +20,8 @@ use crate::schema::{ImageSchema, Schema};
 pub fn split_images(task: &ImageTask, plan: &SplitPlan, seed: u64) -> Result<Parts, Failure> {
     let Some(given) = task.given_parts() else { return Ok(task.split(&task.rows, plan, seed)?) };
     let given = given?;
-    let share = |part: &str| plan.shares().iter().find(|(name, _)| *name == part).map_or(0.0, |found| found.1);
+    let share =
+        |part: &str| plan.shares().iter().find(|(name, _)| *name == part).map_or(0.0, |found| found.1);
     let held_out = share("validation") + share("calibration");
     if !given.rows("calibration").is_empty() || share("calibration") == 0.0 || held_out == 0.0 {
         return Ok(given);

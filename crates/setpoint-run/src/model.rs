@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use setpoint::Goal;
 use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
 use setpoint::certify::Certificate;
@@ -98,7 +98,9 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
                 .map_err(|error| bad(format!("its layers cannot be read: {error}")))?;
             Blueprint::network(architecture)?
         }
-        other => return Err(bad(format!("holds a model of kind {other:?}, which this version does not know"))),
+        other => {
+            return Err(bad(format!("holds a model of kind {other:?}, which this version does not know")));
+        }
     };
     let columns = schema.columns();
     let scorer = Scorer::restore(file, "", &blueprint, columns)?
@@ -140,17 +142,7 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
     let goal = rows.map_or_else(|| goal.clone(), |rows| as_fraction(&goal, rows.max(1)));
     let shared_threshold =
         document.settings.get("shared-threshold").and_then(Value::as_bool).unwrap_or_default();
-    Ok(Opened {
-        document,
-        goal,
-        schema,
-        blueprint,
-        scorer,
-        baseline,
-        shipped,
-        shared_threshold,
-        probability,
-    })
+    Ok(Opened { document, goal, schema, blueprint, scorer, baseline, shipped, shared_threshold, probability })
 }
 
 /// The file of a model that was just trained.

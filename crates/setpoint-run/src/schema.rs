@@ -49,9 +49,8 @@ impl Schema {
     /// # Errors
     /// If it is damaged.
     pub fn from_json(value: &Value) -> Result<Self, Failure> {
-        let unread = |error: serde_json::Error| {
-            Failure::input(format!("its features cannot be read: {error}"))
-        };
+        let unread =
+            |error: serde_json::Error| Failure::input(format!("its features cannot be read: {error}"));
         if value.get("image").is_some() {
             return Ok(Self::Images(serde_json::from_value(value.clone()).map_err(unread)?));
         }

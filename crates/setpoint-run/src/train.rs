@@ -337,9 +337,11 @@ fn measured(
             name: fitted.baseline_name.clone(),
             objective: each(&base, fitted.baseline_validation)?,
         },
-        gain: fitted
-            .gain
-            .map(|gain| GainRecord { difference: gain.difference, standard_error: gain.standard_error }),
+        gain: fitted.gain.map(|Gain { difference, standard_error, kept }| GainRecord {
+            difference,
+            standard_error,
+            kept,
+        }),
         candidates: fitted
             .candidates
             .iter()

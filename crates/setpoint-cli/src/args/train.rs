@@ -14,8 +14,8 @@ Examples:
   setpoint train letter.data --label 1 --positive U --goal \"pr-auc @ recall in 0.95..1\"
   setpoint train adult.data --test adult.test --label 15 --positive \">50K\" --goal \"fnr @ fpr=5%\"
   setpoint train loans.csv --label paid --goal \"accuracy @ gap(positive-rate, sex)<=0.02\"
-  setpoint train ijcnn1.gz --goal "recall @ fpr<=1%" --model mlp --hidden 64,32
-  setpoint train faces/ --label smiling --goal "fnr @ fpr=1%" --model cnn --cnn small
+  setpoint train ijcnn1.gz --goal \"recall @ fpr<=1%\" --model mlp --hidden 64,32
+  setpoint train faces/ --label smiling --goal \"fnr @ fpr=1%\" --model cnn --cnn small
   setpoint train run.toml --seed 1
 
 A run file holds the same settings as flags, by their names; flags win:

@@ -7,13 +7,14 @@ use setpoint::Goal;
 use setpoint::engine::Inequality;
 use setpoint::surrogate::Surrogate;
 use setpoint::train::{
-    Bandwidth, BatchOrder, MethodChoice, OptimizerChoice, PositiveWeight, Schedule, Scope, Settings, Thresholds,
+    Bandwidth, BatchOrder, MethodChoice, OptimizerChoice, PositiveWeight, Schedule, Scope, Settings,
+    Thresholds,
 };
 use setpoint_data::{ImageOptions, ReadOptions, Roles, SplitPlan, list};
 use setpoint_run::{CnnSize, Failure, Job, ModelChoice, hidden_layers};
 
-use super::read::{confidence, positive, read_options};
 use super::image::image_options;
+use super::read::{confidence, positive, read_options};
 use crate::args::{
     BatchesArg, CnnArg, InequalityArg, MethodArg, ModelArg, OptimizerArg, ReportFlags, ScheduleArg, ScopeArg,
     SurrogateArg, ThresholdsArg, TrainArgs,

@@ -148,7 +148,8 @@ fn load(plan: &TrainPlan) -> Result<Loaded, Failure> {
             missing: plan.roles.missing.clone(),
             ..setpoint_data::Roles::default()
         };
-        let (mut examples, hash, notes) = load_more(test, &plan.read, &roles, loaded.schema.encoder()?, &loaded.blueprint)?;
+        let (mut examples, hash, notes) =
+            load_more(test, &plan.read, &roles, loaded.schema.encoder()?, &loaded.blueprint)?;
         if let (Some(_), Some(train)) = (plan.min_group, &loaded.parts.train)
             && let Some(groups) = train.sample.groups()
         {

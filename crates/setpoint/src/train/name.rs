@@ -3,7 +3,8 @@
 use std::str::FromStr;
 
 use super::{
-    Bandwidth, BatchOrder, MethodChoice, OptimizerChoice, PositiveWeight, Schedule, Scope, Thresholds, TrainError,
+    Bandwidth, BatchOrder, MethodChoice, OptimizerChoice, PositiveWeight, Schedule, Scope, Thresholds,
+    TrainError,
 };
 use crate::engine::Inequality;
 use crate::surrogate::Surrogate;

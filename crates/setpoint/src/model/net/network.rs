@@ -1,5 +1,6 @@
 //! The network as a [`Model`].
 
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -168,6 +169,23 @@ impl Model for Network {
 
     fn select(&self, rows: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
         Ok(Some(Box::new(self.selected(rows)?)))
+    }
+
+    /// Networks over rows of the same inputs, which are not copied.
+    fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
+        let mut view = self.view.as_ref()?.to_vec();
+        for other in others {
+            let other: &Self = other.as_any()?.downcast_ref()?;
+            if !Arc::ptr_eq(&self.inputs, &other.inputs) {
+                return None;
+            }
+            view.extend_from_slice(other.view.as_ref()?);
+        }
+        Some(Box::new(Self { view: Some(view.into()), ..self.clone() }))
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     /// Some rows at a time, so that memory stays bounded; a backward pass after it is refused.
