@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
 use setpoint::Sample;
 
 use crate::error::TreesError;
@@ -105,7 +106,8 @@ pub struct Data<'a> {
 }
 
 impl Data<'_> {
-    /// Checks that there is one label for each row, and that categorical columns hold codes.
+    /// Checks that there is one label for each row, that numbers are finite, and that
+    /// categorical columns hold codes.
     pub(crate) fn check(&self) -> Result<(), TreesError> {
         if self.sample.len() != self.features.rows() {
             return Err(TreesError::Shape {
@@ -118,6 +120,13 @@ impl Data<'_> {
             return Err(TreesError::Shape {
                 found: format!("categorical column {column} of {columns}"),
                 expected: "a number below that of the columns",
+            });
+        }
+        let (Layout::Dense { values, .. } | Layout::Sparse { values, .. }) = *self.features.layout();
+        if let Some(at) = values.par_iter().position_first(|value| value.is_infinite()) {
+            return Err(TreesError::Shape {
+                found: format!("feature value {} (number {at})", values[at]),
+                expected: "finite numbers, or NaN where one is missing",
             });
         }
         let bad = |value: f32| !(value.is_nan() || (0.0..2_147_483_648.0).contains(&value));
@@ -257,6 +266,7 @@ mod tests {
             Data { features, sample: &sample, categorical: &[1] }.check()
         };
         assert!(check(&[-1.0, 3.0, 0.5, f32::NAN]).is_ok());
+        assert!(check(&[f32::INFINITY, 3.0, 0.5, 1.0]).is_err());
         let error = check(&[-1.0, 3.0, 0.5, -1.0]).unwrap_err().to_string();
         assert!(error.contains("row 1") && error.contains("column 1"), "{error}");
     }

@@ -27,7 +27,6 @@ pub(crate) struct Mixture<'s> {
     positive_weight: f64,
     bias: f64,
     rounds: usize,
-    plain_rounds: usize,
     scores: Vec<f32>,
     v: Vec<f32>,
     gradient: Vec<f32>,
@@ -60,7 +59,6 @@ impl<'s> Mixture<'s> {
             positive_weight,
             bias: odds.ln(),
             rounds: 0,
-            plain_rounds: 0,
             scores: zeros.clone(),
             v: zeros.clone(),
             gradient: zeros.clone(),
@@ -71,11 +69,6 @@ impl<'s> Mixture<'s> {
     /// The constant that boosting starts from: the log odds of the weighted labels.
     pub(crate) fn bias(&self) -> f64 {
         self.bias
-    }
-
-    /// Rounds whose gradient was log loss's alone, the first among them.
-    pub(crate) fn plain_rounds(&self) -> usize {
-        self.plain_rounds
     }
 
     /// The derivatives for the next round, given what the trees so far add to each row's score.
@@ -93,8 +86,6 @@ impl<'s> Mixture<'s> {
         let share = mean_size(&self.gradient) / size;
         if size > 0.0 && share.is_finite() {
             self.mix(share);
-        } else {
-            self.plain_rounds += 1;
         }
         Ok((&self.gradient, &self.curvature))
     }
@@ -176,7 +167,6 @@ mod tests {
         // The bias is log loss's own constant: nothing pulls all scores one way.
         let pull: f64 = gradient.iter().map(|g| f64::from(*g)).sum();
         assert!(pull.abs() < 1e-4, "{pull}");
-        assert_eq!(mixture.plain_rounds(), 1);
     }
 
     #[test]
@@ -191,6 +181,5 @@ mod tests {
         let added: Vec<f32> = mixed.iter().zip(&plain).map(|(mixed, plain)| mixed - plain).collect();
         assert!((mean_size(&added) / mean_size(&plain) - 2.0).abs() < 1e-3);
         assert!(mixture.curvature.iter().all(|curvature| *curvature > 0.0));
-        assert_eq!(mixture.plain_rounds(), 1);
     }
 }

@@ -1,5 +1,6 @@
 //! Tests that need LightGBM itself, and the data they share.
 
+mod fit;
 mod growth;
 mod parity;
 
