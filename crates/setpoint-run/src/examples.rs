@@ -32,10 +32,11 @@ impl Examples {
         scorer.scores(&mut self.held)
     }
 
-    /// The examples as the core trains on them.
-    pub fn part(&mut self) -> Part<'_> {
+    /// The examples as the core trains on them; `None` for trees, which it does not.
+    pub fn part(&mut self) -> Option<Part<'_>> {
         match &mut self.held {
-            Held::Model(model) => Part { model: &mut **model, sample: &self.sample },
+            Held::Model(model) => Some(Part { model: &mut **model, sample: &self.sample }),
+            Held::Rows(_) => None,
         }
     }
 }
@@ -65,14 +66,18 @@ pub fn load(
     min_group: Option<u64>,
     choice: &ModelChoice,
 ) -> Result<Loaded, Failure> {
-    let encoder = Encoder::fit(&table, parts.rows("train"))?;
+    let mut encoder = Encoder::fit(&table, parts.rows("train"))?;
+    if let ModelChoice::Trees { .. } = choice {
+        encoder = encoder.plain();
+    }
+    let blueprint = Blueprint::for_table(choice, &encoder)?;
     let mut data = encoder.encode(table)?;
     if let (Some(least), Some(sample)) = (min_group, &data.sample) {
         data.sample = Some(group::pool_small(sample, least)?);
     }
     let notes = notes(&data.notes, None);
     let (columns, hash) = (data.features.columns(), data.hash.clone());
-    let (blueprint, parts) = take_apart(data, parts, choice)?;
+    let parts = take_apart(data, parts, &blueprint)?;
     let schema = Schema::Table(encoder);
     Ok(Loaded { schema, blueprint, parts, columns, hash, test_hash: None, notes })
 }
@@ -84,17 +89,16 @@ const LEARNT: [&str; 2] = ["train", "validation"];
 fn take_apart(
     mut data: Dataset,
     parts: &Parts,
-    choice: &ModelChoice,
-) -> Result<(Blueprint, Splits<Option<Examples>>), Failure> {
+    blueprint: &Blueprint,
+) -> Result<Splits<Option<Examples>>, Failure> {
     let ranges = data.arrange(parts)?;
     let whole = data.sample.take().ok_or_else(|| Failure::input("the data has no labels"))?;
-    let blueprint = Blueprint::for_table(choice, data.features.columns())?;
     let mut split = Splits::default();
     // Where train and validation rows may change places, they are views of one matrix.
     let shared =
         ranges.iter().take_while(|(name, _)| blueprint.shares_rows() && LEARNT.contains(name)).count();
     let (shared, alone) = ranges.split_at(shared);
-    let mut held = cut_parts(alone, &mut data.features, &blueprint)?;
+    let mut held = cut_parts(alone, &mut data.features, blueprint)?;
     if !shared.is_empty() {
         let views = blueprint.hold_views(data.features, shared.iter().map(|(_, range)| range.clone()))?;
         held.extend(shared.iter().map(|(name, _)| *name).zip(views));
@@ -107,7 +111,7 @@ fn take_apart(
             *place = Some(Examples { held, sample });
         }
     }
-    Ok((blueprint, split))
+    Ok(split)
 }
 
 /// The rows of each part, cut off the end of the matrix from the last part to the first.

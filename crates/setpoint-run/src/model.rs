@@ -98,6 +98,7 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
                 .map_err(|error| bad(format!("its layers cannot be read: {error}")))?;
             Blueprint::network(architecture)?
         }
+        "trees" => Blueprint::trees(schema.encoder()?),
         other => {
             return Err(bad(format!("holds a model of kind {other:?}, which this version does not know")));
         }

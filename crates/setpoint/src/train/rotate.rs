@@ -102,8 +102,8 @@ fn combine(members: Vec<Member>) -> Fit {
     let gain = average(&|fit| Some(fit.gain?.difference)).map(|difference| Gain {
         difference,
         standard_error: error.map(|square| (square / count as f64).sqrt()),
-        kept: members.iter().any(|member| member.fit.gain.is_some_and(|gain| gain.kept)),
     });
+    let fell_back = members.iter().all(|member| member.fit.fell_back);
     let validation = average(&|fit| fit.validation);
     let baseline_validation = average(&|fit| fit.baseline.validation);
     let evaluations = members.iter().map(|member| member.fit.evaluations).sum();
@@ -128,6 +128,7 @@ fn combine(members: Vec<Member>) -> Fit {
         baseline,
         candidates,
         gain,
+        fell_back,
         evaluations,
         rotations: count,
     }
