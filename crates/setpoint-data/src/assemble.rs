@@ -239,7 +239,7 @@ fn reals(raw: &Raw, column: usize) -> Vec<f64> {
     }
 }
 
-fn codes(column: String, raw: &Raw, at: usize) -> Codes {
+pub(crate) fn codes(column: String, raw: &Raw, at: usize) -> Codes {
     let Use::Text(slot) = raw.layout.uses[at] else { return Codes::default() };
     let of = raw.chunks.iter().flat_map(|chunk| chunk.code(slot)).copied().collect();
     Codes { column, names: raw.texts[slot].values.clone(), of }
@@ -247,21 +247,7 @@ fn codes(column: String, raw: &Raw, at: usize) -> Codes {
 
 /// Groups in alphabetical order, those that occur only; missing ones are a group.
 fn sorted_groups(column: String, raw: &Raw, at: usize) -> Codes {
-    let mut groups = codes(column, raw, at);
-    if groups.of.contains(&MISSING) {
-        let missing = groups.names.len() as u32;
-        groups.names.push("(missing)".to_owned());
-        groups.of.iter_mut().filter(|code| **code == MISSING).for_each(|code| *code = missing);
-    }
-    let mut occurs = vec![false; groups.names.len()];
-    groups.of.iter().for_each(|code| occurs[*code as usize] = true);
-    let mut order: Vec<usize> = (0..occurs.len()).filter(|code| occurs[*code]).collect();
-    order.sort_by(|a, b| groups.names[*a].cmp(&groups.names[*b]));
-    let mut place = vec![0; occurs.len()];
-    order.iter().enumerate().for_each(|(new, old)| place[*old] = new as u32);
-    groups.of.iter_mut().for_each(|code| *code = place[*code as usize]);
-    groups.names = order.iter().map(|old| groups.names[*old].clone()).collect();
-    groups
+    codes(column, raw, at).alphabetical()
 }
 
 fn weights(file: &str, column: &str, values: &[f64]) -> Result<Vec<f32>, ReadError> {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use setpoint::Sample;
 use setpoint::sample::SampleError;
 
+use crate::chunk::MISSING;
 use crate::encode::Notes;
 use crate::features::Features;
 use crate::split::Parts;
@@ -28,6 +29,24 @@ impl Codes {
     #[must_use]
     pub fn select(&self, rows: &[u32]) -> Self {
         Self { column: self.column.clone(), names: self.names.clone(), of: pick(&self.of, rows) }
+    }
+
+    /// Names in alphabetical order, those that occur only; missing ones get a name.
+    pub(crate) fn alphabetical(&self) -> Self {
+        let (column, mut names, mut of) = (self.column.clone(), self.names.clone(), self.of.clone());
+        if of.contains(&MISSING) {
+            let missing = names.len() as u32;
+            names.push("(missing)".to_owned());
+            of.iter_mut().filter(|code| **code == MISSING).for_each(|code| *code = missing);
+        }
+        let mut occurs = vec![false; names.len()];
+        of.iter().for_each(|code| occurs[*code as usize] = true);
+        let mut order: Vec<usize> = (0..occurs.len()).filter(|code| occurs[*code]).collect();
+        order.sort_by(|a, b| names[*a].cmp(&names[*b]));
+        let mut place = vec![0; occurs.len()];
+        order.iter().enumerate().for_each(|(new, old)| place[*old] = new as u32);
+        of.iter_mut().for_each(|code| *code = place[*code as usize]);
+        Self { column, names: order.iter().map(|old| names[*old].clone()).collect(), of }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Files in; a checked matrix, labels and splits out.
+//! Files in; a checked matrix or images, labels and splits out.
 //!
 //! ```text
 //! file ──Table::read──▶ Table ──split──▶ Parts ──Encoder::fit(train rows)──▶ Encoder ──encode──▶ Dataset
@@ -26,6 +26,7 @@ mod chunk;
 mod dataset;
 mod encode;
 mod features;
+mod image;
 mod label;
 mod layout;
 mod memory;
@@ -38,6 +39,10 @@ mod time;
 pub use dataset::{Codes, Dataset, select_sample};
 pub use encode::{Category, EncodeError, Encoder, Encoding, Input, Inputs, LabelSchema, Notes, Scaling};
 pub use features::{Dense, Features, Sparse};
+pub use image::{
+    ChannelStatistics, ImageError, ImageLayout, ImageOptions, ImageSet, ImageShape, ImageTask, Progress,
+    RecordLayout, default_cache, recognise_images,
+};
 pub use label::{Comparison, LabelError, LabelRule, Positive};
 pub use layout::Kind;
 pub use memory::{About, Numbers, Values};
@@ -66,6 +71,9 @@ pub enum Error {
     /// Splitting.
     #[error(transparent)]
     Split(#[from] SplitError),
+    /// Images.
+    #[error(transparent)]
+    Image(#[from] ImageError),
     /// Labels, weights and groups.
     #[error(transparent)]
     Sample(#[from] setpoint::sample::SampleError),

@@ -16,11 +16,12 @@ use crate::blueprint::Blueprint;
 use crate::evaluate::Subject;
 use crate::examples::Loaded;
 use crate::failure::Failure;
+use crate::fit::Fitted;
 use crate::probability::Probability;
 use crate::schema::Schema;
 use crate::scorer::Scorer;
 use crate::threshold::Shipped;
-use crate::train::{Fitted, Job};
+use crate::train::Job;
 
 /// Before the names of cross-entropy's parameters, kept beside the model's.
 const BASELINE: &str = "baseline.";

@@ -53,7 +53,8 @@ impl Scorer {
             Self::Model(combined) => combined,
             Self::Trees(ensemble) => {
                 let tensors = ensemble.to_tensors();
-                file.tensors.extend(tensors.into_iter().map(|(name, tensor)| (format!("{prefix}{name}"), tensor)));
+                file.tensors
+                    .extend(tensors.into_iter().map(|(name, tensor)| (format!("{prefix}{name}"), tensor)));
                 return;
             }
         };

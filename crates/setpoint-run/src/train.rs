@@ -7,8 +7,7 @@ use setpoint::goal::Goal;
 use setpoint::train::selection::as_fraction;
 use setpoint::train::{MethodChoice, Observer, Settings};
 use setpoint_report::{
-    BaselineRecord, CertificateRecord, GroupRecord, GroupsRecord, Seconds,
-    Splits, StageRecord, TrainRecord,
+    BaselineRecord, CertificateRecord, GroupRecord, GroupsRecord, Seconds, Splits, StageRecord, TrainRecord,
 };
 
 use crate::choice::ModelChoice;

@@ -134,6 +134,11 @@ impl Missing {
     }
 }
 
+/// Names of the columns of the delimited text that starts with `head`; `all` if there is no more of it.
+pub(crate) fn column_names(file: &str, head: &[u8], all: bool) -> Result<Vec<String>, ReadError> {
+    Ok(sniff::Dialect::of(file, head, all, None, None)?.names)
+}
+
 pub(crate) fn text_of(field: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(field)
 }

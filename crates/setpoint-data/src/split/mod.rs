@@ -210,6 +210,21 @@ impl Parts {
         self.names.iter().copied().zip(self.rows.iter().map(Vec::as_slice))
     }
 
+    /// The same with these rows for a part, in the place of those it had.
+    #[must_use]
+    pub fn with(mut self, part: &'static str, rows: Vec<u32>) -> Self {
+        let order = |name: &str| PARTS.iter().position(|known| *known == name);
+        match self.names.iter().position(|name| *name == part) {
+            Some(index) => self.rows[index] = rows,
+            None => {
+                let place = self.names.partition_point(|name| order(name) < order(part));
+                self.names.insert(place, part);
+                self.rows.insert(place, rows);
+            }
+        }
+        self
+    }
+
     /// The rows part after part, and the same parts once the rows are in that order: each a range.
     #[must_use]
     pub fn in_order(&self) -> (Vec<u32>, Self) {
@@ -217,6 +232,31 @@ impl Parts {
         let mut next = 0..order.len() as u32;
         let rows = self.rows.iter().map(|rows| next.by_ref().take(rows.len()).collect()).collect();
         (order, Self { names: self.names.clone(), rows })
+    }
+
+    /// Parts as the data gives them: rows, ascending, each with an index into [`PARTS`].
+    ///
+    /// `labels` are those of all rows by number.
+    pub(crate) fn given(
+        rows: impl Iterator<Item = (u32, usize)>,
+        labels: &[bool],
+    ) -> Result<Self, SplitError> {
+        let mut lists = vec![Vec::new(); PARTS.len()];
+        rows.for_each(|(row, part)| lists[part].push(row));
+        let total = lists.iter().map(Vec::len).sum();
+        // Without rows to train on there is nothing to do; the check says so.
+        let (names, rows) = (PARTS.into_iter().zip(lists))
+            .filter(|(part, rows)| *part == "train" || !rows.is_empty())
+            .unzip();
+        let parts = Self { names, rows };
+        parts.check(Some(labels), total)?;
+        Ok(parts)
+    }
+
+    /// The same parts, of rows that are themselves listed: each row is a place in the list.
+    pub(crate) fn of_rows(mut self, list: &[u32]) -> Self {
+        self.rows.iter_mut().flatten().for_each(|row| *row = list[*row as usize]);
+        self
     }
 
     fn check(&self, labels: Option<&[bool]>, total: usize) -> Result<(), SplitError> {

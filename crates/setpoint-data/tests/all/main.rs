@@ -1,6 +1,7 @@
 //! Whole files in, data sets out.
 
 mod hostile;
+mod image;
 mod parquet;
 mod real;
 mod table;

@@ -1,0 +1,181 @@
+//! One image: decoded, cut, resized.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use fast_image_resize as resize;
+use image::{DynamicImage, ImageDecoder, ImageReader};
+
+use super::error::ImageError;
+use super::option::{ImageOptions, ImageShape};
+
+/// An image in memory, channels last.
+#[derive(Debug)]
+pub(super) struct Picture {
+    pub shape: ImageShape,
+    pub pixels: Vec<u8>,
+    /// Whether it was stored in colour.
+    pub colour: bool,
+}
+
+/// Decodes an image file of any format; `None` channels: as it is stored.
+pub(super) fn decode(path: &Path, channels: Option<usize>) -> Result<Picture, ImageError> {
+    let image = open(path)?;
+    let colour = image.color().has_color();
+    let (width, height) = (image.width() as usize, image.height() as usize);
+    let channels = channels.unwrap_or(if colour { 3 } else { 1 });
+    let pixels = if channels == 1 { image.into_luma8().into_raw() } else { image.into_rgb8().into_raw() };
+    Ok(Picture { shape: ImageShape { height, width, channels }, pixels, colour })
+}
+
+/// Decodes an image of one channel of 16 bits: a band of a satellite image.
+pub(super) fn decode_band(path: &Path) -> Result<(usize, usize, Vec<u16>), ImageError> {
+    match open(path)? {
+        DynamicImage::ImageLuma16(band) => {
+            Ok((band.height() as usize, band.width() as usize, band.into_raw()))
+        }
+        other => Err(ImageError::Decode {
+            file: path.display().to_string(),
+            message: format!("pixels of type {:?}; expected one channel of 16 bits", other.color()),
+        }),
+    }
+}
+
+/// The image, turned as its camera says.
+fn open(path: &Path) -> Result<DynamicImage, ImageError> {
+    let file = || path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|source| ImageError::Io { file: file(), source })?;
+    let refuse = |error: image::ImageError| ImageError::Decode { file: file(), message: error.to_string() };
+    let reader = ImageReader::new(Cursor::new(bytes))
+        .with_guessed_format()
+        .map_err(|source| ImageError::Io { file: file(), source })?;
+    if reader.format().is_none() {
+        let message = "expected PNG, JPEG or TIFF".to_owned();
+        return Err(ImageError::Decode { file: file(), message });
+    }
+    // The decoder's own limits hold: images of more than 512 MiB are refused before they are allocated.
+    let mut decoder = reader.into_decoder().map_err(refuse)?;
+    let orientation = decoder.orientation().map_err(refuse)?;
+    let mut image = DynamicImage::from_decoder(decoder).map_err(refuse)?;
+    image.apply_orientation(orientation);
+    if image.width() == 0 || image.height() == 0 {
+        let message = format!("it has {} x {} pixels", image.width(), image.height());
+        return Err(ImageError::Decode { file: file(), message });
+    }
+    Ok(image)
+}
+
+/// What is cut from every image, and the side it is resized to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fit {
+    pub crop: Option<usize>,
+    pub size: Option<usize>,
+}
+
+impl Fit {
+    pub fn new(options: &ImageOptions, crop: Option<usize>, size: Option<usize>) -> Self {
+        Self { crop: options.crop.or(crop), size: options.size.or(size) }
+    }
+
+    /// The shape that an image of this shape gets.
+    pub fn shape(self, shape: ImageShape) -> ImageShape {
+        match self.size.or(self.crop) {
+            Some(side) => ImageShape { height: side, width: side, ..shape },
+            None => shape,
+        }
+    }
+
+    /// Cuts and resizes an image into a buffer of the shape it gets; errors call it `name()`.
+    pub fn apply(
+        self,
+        pixels: &[u8],
+        shape: ImageShape,
+        out: &mut [u8],
+        name: &dyn Fn() -> String,
+    ) -> Result<(), ImageError> {
+        let mut cut = Vec::new();
+        let (mut pixels, mut from) = (pixels, shape);
+        if let Some(crop) = self.crop {
+            if crop > shape.width || crop > shape.height {
+                let (width, height) = (shape.width, shape.height);
+                return Err(ImageError::Crop { file: name(), width, height, crop });
+            }
+            let (top, left) = ((shape.height - crop) / 2, (shape.width - crop) / 2);
+            for row in pixels.chunks_exact(shape.width * shape.channels).skip(top).take(crop) {
+                cut.extend_from_slice(&row[left * shape.channels..][..crop * shape.channels]);
+            }
+            (pixels, from) = (&cut, ImageShape { height: crop, width: crop, ..shape });
+        }
+        let to = self.shape(shape);
+        if from == to {
+            out.copy_from_slice(pixels);
+            return Ok(());
+        }
+        let kind = match shape.channels {
+            1 => resize::PixelType::U8,
+            2 => resize::PixelType::U8x2,
+            3 => resize::PixelType::U8x3,
+            4 => resize::PixelType::U8x4,
+            channels => {
+                let message = format!("{channels} channels; at most 4 can be resized");
+                return Err(ImageError::Decode { file: name(), message });
+            }
+        };
+        // Widths and heights are at most 2^15.
+        let sides = |shape: ImageShape| (shape.width as u32, shape.height as u32);
+        let refuse = |message: String| ImageError::Decode { file: name(), message };
+        let ((width, height), (new_width, new_height)) = (sides(from), sides(to));
+        let source = resize::images::ImageRef::new(width, height, pixels, kind)
+            .map_err(|error| refuse(error.to_string()))?;
+        let mut target = resize::images::Image::from_slice_u8(new_width, new_height, out, kind)
+            .map_err(|error| refuse(error.to_string()))?;
+        let options = resize::ResizeOptions::new()
+            .resize_alg(resize::ResizeAlg::Convolution(resize::FilterType::Lanczos3))
+            .use_alpha(false);
+        resize::Resizer::new()
+            .resize(&source, &mut target, &options)
+            .map_err(|error| refuse(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(height: usize, width: usize) -> ImageShape {
+        ImageShape { height, width, channels: 1 }
+    }
+
+    fn fit(crop: Option<usize>, size: Option<usize>, pixels: &[u8], from: ImageShape) -> Vec<u8> {
+        let fit = Fit { crop, size };
+        let mut out = vec![0; fit.shape(from).bytes()];
+        fit.apply(pixels, from, &mut out, &|| "t.png".to_owned()).unwrap();
+        out
+    }
+
+    #[test]
+    fn a_crop_is_the_centre() {
+        let pixels: Vec<u8> = (0..20).collect();
+        assert_eq!(fit(Some(2), None, &pixels, shape(4, 5)), [6, 7, 11, 12]);
+        assert_eq!(fit(None, None, &pixels, shape(4, 5)), pixels);
+    }
+
+    #[test]
+    fn resizing_keeps_a_flat_image_flat_and_a_gradient_in_order() {
+        assert_eq!(fit(None, Some(3), &[77; 64], shape(8, 8)), [77; 9]);
+        let ramp: Vec<u8> = (0..144).map(|at| (at % 12) * 20).collect();
+        let row = &fit(None, Some(4), &ramp, shape(12, 12))[..4];
+        assert!(row.is_sorted() && row[3] > row[0] + 100, "{row:?}");
+    }
+
+    #[test]
+    fn a_crop_larger_than_the_image_is_refused() {
+        let error = Fit { crop: Some(9), size: None }
+            .apply(&[0; 64], shape(8, 8), &mut [0; 81], &|| "t.png".to_owned())
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "t.png: 8 x 8 pixels are too few for a crop of 9 x 9; give a smaller --crop"
+        );
+    }
+}
