@@ -4,6 +4,8 @@ use std::io::Cursor;
 use std::path::Path;
 
 use fast_image_resize as resize;
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::U8;
 use image::{DynamicImage, ImageDecoder, ImageReader};
 
 use super::error::ImageError;
@@ -111,31 +113,35 @@ impl Fit {
             out.copy_from_slice(pixels);
             return Ok(());
         }
-        let kind = match shape.channels {
-            1 => resize::PixelType::U8,
-            2 => resize::PixelType::U8x2,
-            3 => resize::PixelType::U8x3,
-            4 => resize::PixelType::U8x4,
-            channels => {
-                let message = format!("{channels} channels; at most 4 can be resized");
-                return Err(ImageError::Decode { file: name(), message });
-            }
-        };
-        // Widths and heights are at most 2^15.
-        let sides = |shape: ImageShape| (shape.width as u32, shape.height as u32);
-        let refuse = |message: String| ImageError::Decode { file: name(), message };
-        let ((width, height), (new_width, new_height)) = (sides(from), sides(to));
-        let source = resize::images::ImageRef::new(width, height, pixels, kind)
-            .map_err(|error| refuse(error.to_string()))?;
-        let mut target = resize::images::Image::from_slice_u8(new_width, new_height, out, kind)
-            .map_err(|error| refuse(error.to_string()))?;
-        let options = resize::ResizeOptions::new()
-            .resize_alg(resize::ResizeAlg::Convolution(resize::FilterType::Lanczos3))
-            .use_alpha(false);
-        resize::Resizer::new()
-            .resize(&source, &mut target, &options)
-            .map_err(|error| refuse(error.to_string()))
+        resample(pixels, from, out, to).map_err(|message| ImageError::Decode { file: name(), message })
     }
+}
+
+/// Resizes channel by channel.
+///
+/// The resizer is compiled anew for each type of pixel it is called with, at length: one
+/// type, of one channel, serves for any number of them.
+fn resample(pixels: &[u8], from: ImageShape, out: &mut [u8], to: ImageShape) -> Result<(), String> {
+    let options = resize::ResizeOptions::new()
+        .resize_alg(resize::ResizeAlg::Convolution(resize::FilterType::Lanczos3))
+        .use_alpha(false);
+    let mut resizer = resize::Resizer::new();
+    let mut plane = vec![0; from.height * from.width];
+    let mut small = vec![0; to.height * to.width];
+    for channel in 0..from.channels {
+        for (value, pixel) in plane.iter_mut().zip(pixels.chunks_exact(from.channels)) {
+            *value = pixel[channel];
+        }
+        let source = TypedImageRef::<U8>::from_buffer(from.width as u32, from.height as u32, &plane)
+            .map_err(|error| error.to_string())?;
+        let mut target = TypedImage::<U8>::from_buffer(to.width as u32, to.height as u32, &mut small)
+            .map_err(|error| error.to_string())?;
+        resizer.resize_typed(&source, &mut target, &options).map_err(|error| error.to_string())?;
+        for (pixel, value) in out.chunks_exact_mut(to.channels).zip(&small) {
+            pixel[channel] = *value;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
