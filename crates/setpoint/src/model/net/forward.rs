@@ -58,8 +58,9 @@ pub(super) fn forward(
     scores: &mut [f32],
 ) {
     let (groups, norms, shelf) = workspace.parts();
-    let whole = [0..plan.blocks.len()];
-    let stages: &[_] = if matches!(mode, Mode::Learn { .. }) { &plan.stages } else { &whole };
+    let whole = 0..plan.blocks.len();
+    let stages =
+        if matches!(mode, Mode::Learn { .. }) { &*plan.stages } else { std::slice::from_ref(&whole) };
     if matches!(mode, Mode::Score) {
         for (block, norm) in plan.blocks.iter().zip(norms.iter_mut()) {
             if let Some(place) = &block.norm {
