@@ -117,12 +117,14 @@ fn serve(case: &str, threads: usize, steps: usize) {
         let mut training = Training::new(case);
         training.run(3);
         for _ in std::io::stdin().lock().lines() {
-            let before = faults();
+            let (faults_before, used) = (faults(), processor());
             let seconds = training.run(steps);
-            let faults = (faults() - before) as f64 / steps as f64;
+            let rows = training.batch as f64;
             println!(
-                r#"{{"rows": {}, "faults": {faults}, "peak": {}}}"#,
-                training.batch as f64 / seconds,
+                r#"{{"wall": {}, "cpu": {}, "faults": {}, "peak": {}}}"#,
+                rows / seconds,
+                rows * steps as f64 / (processor() - used),
+                (faults() - faults_before) as f64 / steps as f64,
                 peak()
             );
         }
@@ -208,6 +210,16 @@ fn faults() -> usize {
     // After the name in parentheses: state, parent, group, session, terminal, its group, flags, faults.
     let after = stat.rsplit(')').next().unwrap_or_default();
     after.split_whitespace().nth(7).and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
+/// Seconds that the threads of this process ran so far; 0 where the system does not say.
+fn processor() -> f64 {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
+    let nanoseconds = threads.filter_map(|thread| {
+        let schedule = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        schedule.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    nanoseconds.sum::<f64>() * 1e-9
 }
 
 /// Most memory used so far, in megabytes; 0 where the system does not say.
