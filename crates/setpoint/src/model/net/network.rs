@@ -198,6 +198,7 @@ impl Model for Network {
         check_length("scores", rows.map_or(self.rows(), <[u32]>::len), scores.len())?;
         check_rows(rows.unwrap_or_default(), self.rows())?;
         self.learnt = None;
+        self.workspace.flip(&self.plan, parameters);
         for (part, scores) in scores.chunks_mut(self.plan.evaluation_rows).enumerate() {
             let first = part * self.plan.evaluation_rows;
             let selection = Selection { inputs: &self.inputs, view: self.view.as_deref(), rows, first };
@@ -215,6 +216,7 @@ impl Model for Network {
         let view = self.view.as_deref();
         let selection = Selection { inputs: &self.inputs, view, rows: Some(batch.rows), first: 0 };
         self.workspace.cut(&self.plan, batch.rows.len());
+        self.workspace.flip(&self.plan, parameters);
         forward(&self.plan, parameters, selection, mode, &mut self.workspace, scores);
         self.learnt = Some((batch.rows.len(), mode));
         Ok(())
@@ -238,7 +240,7 @@ impl Model for Network {
         if self.learnt.is_none() || parameters.len() != self.plan.parameter_count {
             return;
         }
-        for (block, norm) in self.plan.blocks.iter().zip(&self.workspace.norms) {
+        for (block, norm) in self.plan.blocks.iter().zip(self.workspace.norms()) {
             if let Some(place) = &block.norm {
                 norm.observe(&mut parameters[place.clone()]);
             }
