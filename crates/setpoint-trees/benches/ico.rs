@@ -22,7 +22,9 @@ fn main() {
         return eprintln!("skipped: {error}");
     }
     let arguments: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
-    let [rows, rounds, threads] = arguments[..] else { return table(500_000, 30, rayon::current_num_threads()) };
+    let [rows, rounds, threads] = arguments[..] else {
+        return table(500_000, 50, rayon::current_num_threads());
+    };
     table(rows, rounds, threads);
 }
 
@@ -31,11 +33,18 @@ fn table(rows: usize, rounds: usize, threads: usize) {
     let values: Vec<f32> = (0..rows * COLUMNS).map(noise).collect();
     let label = |row: &[f32]| row[0] * row[1] + 0.5 * row[2] + 0.4 * row[3] * row[4] > 0.95;
     let sample = Sample::new(values.chunks(COLUMNS).map(label).collect()).expect("labels");
-    let data = Data { features: Features::dense(&values, COLUMNS).expect("rows"), sample: &sample, categorical: &[] };
+    let data = Data {
+        features: Features::dense(&values, COLUMNS).expect("rows"),
+        sample: &sample,
+        categorical: &[],
+    };
     let few = values.len() / 50 / COLUMNS * COLUMNS;
     let held_out = Sample::new(sample.labels()[..few / COLUMNS].to_vec()).expect("labels");
-    let held_out =
-        Data { features: Features::dense(&values[..few], COLUMNS).expect("rows"), sample: &held_out, categorical: &[] };
+    let held_out = Data {
+        features: Features::dense(&values[..few], COLUMNS).expect("rows"),
+        sample: &held_out,
+        categorical: &[],
+    };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     println!("{rows} x {COLUMNS}, {rounds} rounds of 31 leaves, {threads} threads, milliseconds per round");
     println!("{:>24} {:>10} {:>10} {:>7}", "goal", "log loss", "ico", "ratio");

@@ -65,7 +65,8 @@ fn grow(library: &Library, train: &Features<'_>, rounds: usize, leaves: usize) -
     let quiet = "verbosity=-1 num_threads=2 force_col_wise=true";
     let mut dataset = Dataset::new(library, train, quiet).expect("rows");
     let noise = |i: usize| (i as f64 * 0.754_877_666).fract();
-    let labels: Vec<f32> = (0..rows).map(|row| f32::from(u8::from(noise(row * row % 10_007) < 0.3))).collect();
+    let labels: Vec<f32> =
+        (0..rows).map(|row| f32::from(u8::from(noise(row * row % 10_007) < 0.3))).collect();
     dataset.set_labels(&labels).expect("labels");
     let parameters = format!("{quiet} objective=binary num_leaves={leaves} learning_rate=0.1");
     let mut booster = Booster::new(&dataset, &parameters).expect("parameters");

@@ -222,13 +222,19 @@ impl Session<'_> {
             fit.winner += ", retrained on train and validation rows";
             fit.used_validation = true;
         }
-        let members: Vec<(f64, &Ensemble)> = members.iter().map(|(weight, member)| (*weight, member)).collect();
+        let members: Vec<(f64, &Ensemble)> =
+            members.iter().map(|(weight, member)| (*weight, member)).collect();
         fit.ensemble = Ensemble::combine(&members)?;
         Ok(())
     }
 
     /// Fits the head, and keeps it where its gain on rows that it has not seen is beyond its error.
-    fn add_head(&mut self, judge: &Judge<'_>, recipe: &mut Recipe, fit: &mut TreesFit) -> Result<(), TreesError> {
+    fn add_head(
+        &mut self,
+        judge: &Judge<'_>,
+        recipe: &mut Recipe,
+        fit: &mut TreesFit,
+    ) -> Result<(), TreesError> {
         let name = format!("ico head over {} boosters, fitted on half of validation", recipe.units.len());
         if judge.goal.column().is_some() {
             let name = format!("{name}: not tried, the goal has conditions on groups");
@@ -251,8 +257,13 @@ impl Session<'_> {
             values[own] = judge.value(&scores)?;
         }
         let gain = mean_gain(gains);
-        let beyond = gain.is_some_and(|gain| gain.standard_error.is_some_and(|error| gain.difference > error));
-        let whole = if beyond { head::fit(judge.goal, judge.sample, &recipe.units, &recipe.weights).ok() } else { None };
+        let beyond =
+            gain.is_some_and(|gain| gain.standard_error.is_some_and(|error| gain.difference > error));
+        let whole = if beyond {
+            head::fit(judge.goal, judge.sample, &recipe.units, &recipe.weights).ok()
+        } else {
+            None
+        };
         let taken = whole.is_some();
         if let Some(weights) = whole {
             recipe.weights = weights;
@@ -277,7 +288,10 @@ impl Session<'_> {
         let halves = halves(judge.sample);
         let mut gains = [None; 2];
         for (own, gain) in gains.iter_mut().enumerate() {
-            let label = ["train rows and the first half of validation", "train rows and the second half of validation"];
+            let label = [
+                "train rows and the first half of validation",
+                "train rows and the second half of validation",
+            ];
             let rounds = baseline.candidate.rounds;
             let retrained = self.retrain(baseline.searched, rounds, Some((label[own], &halves[own])))?;
             let mut scores = vec![0.0; judge.sample.len()];

@@ -24,7 +24,9 @@ pub enum TreesError {
         expected: &'static str,
     },
     /// A value of a categorical column is not a code.
-    #[error("row {row}, column {column}: {value} is not a category; expected a code from 0 on, or a missing value")]
+    #[error(
+        "row {row}, column {column}: {value} is not a category; expected a code from 0 on, or a missing value"
+    )]
     Category {
         /// Position, from 0.
         row: usize,

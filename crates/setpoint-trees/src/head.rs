@@ -10,12 +10,12 @@
 //! Signs are free: a booster may be subtracted. The distance does not depend on the scale of a, as
 //! the goal does not.
 
+use setpoint::Sample;
 use setpoint::engine::EngineOptions;
 use setpoint::goal::Goal;
 use setpoint::optimizer::{Lbfgs, LbfgsConfig};
 use setpoint::train::method::{Ico, Loss};
 use setpoint::train::{Bandwidth, Standard, TrainError};
-use setpoint::Sample;
 
 /// ρ; see `docs/decisions.md` for what it was measured against.
 const PENALTY: f64 = 0.03;
@@ -66,7 +66,8 @@ pub(crate) fn fit(
 pub(crate) fn mix(members: &[Vec<f32>], weights: &[f32], scores: &mut [f32]) {
     for (row, score) in scores.iter_mut().enumerate() {
         let terms = members.iter().zip(weights);
-        *score = terms.map(|(member, weight)| f64::from(member[row]) * f64::from(*weight)).sum::<f64>() as f32;
+        *score =
+            terms.map(|(member, weight)| f64::from(member[row]) * f64::from(*weight)).sum::<f64>() as f32;
     }
 }
 

@@ -11,11 +11,11 @@
 //! scores that separate the classes) or cannot be had, the round is log loss's own.
 
 use rayon::prelude::*;
+use setpoint::Sample;
 use setpoint::engine::EngineOptions;
 use setpoint::goal::Goal;
 use setpoint::train::method::{Ico, Loss};
 use setpoint::train::{Bandwidth, TrainError};
-use setpoint::Sample;
 
 /// Rows that are summed as one unit, so that sums do not depend on the number of threads.
 const CHUNK: usize = 8_192;
@@ -174,7 +174,8 @@ mod tests {
         let sample = sample();
         let goal = "recall @ fpr<=5%".parse().unwrap();
         let mut mixture = Mixture::new(&goal, &sample, 1.0, Bandwidth::Deviations(0.3)).unwrap();
-        let outputs: Vec<f64> = (0..400).map(|row| (row as f64 * 0.7).sin() + f64::from(row % 8 == 0)).collect();
+        let outputs: Vec<f64> =
+            (0..400).map(|row| (row as f64 * 0.7).sin() + f64::from(row % 8 == 0)).collect();
         let _ = mixture.derivatives(&outputs).unwrap();
         let plain = mixture.gradient.clone();
         let mixed = mixture.derivatives(&outputs).unwrap().0.to_vec();

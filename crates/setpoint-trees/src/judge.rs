@@ -1,11 +1,11 @@
 //! What scores are worth on held-out rows, by the goal's own metric.
 
+use setpoint::Sample;
 use setpoint::goal::{Direction, Goal};
 use setpoint::metric::interval::Bootstrap;
 use setpoint::metric::{self, Cuts, MetricError};
 use setpoint::threshold::ThresholdError;
 use setpoint::train::{Gain, TrainError, selection};
-use setpoint::Sample;
 
 /// A goal on a sample of held-out rows.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +104,8 @@ mod tests {
     #[test]
     fn gains_are_positive_for_the_better_scores_whichever_way_the_goal_points() {
         let labels: Vec<bool> = (0..200).map(|row| row % 4 == 0).collect();
-        let good: Vec<f32> = (0..200).map(|row| (row % 5 + if row % 4 == 0 { 3 } else { 0 }) as f32).collect();
+        let good: Vec<f32> =
+            (0..200).map(|row| (row % 5 + if row % 4 == 0 { 3 } else { 0 }) as f32).collect();
         let bad: Vec<f32> = (0..200).map(|row| (row % 5) as f32).collect();
         let sample = Sample::new(labels).unwrap();
         for goal in ["recall @ fpr<=40%", "fnr @ fpr<=40%"] {

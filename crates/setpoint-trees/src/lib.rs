@@ -35,7 +35,7 @@
 //! - `features`, `parameters`, `settings`: what goes in.
 //! - `grow`, `ico`: one booster, for log loss or on the goal's own gradient.
 //! - `session`, `judge`, `head`, `conclude`: from many boosters to one model.
-//! - [`store`]: checkpoints.
+//! - [`store`] keeps checkpoints.
 
 #![deny(unsafe_code)]
 

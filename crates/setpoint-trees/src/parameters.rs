@@ -64,9 +64,23 @@ impl Parameters {
         let mut generator = ChaCha8Rng::seed_from_u64(seed);
         (0..count)
             .map(|index| match FIRST.get(index) {
-                Some(&(learning_rate, leaves, min_leaf_rows, column_share, row_share, shrinkage, positive_weight)) => {
-                    Self { learning_rate, leaves, min_leaf_rows, column_share, row_share, shrinkage, positive_weight }
-                }
+                Some(&(
+                    learning_rate,
+                    leaves,
+                    min_leaf_rows,
+                    column_share,
+                    row_share,
+                    shrinkage,
+                    positive_weight,
+                )) => Self {
+                    learning_rate,
+                    leaves,
+                    min_leaf_rows,
+                    column_share,
+                    row_share,
+                    shrinkage,
+                    positive_weight,
+                },
                 None => Self::draw(&mut generator),
             })
             .collect()
@@ -169,10 +183,7 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_refused_by_name() {
         let wrong = Parameters { column_share: 1.5, ..Parameters::default() };
-        assert_eq!(
-            wrong.check().unwrap_err().to_string(),
-            "column share 1.5: expected a share in (0, 1]"
-        );
+        assert_eq!(wrong.check().unwrap_err().to_string(), "column share 1.5: expected a share in (0, 1]");
         assert!(Parameters { leaves: 1, ..Parameters::default() }.check().is_err());
         assert!(Parameters { learning_rate: f64::NAN, ..Parameters::default() }.check().is_err());
     }

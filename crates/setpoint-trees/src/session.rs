@@ -254,7 +254,13 @@ impl<'r> Session<'r> {
     }
 
     fn plan(&self, parameters: Parameters, rounds: usize, seed: u64) -> Plan {
-        Plan { parameters, rounds, look_every: self.settings.look_every, seed, threads: self.settings.threads() }
+        Plan {
+            parameters,
+            rounds,
+            look_every: self.settings.look_every,
+            seed,
+            threads: self.settings.threads(),
+        }
     }
 
     fn find(&self, name: &str) -> Option<Ensemble> {
@@ -278,7 +284,16 @@ fn report(
     validation: Option<f64>,
 ) -> Progress {
     let stage = name.to_owned();
-    Progress { stage, stage_index, stages, step: step as u64, steps: steps as u64, loss, validation, detail: None }
+    Progress {
+        stage,
+        stage_index,
+        stages,
+        step: step as u64,
+        steps: steps as u64,
+        loss,
+        validation,
+        detail: None,
+    }
 }
 
 /// Labels and weights of one sample after the other's. Groups play no part in growing trees.
@@ -288,8 +303,7 @@ fn join(first: &Sample, second: &Sample) -> Result<Sample, TrainError> {
     if first.weights().is_none() && second.weights().is_none() {
         return Ok(joined);
     }
-    let weights = [first, second].into_iter().flat_map(|sample| {
-        (0..sample.len()).map(|row| sample.weight(row) as f32)
-    });
+    let weights =
+        [first, second].into_iter().flat_map(|sample| (0..sample.len()).map(|row| sample.weight(row) as f32));
     Ok(joined.with_weights(weights.collect())?)
 }

@@ -112,7 +112,10 @@ impl Ensemble {
     /// If there is none, a weight is not finite, or they are made for different numbers of columns.
     pub fn combine(members: &[(f64, &Self)]) -> Result<Self, TreesError> {
         let Some((_, first)) = members.first() else {
-            return Err(TreesError::Shape { found: "no ensemble".into(), expected: "at least one to combine" });
+            return Err(TreesError::Shape {
+                found: "no ensemble".into(),
+                expected: "at least one to combine",
+            });
         };
         let mut sum = Self::constant(first.columns, 0.0);
         for (weight, member) in members {

@@ -30,9 +30,10 @@ impl Ensemble {
     #[must_use]
     pub fn to_tensors(&self) -> BTreeMap<String, Tensor> {
         let leaf = |node: &Node| node.split.is_leaf();
-        let thresholds = self.nodes.iter().map(|node| {
-            if leaf(node) || node.split.is_categorical() { 0.0 } else { node.threshold }
-        });
+        let thresholds = self
+            .nodes
+            .iter()
+            .map(|node| if leaf(node) || node.split.is_categorical() { 0.0 } else { node.threshold });
         let mut left = Vec::with_capacity(self.nodes.len());
         for range in self.starts.windows(2) {
             let nodes = &self.nodes[range[0] as usize..range[1] as usize];
@@ -65,7 +66,10 @@ impl Ensemble {
         let (thresholds, left) = (source.f32("threshold")?, source.u32("left")?);
         for (name, got) in [("threshold", thresholds.len()), ("left", left.len())] {
             if got != splits.len() {
-                return Err(wrong(name, format!("{got} numbers: expected {}, one for each node", splits.len())));
+                return Err(wrong(
+                    name,
+                    format!("{got} numbers: expected {}, one for each node", splits.len()),
+                ));
             }
         }
         if columns >= Split::COLUMNS {
@@ -101,7 +105,9 @@ impl Ensemble {
                     let threshold = finite("threshold", f64::from(thresholds[at]))? as f32;
                     let node = Node { threshold, split, left: child as u32 };
                     if split.is_categorical() {
-                        node.with_set(sets.next().ok_or_else(|| wrong("set_start", "fewer than sets".into()))?)
+                        node.with_set(
+                            sets.next().ok_or_else(|| wrong("set_start", "fewer than sets".into()))?,
+                        )
                     } else {
                         node
                     }

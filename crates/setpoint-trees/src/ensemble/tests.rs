@@ -155,14 +155,18 @@ fn hostile_tensors_are_refused_by_name() {
             *t.get_mut("trees.value").unwrap() = Tensor::vector(TensorData::F64(vec![f64::NAN; 4]));
         }),
         ("set_start", |t| u32s(t, "set_start")[1] = 3),
-        ("threshold", |t| *t.get_mut("trees.threshold").unwrap() = Tensor::vector(TensorData::F64(vec![0.0; 6]))),
+        ("threshold", |t| {
+            *t.get_mut("trees.threshold").unwrap() = Tensor::vector(TensorData::F64(vec![0.0; 6]))
+        }),
         ("bias", |t| t.get_mut("trees.bias").unwrap().shape = vec![]),
     ];
     for (index, (name, spoil)) in spoils.into_iter().enumerate() {
         let mut tensors = ensemble().to_tensors();
         spoil(&mut tensors);
         match Ensemble::from_tensors(&tensors, 2) {
-            Err(TreesError::Tensor { name: found, .. }) => assert_eq!(found, format!("trees.{name}"), "{index}"),
+            Err(TreesError::Tensor { name: found, .. }) => {
+                assert_eq!(found, format!("trees.{name}"), "{index}")
+            }
             other => panic!("{index} {name}: {other:?}"),
         }
     }

@@ -199,7 +199,11 @@ fn numbers<T: FromStr>(
 ) -> Result<Vec<T>, TreesError> {
     let text = fields.get(field).copied().unwrap_or_default();
     let number = |word: &str| {
-        word.parse().map_err(|_| TreesError::Text { tree, field, reason: format!("{word:?} is not a number") })
+        word.parse().map_err(|_| TreesError::Text {
+            tree,
+            field,
+            reason: format!("{word:?} is not a number"),
+        })
     };
     text.split_ascii_whitespace().map(number).collect()
 }

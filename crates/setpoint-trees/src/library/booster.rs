@@ -107,8 +107,7 @@ impl<'d> Booster<'d> {
     pub fn outputs(&self, out: &mut [f64]) -> Result<(), LibraryError> {
         let mut length = 0;
         // SAFETY: the handle is live; `length` is written.
-        let code =
-            unsafe { (self.library.functions.booster_inner_count)(self.handle, 0, &raw mut length) };
+        let code = unsafe { (self.library.functions.booster_inner_count)(self.handle, 0, &raw mut length) };
         self.library.check("the training scores", code)?;
         if length != out.len() as i64 {
             let expected = length as usize;
@@ -171,7 +170,12 @@ impl<'d> Booster<'d> {
     ///
     /// # Errors
     /// If `out` has not one place for each row, or LightGBM refuses the rows.
-    pub fn predict(&self, features: &Features<'_>, threads: usize, out: &mut [f64]) -> Result<(), LibraryError> {
+    pub fn predict(
+        &self,
+        features: &Features<'_>,
+        threads: usize,
+        out: &mut [f64],
+    ) -> Result<(), LibraryError> {
         const CALL: &str = "the rows to score";
         if out.len() != features.rows() {
             let (expected, got) = (features.rows(), out.len());

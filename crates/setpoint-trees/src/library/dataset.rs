@@ -20,7 +20,11 @@ impl<'l> Dataset<'l> {
     ///
     /// # Errors
     /// If there are too many rows or columns, or LightGBM refuses them.
-    pub fn new(library: &'l Library, features: &Features<'_>, parameters: &str) -> Result<Self, LibraryError> {
+    pub fn new(
+        library: &'l Library,
+        features: &Features<'_>,
+        parameters: &str,
+    ) -> Result<Self, LibraryError> {
         const CALL: &str = "the training rows";
         let parameters = text(CALL, parameters)?;
         let rows = count("rows", features.rows())?;
@@ -84,12 +88,7 @@ impl<'l> Dataset<'l> {
         self.set("weight", c"weight", weights)
     }
 
-    fn set(
-        &mut self,
-        what: &'static str,
-        name: &std::ffi::CStr,
-        values: &[f32],
-    ) -> Result<(), LibraryError> {
+    fn set(&mut self, what: &'static str, name: &std::ffi::CStr, values: &[f32]) -> Result<(), LibraryError> {
         let got = values.len();
         if got != self.rows {
             return Err(LibraryError::Length { what, expected: self.rows, got });

@@ -25,7 +25,12 @@ impl Splits {
         Data { features, sample: &task.sample, categorical: &Task::CATEGORICAL }
     }
 
-    fn fit(&self, goal: &Goal, settings: &Settings, store: Option<&mut Memory>) -> Result<TreesFit, TreesError> {
+    fn fit(
+        &self,
+        goal: &Goal,
+        settings: &Settings,
+        store: Option<&mut Memory>,
+    ) -> Result<TreesFit, TreesError> {
         let store = store.map(|store| store as &mut dyn Store);
         fit(goal, Self::data(&self.train), Self::data(&self.validation), settings, &mut Silent, store)
     }
@@ -64,7 +69,8 @@ fn auto_learns_and_says_every_step() {
     let splits = Splits::new();
     for text in ["recall @ fpr<=5%", "pr-auc @ recall in 0.9..1", "precision @ k=50"] {
         let goal = goal(text);
-        let fit = splits.fit(&goal, &Settings { retrain: true, ..settings(MethodChoice::Auto) }, None).unwrap();
+        let fit =
+            splits.fit(&goal, &Settings { retrain: true, ..settings(MethodChoice::Auto) }, None).unwrap();
         assert!(fit.used_validation && fit.winner.contains("retrained"), "{}", fit.winner);
         assert_eq!((fit.candidates.len(), fit.steps.len()), (4, 3), "{:?}", fit.steps);
         assert!(fit.steps.iter().all(|step| step.gain.is_some_and(|gain| gain.standard_error.is_some())));
@@ -182,7 +188,11 @@ fn observers_see_rounds_and_may_stop_the_run() {
     let (mut seen, settings) = (Vec::new(), settings(MethodChoice::Auto));
     let mut observer = |progress: &Progress| {
         seen.push(progress.clone());
-        if progress.stage_index == 1 && progress.step == 7 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if progress.stage_index == 1 && progress.step == 7 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     };
     let goal = goal("recall @ fpr<=5%");
     let (train, validation) = (Splits::data(&splits.train), Splits::data(&splits.validation));
@@ -229,6 +239,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(none.contains("at least one configuration"), "{none}");
     let other = [0.0; 30];
     let narrow = Data { features: Features::dense(&other, 5).unwrap(), ..Splits::data(&splits.validation) };
-    let error = fit(&goal, Splits::data(&splits.train), narrow, &settings(MethodChoice::Auto), &mut Silent, None);
+    let error =
+        fit(&goal, Splits::data(&splits.train), narrow, &settings(MethodChoice::Auto), &mut Silent, None);
     assert!(error.unwrap_err().to_string().contains("1500 labels for 6 rows"));
 }
