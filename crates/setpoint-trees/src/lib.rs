@@ -44,7 +44,7 @@ pub mod ensemble;
 mod error;
 mod features;
 mod grow;
-mod head;
+pub mod head;
 mod ico;
 mod improve;
 mod judge;

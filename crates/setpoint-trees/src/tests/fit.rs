@@ -254,14 +254,8 @@ fn a_validation_split_with_one_positive_trains_and_measures_nothing() {
     let lonely = Sample::new(labels).unwrap();
     let settings = Settings { retrain: true, rounds: 20, ..settings(MethodChoice::Auto) };
     let validation = Data { sample: &lonely, ..Splits::data(&splits.validation) };
-    let fit = fit(
-        &goal("recall @ fpr<=5%"),
-        Splits::data(&splits.train),
-        validation,
-        &settings,
-        &mut Silent,
-        None,
-    )
-    .unwrap();
+    let fit =
+        fit(&goal("recall @ fpr<=5%"), Splits::data(&splits.train), validation, &settings, &mut Silent, None)
+            .unwrap();
     assert!(fit.steps.iter().all(|step| step.gain.is_none()), "{:?}", fit.steps);
 }
