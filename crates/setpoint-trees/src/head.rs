@@ -24,16 +24,24 @@ const BANDWIDTH: Bandwidth = Bandwidth::Tail(0.5);
 /// Most evaluations of the goal.
 const EVALUATIONS: u64 = 30;
 
-/// The head's weights over members of unit spread; `start` is the average to begin with.
+/// The head's weights over members, each with one score of unit spread for each row; `start` holds the
+/// weights to begin with and to stay near.
 ///
 /// # Errors
-/// If the goal has no gradient on this sample.
-pub(crate) fn fit(
+/// If a member or `start` is not as long as it should be, or the goal has no gradient on this sample.
+pub fn fit(
     goal: &Goal,
     sample: &Sample,
     members: &[Vec<f32>],
     start: &[f64],
 ) -> Result<Vec<f64>, TrainError> {
+    for member in members {
+        sample.check_scores(member)?;
+    }
+    if members.len() != start.len() {
+        let found = format!("{} for {} boosters", start.len(), members.len());
+        return Err(TrainError::Setting { what: "weights", found, expected: "one for each booster" });
+    }
     let mut ico = Ico::new(goal, sample, EngineOptions::default(), BANDWIDTH)?;
     let narrow: Vec<f32> = start.iter().map(|weight| *weight as f32).collect();
     let mut scores = vec![0.0; sample.len()];
@@ -63,7 +71,7 @@ pub(crate) fn fit(
 }
 
 /// The head's scores.
-pub(crate) fn mix(members: &[Vec<f32>], weights: &[f32], scores: &mut [f32]) {
+fn mix(members: &[Vec<f32>], weights: &[f32], scores: &mut [f32]) {
     for (row, score) in scores.iter_mut().enumerate() {
         let terms = members.iter().zip(weights);
         *score =

@@ -5,8 +5,8 @@
 //! LightGBM, with the same scores.
 //!
 //! ```text
-//! search (log loss, positive weights) ─▶ average ─▶ head by ico ─▶ retrained on all rows
-//!         Session::search                          Session::conclude
+//! search (log loss, positive weights) ─▶ average ─▶ ico head ─▶ retrained on all rows
+//!           Session::search                    Session::conclude
 //! ```
 //!
 //! [`fit`] does all of it for one goal. A [`Session`] shares the boosters of one search among several
@@ -34,8 +34,8 @@
 //! - [`ensemble`]: the trees: read, stored, combined, scored.
 //! - `features`, `parameters`, `settings`: what goes in.
 //! - `grow`, `ico`: one booster, for log loss or on the goal's own gradient.
-//! - `session`, `judge`, `head`, `conclude`: from many boosters to one model.
-//! - [`store`]: checkpoints.
+//! - `session`, `judge`, `recipe`, `head`, `improve`, `conclude`: from many boosters to one model.
+//! - [`store`] keeps checkpoints.
 
 #![deny(unsafe_code)]
 
@@ -44,11 +44,13 @@ pub mod ensemble;
 mod error;
 mod features;
 mod grow;
-mod head;
+pub mod head;
 mod ico;
+mod improve;
 mod judge;
 pub mod library;
 mod parameters;
+mod recipe;
 mod session;
 mod settings;
 pub mod store;

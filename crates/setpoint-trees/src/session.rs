@@ -110,8 +110,12 @@ impl<'r> Session<'r> {
         Ok(searched)
     }
 
-    /// Grows a booster on the mixture with the goal's own gradient.
-    pub(crate) fn grow_ico(&mut self, goal: &Goal, like: &Searched) -> Result<Searched, TreesError> {
+    /// Grows a booster with the settings of another on log loss mixed with the goal's own gradient.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search), and if the goal has no gradient on the train rows.
+    pub fn grow_ico(&mut self, goal: &Goal, like: &Searched) -> Result<Searched, TreesError> {
+        let goal = &self.fraction(goal);
         let Searched { parameters, seed, .. } = *like;
         let name = format!("ico, {parameters}");
         self.stages += 1;
@@ -179,9 +183,12 @@ impl<'r> Session<'r> {
         Ok((ensemble, looks))
     }
 
-    /// A booster's settings grown for so many rounds on the train rows and all of validation's, or
-    /// those given.
-    pub(crate) fn retrain(
+    /// Grows a booster with the settings of another for so many rounds on the train rows and all of
+    /// validation's, or only these of validation's, with a name for them.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search).
+    pub fn retrain(
         &mut self,
         like: &Searched,
         rounds: usize,

@@ -243,3 +243,19 @@ fn what_makes_no_sense_is_refused() {
         fit(&goal, Splits::data(&splits.train), narrow, &settings(MethodChoice::Auto), &mut Silent, None);
     assert!(error.unwrap_err().to_string().contains("1500 labels for 6 rows"));
 }
+
+#[test]
+fn a_validation_split_with_one_positive_trains_and_measures_nothing() {
+    if library().is_none() {
+        return;
+    }
+    let splits = Splits::new();
+    let labels = (0..1500).map(|row| row == 700).collect();
+    let lonely = Sample::new(labels).unwrap();
+    let settings = Settings { retrain: true, rounds: 20, ..settings(MethodChoice::Auto) };
+    let validation = Data { sample: &lonely, ..Splits::data(&splits.validation) };
+    let fit =
+        fit(&goal("recall @ fpr<=5%"), Splits::data(&splits.train), validation, &settings, &mut Silent, None)
+            .unwrap();
+    assert!(fit.steps.iter().all(|step| step.gain.is_none()), "{:?}", fit.steps);
+}

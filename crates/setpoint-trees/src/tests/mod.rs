@@ -44,7 +44,7 @@ impl Task {
             let at = |column: usize| noise(seed * 1_000_003 + row * 8 + column);
             let x: Vec<f32> = (0..5).map(|column| 2.0 * at(column) - 1.0).collect();
             let category = (at(5) * 40.0).floor();
-            let lift = if category as u32 % 3 == 0 { 0.35 } else { 0.0 };
+            let lift = if (category as u32).is_multiple_of(3) { 0.35 } else { 0.0 };
             labels.push(x[0] * x[1] + 0.4 * x[2] + lift + 0.5 * at(6) > 0.75);
             values.extend(x);
             values.push(category);
