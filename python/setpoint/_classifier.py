@@ -35,9 +35,12 @@ class SetpointClassifier(Decides, BaseEstimator):
     Parameters
     ----------
     goal : what to improve, under which conditions (docs/goals.md).
-    model : the kind of model: "linear", or "mlp" for a network of dense layers.
+    model : the kind of model: "linear", "mlp" for a network of dense layers, or "trees" for boosted trees
+        (grown by LightGBM, which must be installed; scoring does without it).
     hidden : sizes of the network's hidden layers.
     dropout : share of hidden values left out at random while learning.
+    search : how many configurations of trees are tried.
+    rounds : most rounds of boosting.
     method : "auto", "ico", "cross-entropy", "lagrangian" or "pairwise".
     confidence : of the certificate; None for the threshold that holds on the calibration rows exactly.
     positive : the label that counts as positive; by default the greater of the two.
@@ -68,6 +71,8 @@ class SetpointClassifier(Decides, BaseEstimator):
         model: str = "linear",
         hidden: Sequence[int] = (256, 128),
         dropout: float = 0.0,
+        search: int = 12,
+        rounds: Optional[int] = None,
         method: str = "auto",
         confidence: Optional[float] = 0.95,
         positive: Any = None,
@@ -108,6 +113,8 @@ class SetpointClassifier(Decides, BaseEstimator):
         self.model = model
         self.hidden = hidden
         self.dropout = dropout
+        self.search = search
+        self.rounds = rounds
         self.method = method
         self.confidence = confidence
         self.positive = positive

@@ -16,6 +16,8 @@ pub struct Options {
     model: String,
     hidden: Vec<usize>,
     dropout: f64,
+    search: usize,
+    rounds: Option<usize>,
     method: String,
     confidence: Option<f64>,
     split: String,
@@ -100,8 +102,10 @@ fn model(options: &Options) -> Result<ModelChoice, Wrong> {
     Ok(match options.model.as_str() {
         "linear" => ModelChoice::Linear,
         "mlp" => ModelChoice::Mlp { hidden, dropout },
+        "trees" => ModelChoice::Trees { search: options.search, rounds: options.rounds },
         other => {
-            let expected = "expected \"linear\" or \"mlp\" (\"cnn\", for images, is on the command line)";
+            let expected =
+                "expected \"linear\", \"mlp\" or \"trees\" (\"cnn\", for images, is on the command line)";
             return Err(Wrong::input(format!("model {other:?}: {expected}")));
         }
     })
@@ -119,6 +123,8 @@ fn settings(options: &Options, model: &ModelChoice) -> Result<Settings, Wrong> {
         }
     }
     for (name, value) in [
+        ("search", Some(options.search as u64)),
+        ("rounds", options.rounds.map(|value| value as u64)),
         ("batch_size", options.batch_size.map(|value| value as u64)),
         ("steps", options.steps),
         ("correct_every", options.correct_every),

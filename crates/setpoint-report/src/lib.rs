@@ -44,7 +44,8 @@ pub use record::{
 pub use splits::Splits;
 pub use table::Table;
 pub use train::{
-    BaselineRecord, CandidateRecord, Confusion, GainRecord, GroupsRecord, Seconds, Shipped, TrainRecord,
+    BaselineRecord, CandidateRecord, Confusion, GainRecord, GroupsRecord, RecipeRecord, Seconds, Shipped,
+    TrainRecord,
 };
 
 /// The record as one JSON object, with a line end.

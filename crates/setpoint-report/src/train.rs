@@ -68,6 +68,11 @@ pub struct TrainRecord {
     pub gain: Option<GainRecord>,
     /// Every fit that was tried.
     pub candidates: Vec<CandidateRecord>,
+    /// What was tried with them then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recipe: Vec<RecipeRecord>,
+    /// Whether the model has seen the validation rows; its value there is then from before.
+    pub used_validation: bool,
     /// SHA-256 of the data file.
     pub data_hash: Option<String>,
     /// What a reader should know besides.
@@ -133,6 +138,19 @@ pub struct GainRecord {
     pub difference: f64,
     /// From a paired bootstrap.
     pub standard_error: Option<f64>,
+    /// Whether it was enough; if not, the model is the baseline.
+    pub kept: bool,
+}
+
+/// Something that was tried with the fits, on the way to the model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RecipeRecord {
+    /// What.
+    pub name: String,
+    /// What it gained on validation, where that could be measured.
+    pub gain: Option<GainRecord>,
+    /// Whether it was taken.
+    pub taken: bool,
 }
 
 /// One fit.
@@ -243,12 +261,19 @@ impl TrainRecord {
         writeln!(f, "\nbaseline  {}", self.baseline.name)?;
         let Some(gain) = self.gain else { return Ok(()) };
         let points = format!("{:+.2} points", 100.0 * gain.difference);
-        match gain.standard_error {
-            Some(error) => {
-                writeln!(f, "gain      {points} over it on validation, standard error {:.2}", 100.0 * error)
-            }
-            None => writeln!(f, "gain      {points} over it on validation"),
+        let error = gain
+            .standard_error
+            .map_or_else(String::new, |error| format!(", standard error {:.2}", 100.0 * error));
+        let verdict = if gain.kept { "" } else { ": not enough, the baseline is kept" };
+        writeln!(f, "gain      {points} over it on validation{error}{verdict}")?;
+        for step in &self.recipe {
+            let gained = step.gain.map_or_else(String::new, |gain| {
+                let error = gain.standard_error.map_or_else(String::new, |e| format!(" ± {:.2}", 100.0 * e));
+                format!(" {:+.2}{error} points,", 100.0 * gain.difference)
+            });
+            writeln!(f, "step      {}:{gained} {}", step.name, if step.taken { "taken" } else { "left" })?;
         }
+        Ok(())
     }
 
     fn write_thresholds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,9 +1,12 @@
 //! What a model is built from, and the rows as it takes them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use setpoint::model::linear::{Dense, Features, Sparse};
 use setpoint::model::{Architecture, Images, Inputs, Linear, Model, ModelError, Network};
+
+use setpoint_data::Encoder;
 
 use crate::choice::{CnnSize, ModelChoice};
 use crate::failure::Failure;
@@ -15,12 +18,19 @@ pub enum Blueprint {
     Linear,
     /// A network.
     Network(Arc<Architecture>),
+    /// Boosted trees.
+    Trees {
+        /// Columns that hold the places of categories.
+        categorical: Vec<u32>,
+    },
 }
 
 /// Rows as a kind of model takes them.
 pub enum Held {
     /// Held by one of the core's models.
     Model(Box<dyn Model>),
+    /// As they are, for trees.
+    Rows(setpoint_data::Features),
 }
 
 impl Held {
@@ -29,23 +39,25 @@ impl Held {
     pub fn rows(&self) -> usize {
         match self {
             Self::Model(model) => model.rows(),
+            Self::Rows(features) => features.rows(),
         }
     }
 }
 
 impl Blueprint {
-    /// The model of this kind for a matrix of so many columns.
+    /// The model of this kind for the matrices that an encoder makes.
     ///
     /// # Errors
     /// If the kind is for images, or it would be too large.
-    pub fn for_table(choice: &ModelChoice, columns: usize) -> Result<Self, Failure> {
+    pub fn for_table(choice: &ModelChoice, encoder: &Encoder) -> Result<Self, Failure> {
         match choice {
             ModelChoice::Linear => Ok(Self::Linear),
             ModelChoice::Mlp { hidden, dropout } => {
-                Self::network(Architecture::mlp(columns, hidden, *dropout))
+                Self::network(Architecture::mlp(encoder.columns(), hidden, *dropout))
             }
+            ModelChoice::Trees { .. } => Ok(Self::trees(encoder)),
             ModelChoice::Cnn { .. } => {
-                Err(Failure::input("the cnn model is for images: for a table choose linear or mlp"))
+                Err(Failure::input("the cnn model is for images: for a table choose linear, mlp or trees"))
             }
         }
     }
@@ -62,10 +74,16 @@ impl Blueprint {
             ModelChoice::Cnn { size: CnnSize::Small } => {
                 Self::network(Architecture::cnn_small(height, width, channels))
             }
-            ModelChoice::Linear | ModelChoice::Mlp { .. } => {
+            ModelChoice::Linear | ModelChoice::Mlp { .. } | ModelChoice::Trees { .. } => {
                 Err(Failure::input(format!("the {choice} model is for tables: for images choose cnn")))
             }
         }
+    }
+
+    /// Trees over the columns of an encoder.
+    #[must_use]
+    pub fn trees(encoder: &Encoder) -> Self {
+        Self::Trees { categorical: encoder.coded_columns().into_iter().map(|column| column as u32).collect() }
     }
 
     /// A network of this architecture.
@@ -82,6 +100,9 @@ impl Blueprint {
     /// # Errors
     /// If the model takes others.
     pub fn hold(&self, features: setpoint_data::Features) -> Result<Held, Failure> {
+        if let Self::Trees { .. } = self {
+            return Ok(Held::Rows(features));
+        }
         let features: Arc<Features> = match features {
             setpoint_data::Features::Dense(dense) => {
                 Dense::from_row_major(dense.values, dense.columns)?.into()
@@ -91,12 +112,37 @@ impl Blueprint {
             }
         };
         Ok(match self {
-            Self::Linear => Held::Model(Box::new(Linear::new(features))),
             Self::Network(architecture) => {
                 let inputs = Inputs::Matrix(features);
                 Held::Model(Box::new(Network::new(Arc::clone(architecture), inputs)?))
             }
+            Self::Linear | Self::Trees { .. } => Held::Model(Box::new(Linear::new(features))),
         })
+    }
+
+    /// Whether train and validation rows are views of one matrix, so that they can change places.
+    #[must_use]
+    pub fn shares_rows(&self) -> bool {
+        matches!(self, Self::Network(_))
+    }
+
+    /// The same, and of them these ranges of rows, one after the other, without a copy.
+    ///
+    /// # Errors
+    /// As [`Blueprint::hold`].
+    pub fn hold_views(
+        &self,
+        features: setpoint_data::Features,
+        ranges: impl IntoIterator<Item = Range<usize>>,
+    ) -> Result<Vec<Held>, Failure> {
+        let cannot = || Failure::input("the rows of this kind of model cannot be shared");
+        let Held::Model(whole) = self.hold(features)? else { return Err(cannot()) };
+        let mut views = Vec::new();
+        for range in ranges {
+            let rows: Vec<u32> = range.map(|row| row as u32).collect();
+            views.push(Held::Model(whole.select(&rows)?.ok_or_else(cannot)?));
+        }
+        Ok(views)
     }
 
     /// Images.
@@ -109,7 +155,9 @@ impl Blueprint {
                 let network = Network::new(Arc::clone(architecture), Inputs::Images(images))?;
                 Ok(Held::Model(Box::new(network)))
             }
-            Self::Linear => Err(Failure::input("the model is for tables, and these are images")),
+            Self::Linear | Self::Trees { .. } => {
+                Err(Failure::input("the model is for tables, and these are images"))
+            }
         }
     }
 }

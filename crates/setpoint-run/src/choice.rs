@@ -25,6 +25,13 @@ pub enum ModelChoice {
         /// Which network.
         size: CnnSize,
     },
+    /// Boosted trees, grown by LightGBM.
+    Trees {
+        /// How many configurations are tried.
+        search: usize,
+        /// Most rounds of a booster; `None`: 400.
+        rounds: Option<usize>,
+    },
 }
 
 /// The networks for images.
@@ -45,6 +52,7 @@ impl ModelChoice {
             Self::Linear => "linear",
             Self::Mlp { .. } => "mlp",
             Self::Cnn { .. } => "cnn",
+            Self::Trees { .. } => "trees",
         }
     }
 
@@ -58,7 +66,7 @@ impl ModelChoice {
     #[must_use]
     pub fn settings(&self) -> Settings {
         match self {
-            Self::Linear => Settings::default(),
+            Self::Linear | Self::Trees { .. } => Settings::default(),
             Self::Mlp { .. } | Self::Cnn { .. } => Settings {
                 batch_size: Some(512),
                 learning_rate: 0.002,

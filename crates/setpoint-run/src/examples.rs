@@ -1,5 +1,6 @@
 //! From a file to models over its parts, with one copy of the matrix.
 
+use std::ops::Range;
 use std::path::Path;
 
 use setpoint::Sample;
@@ -31,10 +32,11 @@ impl Examples {
         scorer.scores(&mut self.held)
     }
 
-    /// The examples as the core trains on them.
-    pub fn part(&mut self) -> Part<'_> {
+    /// The examples as the core trains on them; `None` for trees, which it does not.
+    pub fn part(&mut self) -> Option<Part<'_>> {
         match &mut self.held {
-            Held::Model(model) => Part { model: &mut **model, sample: &self.sample },
+            Held::Model(model) => Some(Part { model: &mut **model, sample: &self.sample }),
+            Held::Rows(_) => None,
         }
     }
 }
@@ -64,42 +66,63 @@ pub fn load(
     min_group: Option<u64>,
     choice: &ModelChoice,
 ) -> Result<Loaded, Failure> {
-    let encoder = Encoder::fit(&table, parts.rows("train"))?;
+    let mut encoder = Encoder::fit(&table, parts.rows("train"))?;
+    if let ModelChoice::Trees { .. } = choice {
+        encoder = encoder.plain();
+    }
+    let blueprint = Blueprint::for_table(choice, &encoder)?;
     let mut data = encoder.encode(table)?;
     if let (Some(least), Some(sample)) = (min_group, &data.sample) {
         data.sample = Some(group::pool_small(sample, least)?);
     }
     let notes = notes(&data.notes, None);
     let (columns, hash) = (data.features.columns(), data.hash.clone());
-    let (blueprint, parts) = take_apart(data, parts, choice)?;
+    let parts = take_apart(data, parts, &blueprint)?;
     let schema = Schema::Table(encoder);
     Ok(Loaded { schema, blueprint, parts, columns, hash, test_hash: None, notes })
 }
+
+/// The parts that training and selection use.
+const LEARNT: [&str; 2] = ["train", "validation"];
 
 /// Moves the rows of each part into a model of its own.
 fn take_apart(
     mut data: Dataset,
     parts: &Parts,
-    choice: &ModelChoice,
-) -> Result<(Blueprint, Splits<Option<Examples>>), Failure> {
+    blueprint: &Blueprint,
+) -> Result<Splits<Option<Examples>>, Failure> {
     let ranges = data.arrange(parts)?;
     let whole = data.sample.take().ok_or_else(|| Failure::input("the data has no labels"))?;
     let mut split = Splits::default();
-    let blueprint = Blueprint::for_table(choice, data.features.columns())?;
-    // From the last part to the first: each is cut off the end of the matrix.
-    for (name, range) in ranges.into_iter().rev() {
-        let rows: Vec<u32> = range.clone().map(|row| row as u32).collect();
+    // Where train and validation rows may change places, they are views of one matrix.
+    let shared =
+        ranges.iter().take_while(|(name, _)| blueprint.shares_rows() && LEARNT.contains(name)).count();
+    let (shared, alone) = ranges.split_at(shared);
+    let mut held = cut_parts(alone, &mut data.features, blueprint)?;
+    if !shared.is_empty() {
+        let views = blueprint.hold_views(data.features, shared.iter().map(|(_, range)| range.clone()))?;
+        held.extend(shared.iter().map(|(name, _)| *name).zip(views));
+    }
+    for (name, held) in held {
+        let range = ranges.iter().find(|(part, _)| *part == name).map_or(0..0, |(_, range)| range.clone());
+        let rows: Vec<u32> = range.map(|row| row as u32).collect();
         let sample = setpoint_data::select_sample(&whole, &rows)?;
-        let held = blueprint.hold(cut_off(&mut data.features, range.start))?;
-        let examples = Some(Examples { held, sample });
-        match name {
-            "train" => split.train = examples,
-            "validation" => split.validation = examples,
-            "calibration" => split.calibration = examples,
-            _ => split.test = examples,
+        if let Some(place) = split.get_mut(name) {
+            *place = Some(Examples { held, sample });
         }
     }
-    Ok((blueprint, split))
+    Ok(split)
+}
+
+/// The rows of each part, cut off the end of the matrix from the last part to the first.
+fn cut_parts(
+    ranges: &[(&'static str, Range<usize>)],
+    features: &mut Features,
+    blueprint: &Blueprint,
+) -> Result<Vec<(&'static str, Held)>, Failure> {
+    let cut =
+        ranges.iter().rev().map(|(name, range)| Ok((*name, blueprint.hold(cut_off(features, range.start))?)));
+    cut.collect()
 }
 
 /// Cuts the rows from `start` on off a matrix.

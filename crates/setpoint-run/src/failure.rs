@@ -13,6 +13,7 @@ use setpoint::sample::SampleError;
 use setpoint::threshold::ThresholdError;
 use setpoint::train::TrainError;
 use setpoint_data::{EncodeError, LabelError, SplitError};
+use setpoint_trees::TreesError;
 
 /// What kind of ending it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +142,15 @@ impl From<TrainError> for Failure {
             TrainError::Infeasible { .. } | TrainError::Diverged { .. } => Self::no(message),
             TrainError::Stopped => Self::interrupted(message),
             _ => Self::input(message),
+        }
+    }
+}
+
+impl From<TreesError> for Failure {
+    fn from(error: TreesError) -> Self {
+        match error {
+            TreesError::Train(error) => error.into(),
+            other => Self::input(chain(&other)),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! From images to models over their parts.
 
-use std::collections::BTreeMap;
-
 use setpoint_data::{ImageSet, ImageTask, Parts, SplitPlan};
 use setpoint_report::Splits;
 
@@ -27,15 +25,10 @@ pub fn split_images(task: &ImageTask, plan: &SplitPlan, seed: u64) -> Result<Par
         return Ok(given);
     }
     let calibration = share("calibration") / held_out;
-    let inner: SplitPlan = format!("validation={},calibration={calibration}", 1.0 - calibration).parse()?;
-    let halves = task.split(given.rows("validation"), &inner, seed)?;
-    let mut parts: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-    parts.insert("train", given.rows("train").to_vec());
-    parts.insert("test", given.rows("test").to_vec());
-    for (name, rows) in halves.iter() {
-        parts.insert(name, rows.to_vec());
-    }
-    Ok(Parts::of(parts.into_iter().filter(|(_, rows)| !rows.is_empty())))
+    let shared: SplitPlan = format!("train={},calibration={calibration}", 1.0 - calibration).parse()?;
+    let halves = task.split(given.rows("validation"), &shared, seed)?;
+    let (kept, cut_off) = (halves.rows("train").to_vec(), halves.rows("calibration").to_vec());
+    Ok(given.with("validation", kept).with("calibration", cut_off))
 }
 
 /// Makes models over the parts of a task; channels are standardised by the training images.

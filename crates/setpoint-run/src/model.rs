@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use setpoint::Goal;
 use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
 use setpoint::certify::Certificate;
@@ -16,11 +16,12 @@ use crate::blueprint::Blueprint;
 use crate::evaluate::Subject;
 use crate::examples::Loaded;
 use crate::failure::Failure;
+use crate::fit::Fitted;
 use crate::probability::Probability;
 use crate::schema::Schema;
 use crate::scorer::Scorer;
 use crate::threshold::Shipped;
-use crate::train::{Fitted, Job};
+use crate::train::Job;
 
 /// Before the names of cross-entropy's parameters, kept beside the model's.
 const BASELINE: &str = "baseline.";
@@ -98,6 +99,7 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
                 .map_err(|error| bad(format!("its layers cannot be read: {error}")))?;
             Blueprint::network(architecture)?
         }
+        "trees" => Blueprint::trees(schema.encoder()?),
         other => {
             return Err(bad(format!("holds a model of kind {other:?}, which this version does not know")));
         }

@@ -66,8 +66,8 @@ pub fn report_training(
         } else {
             &loaded.hash
         });
-        // The average over rotations has seen the validation rows; its members were held out from theirs.
-        if name == "validation" && record.rotations > 1 {
+        // The model may have seen the validation rows; what it was chosen by was held out.
+        if name == "validation" && record.used_validation {
             let held_out = record.objective.validation;
             evaluation.at_condition = held_out.map(|value| AtCondition { value, interval: None });
         }

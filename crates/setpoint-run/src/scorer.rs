@@ -1,8 +1,12 @@
 //! A trained model of any kind: how it scores rows, and how a model file keeps it.
 
+use std::collections::BTreeMap;
+
 use setpoint::artifact::{ModelFile, Tensor, TensorData};
 use setpoint::model::ModelError;
 use setpoint::train::{Combined, Member};
+
+use setpoint_trees::{Ensemble, Features, TreesError};
 
 use crate::blueprint::{Blueprint, Held};
 use crate::failure::Failure;
@@ -10,11 +14,16 @@ use crate::failure::Failure;
 /// Most networks that one model may average, so that a hostile file cannot ask for hours.
 const MOST_MEMBERS: usize = 1000;
 
+/// How the names of an ensemble's tensors begin.
+const TREES: &str = "trees.";
+
 /// A trained model: it scores rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scorer {
     /// One of the core's models, by its parameters.
     Model(Combined),
+    /// Boosted trees.
+    Trees(Ensemble),
 }
 
 impl Scorer {
@@ -26,6 +35,8 @@ impl Scorer {
         let mut scores = vec![0.0; held.rows()];
         match (self, held) {
             (Self::Model(combined), Held::Model(model)) => combined.scores(&mut **model, &mut scores)?,
+            (Self::Trees(ensemble), Held::Rows(rows)) => ensemble.scores(&view(rows)?, &mut scores)?,
+            _ => return Err(Failure::input("the rows were made for another kind of model")),
         }
         match scores.iter().position(|score| !score.is_finite()) {
             None => Ok(scores),
@@ -38,10 +49,18 @@ impl Scorer {
 
     /// Puts it into a model file, `prefix` before each name.
     pub(crate) fn store(&self, blueprint: &Blueprint, prefix: &str, file: &mut ModelFile) {
+        let combined = match self {
+            Self::Model(combined) => combined,
+            Self::Trees(ensemble) => {
+                let tensors = ensemble.to_tensors();
+                file.tensors
+                    .extend(tensors.into_iter().map(|(name, tensor)| (format!("{prefix}{name}"), tensor)));
+                return;
+            }
+        };
         let mut put = |name: &str, data| {
             file.tensors.insert(format!("{prefix}{name}"), Tensor::vector(data));
         };
-        let Self::Model(combined) = self;
         match (blueprint, combined.parameters()) {
             (Blueprint::Linear, Some(parameters)) => {
                 let (weights, bias) = parameters.split_at(parameters.len().saturating_sub(1));
@@ -89,7 +108,27 @@ impl Scorer {
                 }
                 Ok(Some(Self::Model(Combined { members })))
             }
+            Blueprint::Trees { .. } => {
+                let own = file.tensors.iter().filter_map(|(name, tensor)| {
+                    name.strip_prefix(prefix).map(|name| (name.to_owned(), tensor.clone()))
+                });
+                let own: BTreeMap<String, Tensor> = own.filter(|(name, _)| name.starts_with(TREES)).collect();
+                match own.is_empty() {
+                    true => Ok(None),
+                    false => Ok(Some(Self::Trees(Ensemble::from_tensors(&own, columns)?))),
+                }
+            }
             Blueprint::Linear | Blueprint::Network(_) => Ok(None),
+        }
+    }
+}
+
+/// Rows as trees read them.
+pub(crate) fn view(features: &setpoint_data::Features) -> Result<Features<'_>, TreesError> {
+    match features {
+        setpoint_data::Features::Dense(dense) => Features::dense(&dense.values, dense.columns),
+        setpoint_data::Features::Sparse(sparse) => {
+            Features::sparse(&sparse.indptr, &sparse.indices, &sparse.values, sparse.columns)
         }
     }
 }

@@ -5,15 +5,15 @@ use setpoint::Sample;
 use setpoint::artifact::ModelFile;
 use setpoint::goal::Goal;
 use setpoint::train::selection::as_fraction;
-use setpoint::train::{Candidate, Gain, MethodChoice, Observer, Settings, Store};
+use setpoint::train::{MethodChoice, Observer, Settings};
 use setpoint_report::{
-    BaselineRecord, CandidateRecord, CertificateRecord, GainRecord, GroupRecord, GroupsRecord, Seconds,
-    Splits, StageRecord, TrainRecord,
+    BaselineRecord, CertificateRecord, GroupRecord, GroupsRecord, Seconds, Splits, StageRecord, TrainRecord,
 };
 
 use crate::choice::ModelChoice;
 use crate::examples::{Examples, Loaded};
 use crate::failure::Failure;
+use crate::fit::{Checkpoints, Fitted, fit};
 use crate::group::check_sizes;
 use crate::history::Recorder;
 use crate::interval::{Measurer, SHARES};
@@ -55,7 +55,7 @@ impl Job {
         }
     }
 
-    fn rotations(&self, loaded: &Loaded) -> Result<usize, Failure> {
+    pub(crate) fn rotations(&self, loaded: &Loaded) -> Result<usize, Failure> {
         let calibrated = loaded.parts.calibration.is_some();
         match self.rotations {
             Some(rotations) if rotations > 1 && !calibrated => Err(Failure::input(format!(
@@ -100,30 +100,6 @@ impl Job {
     }
 }
 
-/// What training came to, for any kind of model.
-pub struct Fitted {
-    /// The model.
-    pub scorer: Scorer,
-    /// What it is: the name of a candidate, or of the candidates averaged.
-    pub winner: String,
-    /// The goal's value on validation.
-    pub validation: Option<f64>,
-    /// Cross-entropy beside it.
-    pub baseline: Scorer,
-    /// What that is.
-    pub baseline_name: String,
-    /// Its value on validation.
-    pub baseline_validation: Option<f64>,
-    /// Everything that was fitted, in order.
-    pub candidates: Vec<Candidate>,
-    /// The gain over the baseline.
-    pub gain: Option<Gain>,
-    /// Gradient evaluations over all stages.
-    pub evaluations: u64,
-    /// How many rotations of the rows it is the average of.
-    pub rotations: usize,
-}
-
 /// A trained model and all that is known of it.
 pub struct Trained {
     /// The model, its candidates and the baseline.
@@ -140,36 +116,6 @@ pub struct Trained {
     pub history: Vec<StageRecord>,
 }
 
-/// Fits a model to the train part, chosen on the validation part.
-///
-/// # Errors
-/// If the goal cannot be met, the observer stops the run, or the data does not suit the goal.
-pub fn fit<'r>(
-    job: &Job,
-    loaded: &mut Loaded,
-    observer: &'r mut (dyn Observer + 'r),
-    store: Option<&'r mut (dyn Store + 'r)>,
-) -> Result<Fitted, Failure> {
-    let rows_scored = Some(Job::rows_scored(loaded));
-    let settings = Settings { rows_scored, rotations: job.rotations(loaded)?, ..job.settings.clone() };
-    let (Some(train), Some(validation)) = (&mut loaded.parts.train, &mut loaded.parts.validation) else {
-        return Err(Failure::input("training needs a train part and a validation part"));
-    };
-    let fit = setpoint::train::fit(&job.goal, train.part(), validation.part(), &settings, observer, store)?;
-    Ok(Fitted {
-        scorer: Scorer::Model(fit.combined),
-        winner: fit.winner,
-        validation: fit.validation,
-        baseline: Scorer::Model(fit.baseline.combined),
-        baseline_name: fit.baseline.name,
-        baseline_validation: fit.baseline.validation,
-        candidates: fit.candidates,
-        gain: fit.gain,
-        evaluations: fit.evaluations,
-        rotations: fit.rotations,
-    })
-}
-
 /// Trains on the loaded parts, chooses the thresholds and measures.
 ///
 /// # Errors
@@ -178,12 +124,12 @@ pub fn train<'r>(
     job: &Job,
     loaded: &mut Loaded,
     observer: &'r mut (dyn Observer + 'r),
-    store: Option<&'r mut (dyn Store + 'r)>,
+    store: Option<&'r mut (dyn Checkpoints + 'r)>,
 ) -> Result<Trained, Failure> {
     check_sizes(&job.goal, &loaded.parts)?;
     let rows_scored = Job::rows_scored(loaded);
     let mut recorder = Recorder::new(observer);
-    let fitted = fit(job, loaded, &mut recorder, store.map(|store| store as &mut dyn Store))?;
+    let fitted = fit(job, loaded, &mut recorder, store.map(|store| store as &mut dyn Checkpoints))?;
     let history = recorder.finish(&fitted.winner, fitted.rotations);
     let goal = as_fraction(&job.goal, rows_scored);
     let scores = score(&mut loaded.parts, &fitted.scorer)?;
@@ -288,8 +234,8 @@ fn measured(
             Some((sample, scores)) => at_condition(goal, sample, scores),
             None => Ok::<_, Failure>(None),
         })?;
-        // The average over rotations has seen the validation rows; its members were held out from theirs.
-        if fitted.rotations > 1 {
+        // The model may have seen the validation rows; what it was chosen by was held out.
+        if fitted.used_validation {
             values.validation = held_out;
         }
         Ok(values)
@@ -337,19 +283,10 @@ fn measured(
             name: fitted.baseline_name.clone(),
             objective: each(&base, fitted.baseline_validation)?,
         },
-        gain: fitted
-            .gain
-            .map(|gain| GainRecord { difference: gain.difference, standard_error: gain.standard_error }),
-        candidates: fitted
-            .candidates
-            .iter()
-            .map(|candidate| CandidateRecord {
-                name: candidate.name.clone(),
-                validation: candidate.validation,
-                step: candidate.step,
-                evaluations: candidate.evaluations,
-            })
-            .collect(),
+        gain: fitted.gain,
+        candidates: fitted.candidates.clone(),
+        recipe: fitted.recipe.clone(),
+        used_validation: fitted.used_validation,
         data_hash: loaded.hash.clone(),
         notes: loaded.notes.clone(),
         seconds: Seconds::default(),

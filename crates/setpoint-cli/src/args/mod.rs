@@ -17,8 +17,8 @@ pub use predict::PredictArgs;
 pub use report::{ReportArgs, ReportFlags};
 pub use reproduce::{ImagesArgs, NetworksArgs, ReproduceCommand, UciArgs};
 pub use train::{
-    BatchesArg, CnnArg, InequalityArg, MethodArg, ModelArg, OptimizerArg, ScheduleArg, ScopeArg, SurrogateArg,
-    ThresholdsArg, TrainArgs,
+    BatchesArg, CnnArg, InequalityArg, MethodArg, ModelArg, OptimizerArg, ScheduleArg, ScopeArg,
+    SurrogateArg, ThresholdsArg, TrainArgs,
 };
 
 use clap::{Args, Parser, Subcommand};

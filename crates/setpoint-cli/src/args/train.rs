@@ -14,8 +14,9 @@ Examples:
   setpoint train letter.data --label 1 --positive U --goal \"pr-auc @ recall in 0.95..1\"
   setpoint train adult.data --test adult.test --label 15 --positive \">50K\" --goal \"fnr @ fpr=5%\"
   setpoint train loans.csv --label paid --goal \"accuracy @ gap(positive-rate, sex)<=0.02\"
-  setpoint train ijcnn1.gz --goal "recall @ fpr<=1%" --model mlp --hidden 64,32
-  setpoint train faces/ --label smiling --goal "fnr @ fpr=1%" --model cnn --cnn small
+  setpoint train ijcnn1.gz --goal \"recall @ fpr<=1%\" --model mlp --hidden 64,32
+  setpoint train cards.csv --label fraud --goal \"recall @ fpr<=0.1%\" --model trees
+  setpoint train faces/ --label smiling --goal \"fnr @ fpr=1%\" --model cnn --cnn small
   setpoint train run.toml --seed 1
 
 A run file holds the same settings as flags, by their names; flags win:
@@ -114,6 +115,13 @@ pub struct TrainArgs {
     /// Share of hidden values left out at random while learning, with --model mlp
     #[arg(long, value_name = "X", default_value_t = 0.0, help_heading = "Model")]
     pub dropout: f64,
+    /// Configurations to try, with --model trees
+    #[arg(long, value_name = "N", default_value_t = 12, help_heading = "Model",
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub search: u16,
+    /// Most rounds of boosting, with --model trees [default: 400]
+    #[arg(long, value_name = "N", help_heading = "Model", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rounds: Option<u32>,
     /// The network, with --model cnn
     #[arg(long, value_enum, default_value_t = CnnArg::Paper, help_heading = "Model")]
     pub cnn: CnnArg,
@@ -226,6 +234,8 @@ pub enum ModelArg {
     Mlp,
     /// Convolutions (--cnn), for images
     Cnn,
+    /// Boosted trees, grown by LightGBM (pip install lightgbm), for tables
+    Trees,
 }
 
 /// Networks for images.

@@ -7,13 +7,14 @@ use setpoint::Goal;
 use setpoint::engine::Inequality;
 use setpoint::surrogate::Surrogate;
 use setpoint::train::{
-    Bandwidth, BatchOrder, MethodChoice, OptimizerChoice, PositiveWeight, Schedule, Scope, Settings, Thresholds,
+    Bandwidth, BatchOrder, MethodChoice, OptimizerChoice, PositiveWeight, Schedule, Scope, Settings,
+    Thresholds,
 };
 use setpoint_data::{ImageOptions, ReadOptions, Roles, SplitPlan, list};
 use setpoint_run::{CnnSize, Failure, Job, ModelChoice, hidden_layers};
 
-use super::read::{confidence, positive, read_options};
 use super::image::image_options;
+use super::read::{confidence, positive, read_options};
 use crate::args::{
     BatchesArg, CnnArg, InequalityArg, MethodArg, ModelArg, OptimizerArg, ReportFlags, ScheduleArg, ScopeArg,
     SurrogateArg, ThresholdsArg, TrainArgs,
@@ -160,6 +161,10 @@ fn model(args: &TrainArgs) -> Result<ModelChoice, Failure> {
                 CnnArg::Small => CnnSize::Small,
             },
         },
+        ModelArg::Trees => ModelChoice::Trees {
+            search: usize::from(args.search),
+            rounds: args.rounds.map(|rounds| rounds as usize),
+        },
     })
 }
 
@@ -279,18 +284,26 @@ fn recorded(args: &TrainArgs, goal: &Goal, split: &SplitPlan, confidence: Option
         "positive-weight": args.positive_weight, "optimizer": choice(&args.optimizer),
         "learning-rate": args.learning_rate, "dual-learning-rate": args.dual_learning_rate,
         "batch-size": args.batch_size, "steps": args.steps, "epochs": args.epochs,
-        "hidden": args.hidden, "dropout": args.dropout, "cnn": choice(&args.cnn),
-        "batches": choice(&args.batches), "schedule": args.schedule.map(|schedule| choice(&schedule)),
-        "weight-decay": args.weight_decay, "weight-average": args.weight_average,
-        "warm-up": args.warm_up, "implicit-scope": choice(&args.implicit_scope),
         "patience": args.patience, "thresholds": choice(&args.thresholds),
         "correct-every": args.correct_every, "correct-batches": args.correct_batches,
         "pool": args.pool, "mix": args.mix, "surrogate": choice(&args.surrogate),
         "bandwidth": args.bandwidth, "sharpness": args.sharpness, "ridge": args.ridge,
         "regulariser": args.regulariser, "inequality": choice(&args.inequality), "bins": args.bins,
     });
-    match settings {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
+    let of_networks = json!({
+        "batches": choice(&args.batches), "schedule": args.schedule.map(|schedule| choice(&schedule)),
+        "weight-decay": args.weight_decay, "weight-average": args.weight_average,
+        "warm-up": args.warm_up, "implicit-scope": choice(&args.implicit_scope),
+    });
+    let of_kind = match args.model {
+        ModelArg::Linear => json!({}),
+        ModelArg::Mlp => json!({ "hidden": args.hidden, "dropout": args.dropout }),
+        ModelArg::Cnn => json!({ "cnn": choice(&args.cnn) }),
+        ModelArg::Trees => json!({ "search": args.search, "rounds": args.rounds }),
+    };
+    let all = [settings, of_networks, of_kind].into_iter().filter_map(|settings| match settings {
+        Value::Object(map) => Some(map),
+        _ => None,
+    });
+    all.flatten().collect()
 }

@@ -12,6 +12,8 @@ use setpoint::train::selection::Best;
 use setpoint::train::{Candidate, Running, Snapshot, Store};
 
 use setpoint_run::Failure;
+use setpoint_trees::Finished;
+use setpoint_trees::store::{pack, unpack};
 
 /// The file in the checkpoint directory.
 const FILE: &str = "setpoint-checkpoint.safetensors";
@@ -27,6 +29,9 @@ struct Story {
     run: Map<String, Value>,
     done: Vec<Stage>,
     running: Option<Stage>,
+    /// Names of the boosters that are done, of a run for trees.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    boosters: Vec<String>,
 }
 
 /// One stage, without its parameters.
@@ -39,12 +44,20 @@ struct Stage {
     evaluations: u64,
 }
 
+/// What a checkpoint held: stages of the core, or boosters.
+struct Found {
+    stages: Snapshot,
+    boosters: Vec<Finished>,
+}
+
 /// Checkpoints of one run.
 pub struct Directory {
     path: PathBuf,
     run: Map<String, Value>,
     direction: Direction,
-    found: Option<Snapshot>,
+    /// Columns of the matrix.
+    columns: usize,
+    found: Option<Found>,
     last: Option<(usize, Instant)>,
 }
 
@@ -55,6 +68,7 @@ impl Directory {
         directory: &Path,
         run: Map<String, Value>,
         goal: &Goal,
+        columns: usize,
         resume: bool,
     ) -> Result<Self, Failure> {
         std::fs::create_dir_all(directory).map_err(|error| {
@@ -64,7 +78,8 @@ impl Directory {
             ))
         })?;
         let path = directory.join(FILE);
-        let mut found = Self { path, run, direction: goal.objective.direction(), found: None, last: None };
+        let direction = goal.objective.direction();
+        let mut found = Self { path, run, direction, columns, found: None, last: None };
         if found.path.exists() {
             if !resume {
                 return Err(Failure::input(format!(
@@ -92,7 +107,7 @@ impl Directory {
         }
     }
 
-    fn read(&self) -> Result<Snapshot, Failure> {
+    fn read(&self) -> Result<Found, Failure> {
         let mut file = Checkpoint::load(&self.path)?;
         let damaged = |reason: String| Failure::input(format!("{}: {reason}", self.path.display()));
         let story: Story = serde_json::from_value(std::mem::take(&mut file.document))
@@ -124,7 +139,9 @@ impl Directory {
                 })
             }
         };
-        Ok(Snapshot { done, running })
+        let boosters = unpack(&story.boosters, &file.tensors, self.columns)
+            .map_err(|error| damaged(error.to_string()))?;
+        Ok(Found { stages: Snapshot { done, running }, boosters })
     }
 
     /// The best so far, with the merit that its value had.
@@ -170,7 +187,7 @@ impl Directory {
             file.states.insert("optimizer".to_owned(), running.optimizer.clone());
             file.states.insert("extra".to_owned(), State { entries: running.extra.clone() });
         }
-        let story = Story { run: self.run.clone(), done, running };
+        let story = Story { run: self.run.clone(), done, running, boosters: Vec::new() };
         file.document = serde_json::to_value(story).map_err(|error| error.to_string())?;
         Ok(file)
     }
@@ -178,7 +195,7 @@ impl Directory {
 
 impl Store for Directory {
     fn load(&mut self) -> Option<Snapshot> {
-        self.found.take()
+        self.found.take().map(|found| found.stages)
     }
 
     fn save(&mut self, snapshot: &Snapshot) -> Result<(), String> {
@@ -190,6 +207,20 @@ impl Store for Directory {
         self.checkpoint(snapshot)?.save(&self.path).map_err(|error| error.to_string())?;
         self.last = Some((stage, Instant::now()));
         Ok(())
+    }
+}
+
+impl setpoint_trees::Store for Directory {
+    fn load(&mut self) -> Vec<Finished> {
+        self.found.take().map(|found| found.boosters).unwrap_or_default()
+    }
+
+    fn save(&mut self, done: &[Finished]) -> Result<(), String> {
+        let (boosters, tensors) = pack(done);
+        let story = Story { run: self.run.clone(), done: Vec::new(), running: None, boosters };
+        let document = serde_json::to_value(story).map_err(|error| error.to_string())?;
+        let file = Checkpoint { document, tensors, ..Checkpoint::default() };
+        file.save(&self.path).map_err(|error| error.to_string())
     }
 }
 
@@ -231,7 +262,7 @@ mod tests {
             let goal: Goal = goal.parse().unwrap();
             let mut run = Map::new();
             run.insert("goal".to_owned(), Value::String(goal.to_string()));
-            let mut directory = Directory::open(home.path(), run.clone(), &goal, true).unwrap();
+            let mut directory = Directory::open(home.path(), run.clone(), &goal, 2, true).unwrap();
             assert!(!directory.resumes());
             let candidate = |validation| Candidate {
                 name: "cross-entropy".to_owned(),
@@ -250,7 +281,7 @@ mod tests {
                 }),
             };
             directory.save(&snapshot).unwrap();
-            let mut again = Directory::open(home.path(), run, &goal, true).unwrap();
+            let mut again = Directory::open(home.path(), run, &goal, 2, true).unwrap();
             assert_eq!(again.load(), Some(snapshot));
             again.remove().unwrap();
         }

@@ -43,8 +43,7 @@ pub fn train(
         let group = plan.roles.group.as_deref();
         let task = set.task(label, &plan.roles.positive, group)?;
         let parts = split_images(&task, &plan.split, plan.job.settings.seed)?;
-        let mut loaded =
-            load_images(&set, &task, &parts, plan.min_group, plan.images.crop, &plan.job.model)?;
+        let mut loaded = load_images(&set, &task, &parts, plan.min_group, plan.images.crop, &plan.job.model)?;
         if let (Some(test), Schema::Images(schema)) = (&test, &loaded.schema) {
             let task = test.task_for(&task.label, group)?;
             let held = hold_images(schema, &loaded.blueprint, test, &task.rows)?;

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::json;
-use setpoint::train::Store;
 use setpoint_data::Table;
 use setpoint_report::{Seconds, TrainRecord, to_json};
-use setpoint_run::{Failure, Kind, Loaded, load_more, pool_others};
+use setpoint_run::{Checkpoints, Failure, Kind, Loaded, load_more, pool_others};
 
 use super::checkpoint::Directory;
 use super::progress::{Display, line};
@@ -62,7 +61,7 @@ pub(super) fn run(
         &plan.job,
         &mut loaded,
         display,
-        store.as_mut().map(|store| store as &mut dyn Store),
+        store.as_mut().map(|store| store as &mut dyn Checkpoints),
     )
     .map_err(|failure| explain(plan, failure))?;
     let train = start.elapsed().as_secs_f64() - load;
@@ -94,7 +93,7 @@ fn open_store(
     let Some(path) = &plan.checkpoint else { return Ok(None) };
     let mut run = plan.job.recorded(loaded);
     run.insert("setpoint".to_owned(), json!(env!("CARGO_PKG_VERSION")));
-    let store = Directory::open(path, run, &plan.job.goal, plan.resume)?;
+    let store = Directory::open(path, run, &plan.job.goal, loaded.schema.columns(), plan.resume)?;
     if store.resumes() {
         display.say("going on from the checkpoint");
     } else if plan.resume {
@@ -148,7 +147,8 @@ fn load(plan: &TrainPlan) -> Result<Loaded, Failure> {
             missing: plan.roles.missing.clone(),
             ..setpoint_data::Roles::default()
         };
-        let (mut examples, hash, notes) = load_more(test, &plan.read, &roles, loaded.schema.encoder()?, &loaded.blueprint)?;
+        let (mut examples, hash, notes) =
+            load_more(test, &plan.read, &roles, loaded.schema.encoder()?, &loaded.blueprint)?;
         if let (Some(_), Some(train)) = (plan.min_group, &loaded.parts.train)
             && let Some(groups) = train.sample.groups()
         {

@@ -105,7 +105,10 @@ fn killed(home: &Path, arguments: &[&str], moments: &[u64]) -> (Vec<u8>, usize) 
 fn a_run_killed_again_and_again_ends_in_the_same_bytes() {
     let batches = ["--batch-size", "500", "--thresholds", "smooth", "--pool", "4"];
     let auto = ["--method", "auto", "--optimizer", "lbfgs", "--thresholds", "smooth"];
-    for (more, steps) in [(&[][..], "3000"), (&batches[..], "3000"), (&auto[..], "60")] {
+    let network = ["--model", "mlp", "--hidden", "16", "--method", "auto", "--thresholds", "smooth"];
+    for (more, steps) in
+        [(&[][..], "3000"), (&batches[..], "3000"), (&auto[..], "60"), (&network[..], "400")]
+    {
         let whole = directory();
         write(whole.path(), "shop.csv", &shop(4000, 42));
         let mut arguments = long(steps);

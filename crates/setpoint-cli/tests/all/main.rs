@@ -8,6 +8,7 @@ mod data;
 mod group;
 mod interrupt;
 mod misuse;
+mod model;
 mod predict;
 mod real;
 mod report;

@@ -210,6 +210,21 @@ impl Parts {
         self.names.iter().copied().zip(self.rows.iter().map(Vec::as_slice))
     }
 
+    /// The same with these rows for a part, in the place of those it had.
+    #[must_use]
+    pub fn with(mut self, part: &'static str, rows: Vec<u32>) -> Self {
+        let order = |name: &str| PARTS.iter().position(|known| *known == name);
+        match self.names.iter().position(|name| *name == part) {
+            Some(index) => self.rows[index] = rows,
+            None => {
+                let place = self.names.partition_point(|name| order(name) < order(part));
+                self.names.insert(place, part);
+                self.rows.insert(place, rows);
+            }
+        }
+        self
+    }
+
     /// The rows part after part, and the same parts once the rows are in that order: each a range.
     #[must_use]
     pub fn in_order(&self) -> (Vec<u32>, Self) {

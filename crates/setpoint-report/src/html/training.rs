@@ -80,6 +80,7 @@ fn gain(training: &TrainRecord) -> Markup {
         @if let Some(gain) = &training.gain {
             (points(gain.difference)) " points over cross-entropy on validation"
             @if let Some(error) = gain.standard_error { ", standard error " (format!("{:.2}", 100.0 * error)) }
+            @if !gain.kept { ": not enough, the baseline is kept" }
             "."
         }
     }

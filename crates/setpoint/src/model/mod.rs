@@ -16,6 +16,7 @@
 //!   (which rows; a network: its activations), so the two can never be about different batches.
 //!   Hence `&mut self`. The parameters are passed again rather than copied.
 
+use std::any::Any;
 use std::ops::Range;
 
 use thiserror::Error;
@@ -82,6 +83,18 @@ pub trait Model {
     fn select(&self, rows: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
         check_rows(rows, self.rows())?;
         Ok(None)
+    }
+
+    /// A model over its examples and then those of others; `None` where the parts of such a model could
+    /// not learn together, or are not of one kind.
+    fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
+        let _ = others;
+        None
+    }
+
+    /// Itself, for models that look into others of their kind.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
     }
 
     /// Writes the scores of `rows` to `scores`, one for each row asked for, as they are in use.

@@ -5,6 +5,8 @@
 //! p <- p - rate decay p - rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
 //! ```
 
+use pulp::{Arch, Simd, WithSimd};
+
 use super::{
     Optimizer, OptimizerError, State, Values, check_fraction, check_not_negative, check_positive, check_step,
 };
@@ -69,14 +71,10 @@ impl Optimizer for Adam {
         let rate = (learning_rate / (1.0 - beta1.powf(t))) as f32;
         let root = (1.0 / (1.0 - beta2.powf(t)).sqrt()) as f32;
         let keep = (1.0 - learning_rate * weight_decay) as f32;
-        let (b1, c1, epsilon) = (beta1 as f32, (1.0 - beta1) as f32, epsilon as f32);
-        let (b2, c2) = (beta2 as f32, (1.0 - beta2) as f32);
-        let moments = self.mean.iter_mut().zip(&mut self.square);
-        for ((p, g), (m, v)) in parameters.iter_mut().zip(gradient).zip(moments) {
-            *m = b1 * *m + c1 * g;
-            *v = b2 * *v + c2 * g * g;
-            *p = keep * *p - rate * *m / (root * v.sqrt() + epsilon);
-        }
+        let betas = [beta1 as f32, (1.0 - beta1) as f32, beta2 as f32, (1.0 - beta2) as f32];
+        let (mean, square) = (&mut self.mean[..], &mut self.square[..]);
+        let epsilon = epsilon as f32;
+        Arch::new().dispatch(Move { parameters, gradient, mean, square, betas, rate, root, keep, epsilon });
         Ok(())
     }
 
@@ -99,6 +97,36 @@ impl Optimizer for Adam {
         }
         (self.steps, self.mean, self.square) = (steps, mean.to_vec(), square.to_vec());
         Ok(())
+    }
+}
+
+/// The loop of a step, compiled for the vectors of the processor.
+struct Move<'a> {
+    parameters: &'a mut [f32],
+    gradient: &'a [f32],
+    mean: &'a mut [f32],
+    square: &'a mut [f32],
+    /// b1, 1 - b1, b2, 1 - b2.
+    betas: [f32; 4],
+    rate: f32,
+    root: f32,
+    keep: f32,
+    epsilon: f32,
+}
+
+impl WithSimd for Move<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { parameters, gradient, mean, square, betas: [b1, c1, b2, c2], rate, root, keep, epsilon } =
+            self;
+        let moments = mean.iter_mut().zip(square);
+        for ((p, g), (m, v)) in parameters.iter_mut().zip(gradient).zip(moments) {
+            *m = b1 * *m + c1 * g;
+            *v = b2 * *v + c2 * g * g;
+            *p = keep * *p - rate * *m / (root * v.sqrt() + epsilon);
+        }
     }
 }
 

@@ -137,6 +137,10 @@ fn check_step(parameters: &[f32], gradient: &[f32], held: usize) -> Result<(), O
             return Err(OptimizerError::Length { what, expected, got });
         }
     }
+    // Without an early exit first, so that it compiles to vectors.
+    if gradient.iter().fold(true, |finite, slope| finite & slope.is_finite()) {
+        return Ok(());
+    }
     match gradient.iter().position(|slope| !slope.is_finite()) {
         Some(index) => Err(OptimizerError::Gradient { index, value: gradient[index] }),
         None => Ok(()),

@@ -32,8 +32,6 @@ pub struct Gain {
     pub difference: f64,
     /// Its standard error, from a paired bootstrap; `None` for goals with group conditions.
     pub standard_error: Option<f64>,
-    /// Whether it was enough: if not, the model is the baseline.
-    pub kept: bool,
 }
 
 /// Cross-entropy at its best: the best fit by validation, or for networks the average of the best.
@@ -60,8 +58,10 @@ pub struct Fit {
     pub baseline: Baseline,
     /// Every stage, in order.
     pub candidates: Vec<Candidate>,
-    /// The gain over the baseline.
+    /// The gain over the baseline on validation.
     pub gain: Option<Gain>,
+    /// Whether it was not enough, and the model is the baseline.
+    pub fell_back: bool,
     /// Gradient evaluations over all stages.
     pub evaluations: u64,
     /// How many rotations of the rows the parameters are the average of.
@@ -250,8 +250,8 @@ fn conclude(
         // Says which condition is missed, and by how much at the closest threshold.
         super::selection::shared_value(goal, selection.sample(), selection.scores())?;
     }
-    let gain = difference.is_finite().then_some(Gain { difference, standard_error, kept: !fell_back });
-    Ok(Fit { combined, winner, validation, baseline, candidates, gain, evaluations, rotations: 1 })
+    let gain = difference.is_finite().then_some(Gain { difference, standard_error });
+    Ok(Fit { combined, winner, validation, baseline, candidates, gain, fell_back, evaluations, rotations: 1 })
 }
 
 /// Standard error of the difference between two score vectors on validation.

@@ -36,7 +36,7 @@ pub(super) fn fit(
     let mut folds = Vec::new();
     for rows in deal(train.sample, rounds.settings.rotations - 1) {
         match train.model.select(&rows)? {
-            Some(model) if train.model.linear() && !rows.is_empty() => {
+            Some(model) if !rows.is_empty() => {
                 folds.push((model, train.sample.select(&rows)));
             }
             _ => return Ok(first),
@@ -53,15 +53,20 @@ pub(super) fn fit(
             models.push(&mut **model);
         }
         let sample = join(&samples)?;
-        let mut model = Joined::new(models);
+        let rest: Vec<&dyn Model> = models[1..].iter().map(|model| &**model).collect();
+        let mut model: Box<dyn Model + '_> = match models[0].joined(&rest) {
+            Some(model) => model,
+            None if train.model.linear() => Box::new(Joined::new(models)),
+            None => return Ok(members.swap_remove(0).fit),
+        };
         let fitted = rounds.run(
             held_out + 1,
-            Part { model: &mut model, sample: &sample },
+            Part { model: &mut *model, sample: &sample },
             Part { model: &mut **held_model, sample: held_sample },
             reporter,
         );
         match fitted {
-            Ok(fit) => members.push(Member::new(fit, &mut model, &sample)?),
+            Ok(fit) => members.push(Member::new(fit, &mut *model, &sample)?),
             Err(error @ (TrainError::Stopped | TrainError::Checkpoint { .. })) => return Err(error),
             // A fold may lack what the goal needs, such as a group.
             Err(_) => return Ok(members.swap_remove(0).fit),
@@ -97,8 +102,8 @@ fn combine(members: Vec<Member>) -> Fit {
     let gain = average(&|fit| Some(fit.gain?.difference)).map(|difference| Gain {
         difference,
         standard_error: error.map(|square| (square / count as f64).sqrt()),
-        kept: members.iter().any(|member| member.fit.gain.is_some_and(|gain| gain.kept)),
     });
+    let fell_back = members.iter().all(|member| member.fit.fell_back);
     let validation = average(&|fit| fit.validation);
     let baseline_validation = average(&|fit| fit.baseline.validation);
     let evaluations = members.iter().map(|member| member.fit.evaluations).sum();
@@ -123,6 +128,7 @@ fn combine(members: Vec<Member>) -> Fit {
         baseline,
         candidates,
         gain,
+        fell_back,
         evaluations,
         rotations: count,
     }

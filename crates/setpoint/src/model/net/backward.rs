@@ -8,7 +8,7 @@ use super::forward::{Mode, Pass};
 use super::matmul::{Matrix, multiply};
 use super::plan::Plan;
 use super::window::add_back;
-use super::workspace::{Group, Scratch, Workspace, grow};
+use super::workspace::{Group, Parts, Scratch, Workspace, grow};
 
 /// Parameters whose sums over groups are taken at a time.
 const PARAMETERS: usize = 1 << 14;
@@ -31,7 +31,7 @@ pub(super) fn backward(
     gradient: &mut [f32],
 ) {
     workspace.make_room_for_slopes(plan);
-    let (groups, norms, shelf) = workspace.parts();
+    let Parts { groups, norms, shelf, .. } = workspace.parts();
     for stage in plan.stages.iter().rev() {
         let pass = Pass { plan, parameters, norms, mode };
         groups.par_iter_mut().for_each(|group| {

@@ -8,7 +8,7 @@ use super::elementwise::{add_bias, add_bias_relu, relu};
 use super::inputs::Inputs;
 use super::matmul::{Matrix, multiply};
 use super::plan::{Block, Plan};
-use super::workspace::{Group, Norm, Scratch, Workspace, grow};
+use super::workspace::{Group, Norm, Parts, Scratch, Workspace, grow};
 
 /// Which examples a batch is made of: places in `rows` (all, if `None`), through `view` if there is one.
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ impl Mode {
     }
 }
 
-/// Scores the batch that the workspace was cut for.
+/// Scores the batch that the workspace was cut for, with weights that it has flipped.
 pub(super) fn forward(
     plan: &Plan,
     parameters: &[f32],
@@ -57,9 +57,10 @@ pub(super) fn forward(
     workspace: &mut Workspace,
     scores: &mut [f32],
 ) {
-    let (groups, norms, shelf) = workspace.parts();
-    let whole = [0..plan.blocks.len()];
-    let stages: &[_] = if matches!(mode, Mode::Learn { .. }) { &plan.stages } else { &whole };
+    let Parts { groups, norms, flipped, shelf } = workspace.parts();
+    let whole = 0..plan.blocks.len();
+    let stages =
+        if matches!(mode, Mode::Learn { .. }) { &*plan.stages } else { std::slice::from_ref(&whole) };
     if matches!(mode, Mode::Score) {
         for (block, norm) in plan.blocks.iter().zip(norms.iter_mut()) {
             if let Some(place) = &block.norm {
@@ -68,7 +69,7 @@ pub(super) fn forward(
         }
     }
     for stage in stages {
-        let read = &*norms;
+        let pass = Pass { plan, parameters, norms, mode };
         groups.par_iter_mut().for_each(|group| {
             shelf.with(|scratch| {
                 if stage.start == 0 {
@@ -76,7 +77,7 @@ pub(super) fn forward(
                     rows.enumerate().for_each(|(row, values)| selection.copy(group.first + row, values));
                 }
                 for at in stage.clone() {
-                    Pass { plan, parameters, norms: read, mode }.block(at, group, scratch);
+                    pass.block(at, flipped, group, scratch);
                 }
             });
         });
@@ -103,9 +104,9 @@ pub(super) struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn block(&self, at: usize, group: &mut Group, scratch: &mut Scratch) {
+    fn block(&self, at: usize, flipped: &[f32], group: &mut Group, scratch: &mut Scratch) {
         let block = &self.plan.blocks[at];
-        let weights = Matrix::new(&self.parameters[block.weights.clone()], block.channels, block.depth);
+        let weights = Matrix::new(&flipped[block.weights.clone()], block.depth, block.channels);
         let Group { first, rows, inputs, outputs, sums, .. } = group;
         let (before, outputs) = outputs.split_at_mut(at);
         let before = before.last().unwrap_or(inputs);
@@ -116,12 +117,7 @@ impl Pass<'_> {
             let outputs = &mut outputs[0][start * block.outputs..][..count * block.outputs];
             let inputs = self.inputs(at, stored, *first + start, &mut scratch.inputs);
             let windows = block.windows(inputs, &mut scratch.windows);
-            multiply(
-                Matrix::new(windows, count * block.positions, block.depth),
-                weights.transposed(),
-                outputs,
-                false,
-            );
+            multiply(Matrix::new(windows, count * block.positions, block.depth), weights, outputs, false);
             let after = block.norm.is_none();
             match &block.bias {
                 Some(bias) if after && block.relu => add_bias_relu(outputs, &self.parameters[bias.clone()]),

@@ -1,5 +1,6 @@
 //! The network as a [`Model`].
 
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -170,6 +171,23 @@ impl Model for Network {
         Ok(Some(Box::new(self.selected(rows)?)))
     }
 
+    /// Networks over rows of the same inputs, which are not copied.
+    fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
+        let mut view = self.view.as_ref()?.to_vec();
+        for other in others {
+            let other: &Self = other.as_any()?.downcast_ref()?;
+            if !Arc::ptr_eq(&self.inputs, &other.inputs) {
+                return None;
+            }
+            view.extend_from_slice(other.view.as_ref()?);
+        }
+        Some(Box::new(Self { view: Some(view.into()), ..self.clone() }))
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
     /// Some rows at a time, so that memory stays bounded; a backward pass after it is refused.
     fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError> {
         check_length("parameters", self.plan.parameter_count, parameters.len())?;
@@ -180,6 +198,7 @@ impl Model for Network {
         check_length("scores", rows.map_or(self.rows(), <[u32]>::len), scores.len())?;
         check_rows(rows.unwrap_or_default(), self.rows())?;
         self.learnt = None;
+        self.workspace.flip(&self.plan, parameters);
         for (part, scores) in scores.chunks_mut(self.plan.evaluation_rows).enumerate() {
             let first = part * self.plan.evaluation_rows;
             let selection = Selection { inputs: &self.inputs, view: self.view.as_deref(), rows, first };
@@ -197,6 +216,7 @@ impl Model for Network {
         let view = self.view.as_deref();
         let selection = Selection { inputs: &self.inputs, view, rows: Some(batch.rows), first: 0 };
         self.workspace.cut(&self.plan, batch.rows.len());
+        self.workspace.flip(&self.plan, parameters);
         forward(&self.plan, parameters, selection, mode, &mut self.workspace, scores);
         self.learnt = Some((batch.rows.len(), mode));
         Ok(())
@@ -220,7 +240,7 @@ impl Model for Network {
         if self.learnt.is_none() || parameters.len() != self.plan.parameter_count {
             return;
         }
-        for (block, norm) in self.plan.blocks.iter().zip(&self.workspace.norms) {
+        for (block, norm) in self.plan.blocks.iter().zip(self.workspace.norms()) {
             if let Some(place) = &block.norm {
                 norm.observe(&mut parameters[place.clone()]);
             }

@@ -158,7 +158,7 @@ impl Builder {
                 let [height, width] = window.out;
                 // Bounded by the image, which is within limits.
                 let depth = within("number of values of a window", kernel * kernel * image[2], VALUES)?;
-                let size = (height * width).checked_mul(outputs).unwrap_or(usize::MAX);
+                let size = (height * width).saturating_mul(outputs);
                 within("number of values of a convolution", size, VALUES)?;
                 within("number of values of all windows of an image", height * width * depth, VALUES)?;
                 let direct = kernel == 1 && stride == 1;

@@ -17,8 +17,19 @@ pub(super) struct Workspace {
     /// Groups of the last batch.
     active: usize,
     /// One for each block; of no use where a block has no batch norm.
-    pub norms: Vec<Norm>,
-    pub shelf: Shelf,
+    norms: Vec<Norm>,
+    /// The weights of each block as `[inputs][outputs]`, at their places among the parameters: what the
+    /// forward product reads fastest.
+    flipped: Vec<f32>,
+    shelf: Shelf,
+}
+
+/// What a pass works with: the groups, and what they only read.
+pub(super) struct Parts<'a> {
+    pub groups: &'a mut [Group],
+    pub norms: &'a mut [Norm],
+    pub flipped: &'a [f32],
+    pub shelf: &'a Shelf,
 }
 
 /// Some rows of a batch, and what their passes keep.
@@ -101,9 +112,38 @@ impl Workspace {
         }
     }
 
-    /// The groups, and what they only read.
-    pub(super) fn parts(&mut self) -> (&mut [Group], &mut [Norm], &Shelf) {
-        (&mut self.groups[..self.active], &mut self.norms, &self.shelf)
+    /// Flips the weights for forward passes with these parameters.
+    pub(super) fn flip(&mut self, plan: &Plan, parameters: &[f32]) {
+        let flipped = grow(&mut self.flipped, plan.parameter_count);
+        for block in &plan.blocks {
+            let (weights, flipped) =
+                (&parameters[block.weights.clone()], &mut flipped[block.weights.clone()]);
+            transpose(weights, block.channels, block.depth, flipped);
+        }
+    }
+
+    pub(super) fn parts(&mut self) -> Parts<'_> {
+        let Self { groups, active, norms, flipped, shelf } = self;
+        Parts { groups: &mut groups[..*active], norms, flipped, shelf }
+    }
+
+    /// What batch norm saw in the last batch, block by block.
+    pub(super) fn norms(&self) -> &[Norm] {
+        &self.norms
+    }
+}
+
+/// Rows become columns, in squares that fit a few cache lines.
+fn transpose(values: &[f32], rows: usize, columns: usize, into: &mut [f32]) {
+    const SIDE: usize = 16;
+    for top in (0..rows).step_by(SIDE) {
+        for left in (0..columns).step_by(SIDE) {
+            for column in left..columns.min(left + SIDE) {
+                for row in top..rows.min(top + SIDE) {
+                    into[column * rows + row] = values[row * columns + column];
+                }
+            }
+        }
     }
 }
 

@@ -52,7 +52,7 @@ fn a_selected_network_scores_the_rows_of_the_whole() {
 #[test]
 fn sparse_and_dense_rows_give_the_same_scores() {
     let dense = matrix(7, 5);
-    let mut values = vec![0.0; 35];
+    let mut values = [0.0; 35];
     (0..7).for_each(|row| dense.copy(row, &mut values[row * 5..][..5]));
     // Each value as two halves, in reverse order: repeated columns add up.
     let halves: Vec<f32> = values.iter().flat_map(|value| [value / 2.0, value / 2.0]).collect();

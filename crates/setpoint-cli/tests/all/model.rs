@@ -1,0 +1,143 @@
+//! Networks, images and trees: trained, resumed, evaluated and put to use from the command line.
+
+use std::path::Path;
+
+use crate::data::{Random, shop};
+use crate::{directory, read, setpoint, write};
+
+const SPLIT: &str = "train=0.5,validation=0.2,calibration=0.15,test=0.15";
+
+fn train<'a>(data: &'a str, label: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let goal = "recall @ fpr<=10%";
+    let fixed = ["train", data, "--label", label, "--goal", goal, "--split", SPLIT, "-o", "m.safetensors"];
+    [&fixed[..], more].concat()
+}
+
+/// Trains as asked with one thread and with two: the same bytes, and a model that tells the classes apart.
+fn trained_twice(home: &Path, arguments: &[&str]) -> serde_json::Value {
+    let record = setpoint(home, &[arguments, &["--json", "--threads", "1"]].concat()).ok().json();
+    let first = read(home, "m.safetensors");
+    setpoint(home, &[arguments, &["-q", "--threads", "2"]].concat()).ok();
+    assert_eq!(first, read(home, "m.safetensors"), "one thread and two");
+    assert!(record["objective"]["test"].as_f64().unwrap() > 0.4, "{}", record["objective"]);
+    assert!(record["certificate"].is_object(), "{}", record["certificate_refused"]);
+    record
+}
+
+const SMALL: [&str; 8] = ["--model", "mlp", "--hidden", "16,8", "--epochs", "8", "--batch-size", "128"];
+
+#[test]
+fn a_network_is_trained_evaluated_and_put_to_use() {
+    let home = directory();
+    write(home.path(), "shop.csv", &shop(4000, 5));
+    let record = trained_twice(home.path(), &train("shop.csv", "bought", &SMALL));
+    assert_eq!(record["model"], "mlp");
+    let names: Vec<&str> =
+        record["candidates"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert!(names.iter().any(|name| name.contains("positive weight 10")), "{names:?}");
+    assert!(names.iter().any(|name| name.starts_with("ico, bandwidth 0.5 tail")), "{names:?}");
+    let evaluated = setpoint(home.path(), &["evaluate", "m.safetensors", "shop.csv", "--json"]).ok().json();
+    assert_eq!(evaluated["rows"], 4000);
+    let decided = setpoint(home.path(), &["predict", "m.safetensors", "shop.csv"]).ok();
+    assert_eq!(decided.stdout.lines().count(), 4001);
+    let page = ["report", "m.safetensors", "shop.csv", "-o", "r.html"];
+    setpoint(home.path(), &page).ok();
+}
+
+#[test]
+fn every_method_trains_a_network_on_mini_batches() {
+    let home = directory();
+    write(home.path(), "shop.csv", &shop(2000, 6));
+    let few = ["--model", "mlp", "--hidden", "8", "--epochs", "3", "--batch-size", "128", "-q"];
+    for more in [
+        &["--method", "cross-entropy"][..],
+        &["--method", "lagrangian"],
+        &["--method", "pairwise"],
+        &["--method", "ico", "--thresholds", "track", "--mix", "0", "--warm-up", "0"],
+        &["--method", "ico", "--implicit-scope", "head", "--batches", "stratified"],
+        &["--method", "ico", "--warm-up", "0.3", "--dropout", "0.2", "--weight-decay", "0.1"],
+    ] {
+        setpoint(home.path(), &train("shop.csv", "bought", &[&few[..], more].concat())).ok();
+    }
+    for (more, problem) in [
+        (&["--optimizer", "lbfgs"][..], "adam, adagrad or sgd"),
+        (&["--hidden", "0"], "expected sizes from 1 to 65536"),
+        (&["--warm-up", "2"], "a share in [0, 1]"),
+        (&["--model", "cnn"], "not recognised"),
+    ] {
+        let run = setpoint(home.path(), &train("shop.csv", "bought", &[&few[..], more].concat()));
+        assert_eq!(run.code, Some(2), "{more:?}: {}", run.stderr);
+        assert!(run.stderr.contains(problem) || problem == "not recognised", "{more:?}: {}", run.stderr);
+    }
+}
+
+/// Records of two label bytes and a grey image of 8 x 8; round ones have a bright middle.
+fn pictures(rows: usize, seed: u64) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let mut bytes = Vec::new();
+    for row in 0..rows {
+        let round = random.next() < 0.25;
+        bytes.extend([u8::from(round), (row % 5) as u8]);
+        for pixel in 0..64 {
+            let middle = (2..6).contains(&(pixel / 8)) && (2..6).contains(&(pixel % 8));
+            let bright = if round && middle { 30.0 } else { 0.0 };
+            bytes.push((128.0 + bright + 25.0 * random.normal()).clamp(0.0, 255.0) as u8);
+        }
+    }
+    bytes
+}
+
+#[test]
+fn images_are_told_apart_by_a_convolutional_network() {
+    let home = directory();
+    std::fs::write(home.path().join("p.bin"), pictures(3000, 9)).unwrap();
+    let record = ["--record", "round,fifth:8x8x1"];
+    let few = ["--model", "cnn", "--cnn", "small", "--epochs", "4", "--batch-size", "128", "--positive", "1"];
+    let arguments = train("p.bin", "round", &[&record[..], &few].concat());
+    let trained = trained_twice(home.path(), &arguments);
+    assert_eq!((&trained["model"], &trained["columns"]), (&"cnn".into(), &64.into()));
+    let measured = ["evaluate", "m.safetensors", "p.bin", "--json", record[0], record[1]];
+    assert_eq!(setpoint(home.path(), &measured).ok().json()["rows"], 3000);
+    let decided = setpoint(home.path(), &["predict", "m.safetensors", "p.bin", record[0], record[1]]).ok();
+    assert_eq!(decided.stdout.lines().count(), 3001);
+    // Several labels at once: a model for each, named after it.
+    let both = train("p.bin", "round,fifth", &[&record[..], &few, &["--json", "--epochs", "1"]].concat());
+    let runs = setpoint(home.path(), &both).ok().json();
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 2);
+    assert!(home.path().join("m.round.safetensors").exists() && home.path().join("m.fifth.safetensors").exists());
+    // A table is no image, and a model for images takes none.
+    write(home.path(), "shop.csv", &shop(300, 1));
+    let run = setpoint(home.path(), &["predict", "m.safetensors", "shop.csv"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+}
+
+#[test]
+fn trees_are_grown_owned_and_scored_without_lightgbm() {
+    let home = directory();
+    write(home.path(), "shop.csv", &shop(4000, 7));
+    let few = ["--model", "trees", "--search", "3", "--rounds", "40"];
+    let arguments = train("shop.csv", "bought", &few);
+    let absent = crate::command(home.path(), &arguments).env("SETPOINT_LIGHTGBM", "nowhere.so").output();
+    let absent: crate::Run = absent.unwrap().into();
+    assert_eq!(absent.code, Some(2));
+    assert!(absent.stderr.contains("pip install lightgbm"), "{}", absent.stderr);
+    if setpoint_trees::Library::get().is_err() {
+        eprintln!("skipped: LightGBM is not installed (pip install lightgbm)");
+        return;
+    }
+    let record = trained_twice(home.path(), &arguments);
+    assert_eq!(record["model"], "trees");
+    assert!(!record["recipe"].as_array().unwrap().is_empty());
+    let score = |library: Option<&str>| {
+        let mut run = crate::command(home.path(), &["predict", "m.safetensors", "shop.csv"]);
+        if let Some(library) = library {
+            run.env("SETPOINT_LIGHTGBM", library);
+        }
+        let run: crate::Run = run.output().unwrap().into();
+        run.ok().stdout
+    };
+    assert_eq!(score(Some("nowhere.so")), score(None));
+    setpoint(home.path(), &train("shop.csv", "bought", &[&few[..], &["--method", "ico", "-q"]].concat())).ok();
+    let page = ["report", "m.safetensors", "shop.csv", "-o", "r.html"];
+    setpoint(home.path(), &page).ok();
+}

@@ -1,0 +1,164 @@
+//! Fitting a model of any kind to the train part, chosen on the validation part.
+
+use setpoint::train::{Fit, Gain, Observer, Settings, Store};
+use setpoint_report::{CandidateRecord, GainRecord, RecipeRecord};
+use setpoint_trees::{Data, Parameters, TreesFit};
+
+use crate::blueprint::{Blueprint, Held};
+use crate::choice::ModelChoice;
+use crate::examples::Loaded;
+use crate::failure::Failure;
+use crate::scorer::{Scorer, view};
+use crate::train::Job;
+
+/// Where a run keeps its checkpoints, whatever the kind of model.
+pub trait Checkpoints: Store + setpoint_trees::Store {}
+
+impl<T: Store + setpoint_trees::Store> Checkpoints for T {}
+
+/// What training came to, for any kind of model.
+pub struct Fitted {
+    /// The model.
+    pub scorer: Scorer,
+    /// What it is: the name of a candidate, or of the candidates averaged.
+    pub winner: String,
+    /// The goal's value on validation; where the model has seen those rows, before it did.
+    pub validation: Option<f64>,
+    /// Whether it has.
+    pub used_validation: bool,
+    /// Cross-entropy beside it.
+    pub baseline: Scorer,
+    /// What that is.
+    pub baseline_name: String,
+    /// Its value on validation.
+    pub baseline_validation: Option<f64>,
+    /// Everything that was fitted, in order.
+    pub candidates: Vec<CandidateRecord>,
+    /// What was tried with the candidates then.
+    pub recipe: Vec<RecipeRecord>,
+    /// The gain over the baseline.
+    pub gain: Option<GainRecord>,
+    /// Gradient evaluations over all stages.
+    pub evaluations: u64,
+    /// How many rotations of the rows it is the average of.
+    pub rotations: usize,
+}
+
+/// Fits a model.
+///
+/// # Errors
+/// If the goal cannot be met, the observer stops the run, or the data does not suit the goal.
+pub fn fit<'r>(
+    job: &Job,
+    loaded: &'r mut Loaded,
+    observer: &'r mut (dyn Observer + 'r),
+    store: Option<&'r mut (dyn Checkpoints + 'r)>,
+) -> Result<Fitted, Failure> {
+    let rows_scored = Some(Job::rows_scored(loaded));
+    let settings = Settings { rows_scored, rotations: job.rotations(loaded)?, ..job.settings.clone() };
+    let calibrated = loaded.parts.calibration.is_some();
+    let (Some(train), Some(validation)) = (&mut loaded.parts.train, &mut loaded.parts.validation) else {
+        return Err(Failure::input("training needs a train part and a validation part"));
+    };
+    if let (Held::Rows(rows), Held::Rows(held_out), Blueprint::Trees { categorical }) =
+        (&train.held, &validation.held, &loaded.blueprint)
+    {
+        let train = Data { features: view(rows)?, sample: &train.sample, categorical };
+        let validation = Data { features: view(held_out)?, sample: &validation.sample, categorical };
+        let settings = tree_settings(job, &settings, calibrated);
+        let store = store.map(|store| store as &mut dyn setpoint_trees::Store);
+        return Ok(Fitted::of_trees(setpoint_trees::fit(
+            &job.goal, train, validation, &settings, observer, store,
+        )?));
+    }
+    let (Some(train), Some(validation)) = (train.part(), validation.part()) else {
+        return Err(Failure::input("the parts were made for different kinds of model"));
+    };
+    let store = store.map(|store| store as &mut dyn Store);
+    Ok(Fitted::of_model(setpoint::train::fit(&job.goal, train, validation, &settings, observer, store)?))
+}
+
+fn tree_settings(job: &Job, settings: &Settings, calibrated: bool) -> setpoint_trees::Settings {
+    let default = setpoint_trees::Settings::default();
+    let (search, rounds) = match job.model {
+        ModelChoice::Trees { search, rounds } => (search, rounds),
+        _ => (default.configurations.len(), None),
+    };
+    setpoint_trees::Settings {
+        method: settings.method,
+        configurations: Parameters::search(search, settings.seed),
+        rounds: rounds.unwrap_or(default.rounds),
+        // Rows that trained the model cannot choose its threshold.
+        retrain: calibrated && job.rotations != Some(1),
+        bandwidth: settings.bandwidth,
+        shared_threshold: settings.shared_threshold,
+        rows_scored: settings.rows_scored,
+        seed: settings.seed,
+        ..default
+    }
+}
+
+impl Fitted {
+    fn of_model(fit: Fit) -> Self {
+        let kept = !fit.fell_back;
+        Self {
+            scorer: Scorer::Model(fit.combined),
+            winner: fit.winner,
+            validation: fit.validation,
+            used_validation: fit.rotations > 1,
+            baseline: Scorer::Model(fit.baseline.combined),
+            baseline_name: fit.baseline.name,
+            baseline_validation: fit.baseline.validation,
+            candidates: fit
+                .candidates
+                .into_iter()
+                .map(|candidate| CandidateRecord {
+                    name: candidate.name,
+                    validation: candidate.validation,
+                    step: candidate.step,
+                    evaluations: candidate.evaluations,
+                })
+                .collect(),
+            recipe: Vec::new(),
+            gain: fit.gain.map(|gain| of_gain(gain, kept)),
+            evaluations: fit.evaluations,
+            rotations: fit.rotations,
+        }
+    }
+
+    fn of_trees(fit: TreesFit) -> Self {
+        let candidates: Vec<CandidateRecord> = fit
+            .candidates
+            .into_iter()
+            .map(|candidate| CandidateRecord {
+                name: candidate.name,
+                validation: candidate.validation,
+                step: candidate.rounds as u64,
+                evaluations: candidate.rounds as u64,
+            })
+            .collect();
+        let recipe = fit.steps.into_iter().map(|step| RecipeRecord {
+            name: step.name,
+            gain: step.gain.map(|gain| of_gain(gain, step.taken)),
+            taken: step.taken,
+        });
+        Self {
+            scorer: Scorer::Trees(fit.ensemble),
+            winner: fit.winner,
+            validation: fit.validation,
+            used_validation: fit.used_validation,
+            baseline: Scorer::Trees(fit.baseline),
+            baseline_name: fit.baseline_candidate.name,
+            baseline_validation: fit.baseline_candidate.validation,
+            evaluations: candidates.iter().map(|candidate| candidate.evaluations).sum(),
+            candidates,
+            recipe: recipe.collect(),
+            gain: fit.gain.map(|gain| of_gain(gain, true)),
+            rotations: 1,
+        }
+    }
+}
+
+fn of_gain(Gain { difference, standard_error }: Gain, kept: bool) -> GainRecord {
+    GainRecord { difference, standard_error, kept }
+}

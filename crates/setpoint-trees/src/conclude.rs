@@ -1,0 +1,130 @@
+//! From the boosters of a search to one model for one goal.
+//!
+//! Rounds and booster are chosen on validation by the goal's own metric: the baseline. What is made of
+//! it beyond that is up to the method; `auto`'s steps are in `improve`.
+
+use setpoint::Goal;
+use setpoint::train::{Gain, MethodChoice, Observer};
+
+use crate::ensemble::Ensemble;
+use crate::error::TreesError;
+use crate::features::Data;
+use crate::recipe::{Chosen, ranked};
+use crate::session::{Searched, Session};
+use crate::settings::Settings;
+use crate::store::Store;
+
+/// A booster as the goal chose it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// What was grown.
+    pub name: String,
+    /// The goal's value on validation at the best rounds; `None` where its conditions cannot be met.
+    pub validation: Option<f64>,
+    /// The best rounds.
+    pub rounds: usize,
+}
+
+/// Something that was tried on the way to the model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What.
+    pub name: String,
+    /// What it gained on validation rows that it had not used; `None` where that could not be measured.
+    pub gain: Option<Gain>,
+    /// Whether it was taken.
+    pub taken: bool,
+}
+
+/// Trained trees and how they came about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TreesFit {
+    /// The model.
+    pub ensemble: Ensemble,
+    /// What it is.
+    pub winner: String,
+    /// The goal's value on validation, before any retraining. With a head, which is fitted there, the
+    /// mean over two halves of its value on the half that it was not fitted on.
+    pub validation: Option<f64>,
+    /// The best single booster for log loss: the baseline.
+    pub baseline: Ensemble,
+    /// How the baseline was chosen.
+    pub baseline_candidate: Candidate,
+    /// Every booster of the search, then ico's.
+    pub candidates: Vec<Candidate>,
+    /// The gain over the baseline on validation rows, before any retraining. For `auto` what is compared
+    /// is chosen on one half of them and judged on the other, so the best of many is not flattered.
+    pub gain: Option<Gain>,
+    /// What was tried after the search.
+    pub steps: Vec<Step>,
+    /// Whether validation rows were used to fit the model: its thresholds must then come from others.
+    pub used_validation: bool,
+}
+
+/// Trains trees for a goal.
+///
+/// Deterministic: the same arguments give the same bytes, for any number of threads, and after a
+/// resume from `store`.
+///
+/// # Errors
+/// If LightGBM is not there or refuses, the goal does not fit or cannot be met, a setting makes no
+/// sense, the observer stops the run, or a checkpoint cannot be written.
+pub fn fit<'r>(
+    goal: &Goal,
+    train: Data<'r>,
+    validation: Data<'r>,
+    settings: &'r Settings,
+    observer: &'r mut (dyn Observer + 'r),
+    store: Option<&'r mut (dyn Store + 'r)>,
+) -> Result<TreesFit, TreesError> {
+    let mut session = Session::new(train, validation, settings, observer, store)?;
+    let searched = session.search(std::slice::from_ref(goal))?;
+    session.conclude(goal, &searched)
+}
+
+impl Session<'_> {
+    /// Makes a model for one goal of the boosters of a search, by the settings' method.
+    ///
+    /// # Errors
+    /// As [`fit`].
+    pub fn conclude(&mut self, goal: &Goal, searched: &[Searched]) -> Result<TreesFit, TreesError> {
+        let goal = &self.fraction(goal);
+        let judge = self.judge(goal);
+        let chosen: Vec<Chosen<'_>> =
+            searched.iter().map(|searched| Chosen::new(searched, &judge, None)).collect::<Result<_, _>>()?;
+        let order = ranked(&chosen, &judge);
+        let Some(baseline) = order.first() else {
+            // Says which condition is missed, and by how much.
+            let first = chosen.first().map_or(&[][..], |chosen| chosen.scores);
+            return Err(judge.exact(first).err().map_or_else(
+                || TreesError::Shape { found: "no booster".into(), expected: "those of a search" },
+                Into::into,
+            ));
+        };
+        let mut fit = TreesFit {
+            ensemble: baseline.ensemble(),
+            winner: baseline.candidate.name.clone(),
+            validation: baseline.candidate.validation,
+            baseline: baseline.ensemble(),
+            baseline_candidate: baseline.candidate.clone(),
+            candidates: chosen.iter().map(|chosen| chosen.candidate.clone()).collect(),
+            gain: Some(Gain { difference: 0.0, standard_error: Some(0.0) }),
+            steps: Vec::new(),
+            used_validation: false,
+        };
+        match self.settings.method {
+            MethodChoice::Ico => {
+                let ico = self.grow_ico(goal, baseline.searched)?;
+                let ico = Chosen::new(&ico, &judge, None)?;
+                fit.gain = judge.gain(ico.scores, baseline.scores)?;
+                fit.ensemble = ico.ensemble();
+                fit.winner.clone_from(&ico.candidate.name);
+                fit.validation = ico.candidate.validation;
+                fit.candidates.push(ico.candidate);
+            }
+            MethodChoice::Auto => self.improve(&judge, searched, &order, &mut fit)?,
+            _ => {}
+        }
+        Ok(fit)
+    }
+}

@@ -1,0 +1,189 @@
+//! Beyond the best booster: average, head, retraining, each where it pays and with what it gained.
+//!
+//! ```text
+//! average of the best ─▶ ico head over all, where it gains ─▶ retrained on train and validation rows
+//! ```
+//!
+//! The best of many is flattered by the rows that chose it, and anything fitted on rows by those. So a
+//! step is measured twice, with validation cut in halves: rounds, boosters, head and additional rows
+//! come from one half, and what comes of them is compared on the other.
+
+use setpoint::train::{Gain, TrainError};
+
+use crate::conclude::{Step, TreesFit};
+use crate::ensemble::Ensemble;
+use crate::error::TreesError;
+use crate::judge::{Judge, halves, mean_gain, pick};
+use crate::recipe::{Chosen, Recipe, ranked};
+use crate::session::{Searched, Session};
+
+/// How many of the best boosters are averaged.
+const AVERAGED: usize = 3;
+/// Averaging and retraining pay almost everywhere (see `docs/decisions.md`): they are given up only
+/// where they lost more than this many standard errors.
+const LOSS: f64 = 2.0;
+
+/// What one half says of each step, by the rows of the other.
+#[derive(Clone, Copy, Default)]
+struct Measured {
+    average: Option<Gain>,
+    head: Option<Gain>,
+    head_value: Option<f64>,
+    retraining: Option<Gain>,
+}
+
+impl Session<'_> {
+    /// Takes the steps that pay and puts the result into `fit`, which holds the baseline.
+    pub(crate) fn improve(
+        &mut self,
+        judge: &Judge<'_>,
+        searched: &[Searched],
+        order: &[&Chosen<'_>],
+        fit: &mut TreesFit,
+    ) -> Result<(), TreesError> {
+        let averaged = order.len().min(AVERAGED);
+        let several = order.len() > 1;
+        if self.settings.retrain {
+            self.expect(2 + averaged);
+        }
+        let measured = self.measure(judge, searched)?;
+        let mut recipe = Recipe::new(judge.sample, order);
+        let all: Vec<u32> = (0..judge.sample.len() as u32).collect();
+        if several {
+            let gain = mean_gain(measured.map(|half| half.average));
+            let taken = !lost(gain);
+            if taken {
+                recipe.weights = recipe.average_of(averaged);
+                fit.winner = format!("average of the {averaged} best boosters");
+                fit.validation = judge.value(&recipe.scores(&recipe.weights, &all))?;
+                fit.gain = gain;
+            }
+            fit.steps.push(Step { name: format!("average of the {averaged} best boosters"), gain, taken });
+        }
+        if several {
+            add_head(judge, &measured, &all, &mut recipe, fit);
+        }
+        let mut retrain = self.settings.retrain;
+        if retrain {
+            let gain = mean_gain(measured.map(|half| half.retraining));
+            retrain = !lost(gain);
+            let name = "the best booster retrained with half of the validation rows".to_owned();
+            fit.steps.push(Step { name, gain, taken: retrain });
+        }
+        let kept = recipe.weights.iter().filter(|weight| **weight != 0.0).count();
+        if retrain {
+            self.expect(kept);
+            fit.winner += ", retrained on train and validation rows";
+            fit.used_validation = true;
+        }
+        let mut members = Vec::with_capacity(kept);
+        for ((chosen, weight), spread) in order.iter().zip(&recipe.weights).zip(&recipe.spreads) {
+            if *weight != 0.0 {
+                let ensemble = if retrain {
+                    self.retrain(chosen.searched, chosen.candidate.rounds, None)?
+                } else {
+                    chosen.ensemble()
+                };
+                members.push((weight / spread, ensemble));
+            }
+        }
+        let members: Vec<(f64, &Ensemble)> =
+            members.iter().map(|(weight, member)| (*weight, member)).collect();
+        fit.ensemble = Ensemble::combine(&members)?;
+        Ok(())
+    }
+
+    /// What each half says; nothing where one of them lacks what the goal needs.
+    fn measure(&mut self, judge: &Judge<'_>, searched: &[Searched]) -> Result<[Measured; 2], TreesError> {
+        let [first, second] = &halves(judge.sample);
+        let mut measured = [Measured::default(); 2];
+        for (own, (rows, others, name)) in
+            [(first, second, "first"), (second, first, "second")].into_iter().enumerate()
+        {
+            measured[own] = match self.measure_half(judge, searched, rows, others, name) {
+                Ok(measured) => measured,
+                Err(TreesError::Train(
+                    TrainError::Metric(_)
+                    | TrainError::Sample(_)
+                    | TrainError::Threshold(_)
+                    | TrainError::Engine(_),
+                )) => return Ok([Measured::default(); 2]),
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(measured)
+    }
+
+    /// Goes through the steps on these rows of validation and compares on the others.
+    fn measure_half(
+        &mut self,
+        judge: &Judge<'_>,
+        searched: &[Searched],
+        rows: &[u32],
+        others: &[u32],
+        name: &str,
+    ) -> Result<Measured, TreesError> {
+        let samples = [judge.sample.select(rows), judge.sample.select(others)];
+        let own = Judge { sample: &samples[0], ..*judge };
+        let other = Judge { sample: &samples[1], ..*judge };
+        let choose = |searched| Chosen::new(searched, &own, Some(rows));
+        let chosen: Vec<Chosen<'_>> = searched.iter().map(choose).collect::<Result<_, _>>()?;
+        let order = ranked(&chosen, &own);
+        let mut measured = Measured::default();
+        let Some(best) = order.first() else { return Ok(measured) };
+        let before = pick(best.scores, others);
+        let mut recipe = Recipe::new(judge.sample, &order);
+        recipe.weights = recipe.average_of(AVERAGED);
+        let average = recipe.scores(&recipe.weights, others);
+        measured.average = other.gain(&average, &before)?;
+        if judge.goal.column().is_none()
+            && let Ok(weights) = recipe.head_on(&own, rows)
+        {
+            let scores = recipe.scores(&weights, others);
+            measured.head = other.gain(&scores, &average)?;
+            measured.head_value = other.value(&scores)?;
+        }
+        if self.settings.retrain {
+            let label = format!("train rows and the {name} half of validation");
+            let retrained = self.retrain(best.searched, best.candidate.rounds, Some((&label, rows)))?;
+            let mut scores = vec![0.0; judge.sample.len()];
+            retrained.scores(&self.validation.features, &mut scores)?;
+            measured.retraining = other.gain(&pick(&scores, others), &before)?;
+        }
+        Ok(measured)
+    }
+}
+
+/// Fits the head on all validation rows, where the halves say that it gains.
+fn add_head(
+    judge: &Judge<'_>,
+    measured: &[Measured; 2],
+    all: &[u32],
+    recipe: &mut Recipe,
+    fit: &mut TreesFit,
+) {
+    let name = format!("ico head over {} boosters", recipe.units.len());
+    if judge.goal.column().is_some() {
+        let name = format!("{name}: not tried, as the goal has conditions on groups");
+        fit.steps.push(Step { name, gain: None, taken: false });
+        return;
+    }
+    let gain = mean_gain(measured.map(|half| half.head));
+    let gained = gain.is_some_and(|gain| gain.standard_error.is_some_and(|error| gain.difference > error));
+    let whole = if gained { recipe.head_on(judge, all).ok() } else { None };
+    fit.steps.push(Step { name: name.clone(), gain, taken: whole.is_some() });
+    let Some(weights) = whole else { return };
+    recipe.weights = weights;
+    fit.winner = name;
+    fit.used_validation = true;
+    fit.validation = measured[0].head_value.zip(measured[1].head_value).map(|(a, b)| (a + b) / 2.0);
+    fit.gain = fit.gain.zip(gain).map(|(before, more)| Gain {
+        difference: before.difference + more.difference,
+        standard_error: before.standard_error.zip(more.standard_error).map(|(a, b)| a.hypot(b)),
+    });
+}
+
+/// Whether a step did clearly worse than going without it.
+fn lost(gain: Option<Gain>) -> bool {
+    gain.is_some_and(|gain| gain.difference < -LOSS * gain.standard_error.unwrap_or(0.0))
+}

@@ -1,0 +1,118 @@
+//! What scores are worth on held-out rows, by the goal's own metric.
+
+use setpoint::Sample;
+use setpoint::goal::{Direction, Goal};
+use setpoint::metric::interval::Bootstrap;
+use setpoint::metric::{self, Cuts, MetricError};
+use setpoint::threshold::ThresholdError;
+use setpoint::train::{Gain, TrainError, selection};
+
+/// A goal on a sample of held-out rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judge<'a> {
+    /// With `k=` as a fraction.
+    pub(crate) goal: &'a Goal,
+    pub(crate) shared_threshold: bool,
+    pub(crate) sample: &'a Sample,
+    pub(crate) seed: u64,
+}
+
+impl Judge<'_> {
+    /// The goal's value; `None` where its conditions cannot be met.
+    pub(crate) fn value(&self, scores: &[f32]) -> Result<Option<f64>, TrainError> {
+        match self.exact(scores) {
+            Ok(value) => Ok(Some(value)),
+            Err(
+                TrainError::Metric(MetricError::Infeasible { .. } | MetricError::Undefined { .. })
+                | TrainError::Threshold(ThresholdError::Infeasible { .. }),
+            ) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The goal's value, or why there is none.
+    pub(crate) fn exact(&self, scores: &[f32]) -> Result<f64, TrainError> {
+        let value = if self.shared_threshold { selection::shared_value } else { selection::value };
+        value(self.goal, self.sample, scores)
+    }
+
+    /// Larger is better; a value that could not be had is worst.
+    pub(crate) fn merit(&self, value: Option<f64>) -> f64 {
+        let sign = if self.goal.objective.direction() == Direction::Up { 1.0 } else { -1.0 };
+        value.map_or(f64::NEG_INFINITY, |value| sign * value)
+    }
+
+    /// How much better the first scores are than the second; `None` where either has no value.
+    pub(crate) fn gain(&self, first: &[f32], second: &[f32]) -> Result<Option<Gain>, TrainError> {
+        let (Some(a), Some(b)) = (self.value(first)?, self.value(second)?) else { return Ok(None) };
+        let difference = self.merit(Some(a)) - self.merit(Some(b));
+        Ok(Some(Gain { difference, standard_error: self.standard_error(first, second) }))
+    }
+
+    fn standard_error(&self, first: &[f32], second: &[f32]) -> Option<f64> {
+        if self.goal.column().is_some() {
+            return None;
+        }
+        let bootstrap = Bootstrap { replicates: 200, confidence: 0.9, seed: self.seed };
+        let value = |cuts: &Cuts| metric::value_of(self.goal, cuts).map(|value| value.value);
+        bootstrap.difference(self.sample, first, second, value).ok().map(|found| found.standard_error)
+    }
+}
+
+/// The rows in two halves, every label of every group dealt out in turn.
+pub(crate) fn halves(sample: &Sample) -> [Vec<u32>; 2] {
+    let groups = sample.groups();
+    let mut next = vec![[0; 2]; groups.map_or(1, |groups| groups.names().len())];
+    let mut halves = [Vec::new(), Vec::new()];
+    for (row, label) in sample.labels().iter().enumerate() {
+        let group = groups.map_or(0, |groups| groups.codes()[row] as usize);
+        let turn = &mut next[group][usize::from(*label)];
+        halves[*turn % 2].push(row as u32);
+        *turn += 1;
+    }
+    halves
+}
+
+/// The mean of gains on two halves, whose errors are independent; `None` where one is missing.
+pub(crate) fn mean_gain(halves: [Option<Gain>; 2]) -> Option<Gain> {
+    let [Some(first), Some(second)] = halves else { return None };
+    let standard_error =
+        first.standard_error.zip(second.standard_error).map(|(a, b)| (a * a + b * b).sqrt() / 2.0);
+    Some(Gain { difference: (first.difference + second.difference) / 2.0, standard_error })
+}
+
+/// These rows of a vector.
+pub(crate) fn pick(values: &[f32], rows: &[u32]) -> Vec<f32> {
+    rows.iter().map(|row| values[*row as usize]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_share_out_every_row_and_label() {
+        let sample = Sample::new((0..101).map(|row| row % 7 == 0).collect()).unwrap();
+        let halves = halves(&sample);
+        let mut rows = halves.concat();
+        rows.sort_unstable();
+        assert_eq!(rows, (0..101).collect::<Vec<u32>>());
+        let positives = |half: &[u32]| half.iter().filter(|row| **row % 7 == 0).count();
+        assert!(positives(&halves[0]).abs_diff(positives(&halves[1])) <= 1);
+    }
+
+    #[test]
+    fn gains_are_positive_for_the_better_scores_whichever_way_the_goal_points() {
+        let labels: Vec<bool> = (0..200).map(|row| row % 4 == 0).collect();
+        let good: Vec<f32> =
+            (0..200).map(|row| (row % 5 + if row % 4 == 0 { 3 } else { 0 }) as f32).collect();
+        let bad: Vec<f32> = (0..200).map(|row| (row % 5) as f32).collect();
+        let sample = Sample::new(labels).unwrap();
+        for goal in ["recall @ fpr<=40%", "fnr @ fpr<=40%"] {
+            let goal: Goal = goal.parse().unwrap();
+            let judge = Judge { goal: &goal, shared_threshold: false, sample: &sample, seed: 0 };
+            let gain = judge.gain(&good, &bad).unwrap().unwrap();
+            assert!(gain.difference > 0.0 && gain.standard_error.is_some(), "{goal}: {gain:?}");
+        }
+    }
+}

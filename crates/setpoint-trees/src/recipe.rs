@@ -1,0 +1,100 @@
+//! Boosters cut at the rounds that a goal chose, and weighted sums of them.
+
+use setpoint::Sample;
+use setpoint::train::{Standard, TrainError};
+
+use crate::conclude::Candidate;
+use crate::ensemble::Ensemble;
+use crate::error::TreesError;
+use crate::head;
+use crate::judge::{Judge, pick};
+use crate::session::Searched;
+
+/// A booster cut at its best rounds.
+pub(crate) struct Chosen<'s> {
+    pub(crate) searched: &'s Searched,
+    /// Its scores of all validation rows there.
+    pub(crate) scores: &'s [f32],
+    pub(crate) candidate: Candidate,
+}
+
+impl<'s> Chosen<'s> {
+    /// Chooses the rounds; where `rows` are given, the judge's sample is those rows of validation.
+    pub(crate) fn new(
+        searched: &'s Searched,
+        judge: &Judge<'_>,
+        rows: Option<&[u32]>,
+    ) -> Result<Self, TreesError> {
+        let mut best: Option<(f64, Self)> = None;
+        for look in &searched.looks {
+            let validation = match rows {
+                Some(rows) => judge.value(&pick(&look.scores, rows))?,
+                None => judge.value(&look.scores)?,
+            };
+            let merit = judge.merit(validation);
+            if best.as_ref().is_none_or(|(best, _)| merit > *best) {
+                let candidate = Candidate { name: searched.name.clone(), validation, rounds: look.rounds };
+                best = Some((merit, Self { searched, scores: &look.scores, candidate }));
+            }
+        }
+        best.map(|(_, chosen)| chosen).ok_or_else(|| TreesError::Shape {
+            found: "a booster without a look at validation".into(),
+            expected: "one that a search has grown",
+        })
+    }
+
+    pub(crate) fn ensemble(&self) -> Ensemble {
+        self.searched.ensemble.first(self.candidate.rounds)
+    }
+}
+
+/// The boosters that have a value, the best first; of equals the earlier.
+pub(crate) fn ranked<'c, 's>(chosen: &'c [Chosen<'s>], judge: &Judge<'_>) -> Vec<&'c Chosen<'s>> {
+    let mut order: Vec<_> = chosen.iter().filter(|chosen| chosen.candidate.validation.is_some()).collect();
+    let merit = |chosen: &Chosen<'_>| judge.merit(chosen.candidate.validation);
+    order.sort_by(|a, b| merit(b).total_cmp(&merit(a)));
+    order
+}
+
+/// Boosters in units of their spread over validation, and weights for a sum of them.
+pub(crate) struct Recipe {
+    pub(crate) units: Vec<Vec<f32>>,
+    pub(crate) spreads: Vec<f64>,
+    pub(crate) weights: Vec<f64>,
+}
+
+impl Recipe {
+    /// The first booster alone. `sample` is that of all validation rows.
+    pub(crate) fn new(sample: &Sample, order: &[&Chosen<'_>]) -> Self {
+        let spread = |chosen: &&Chosen<'_>| Standard::of(sample, chosen.scores).deviation;
+        let spreads: Vec<f64> = order.iter().map(spread).collect();
+        let unit = |(chosen, spread): (&&Chosen<'_>, &f64)| {
+            chosen.scores.iter().map(|score| (f64::from(*score) / spread) as f32).collect()
+        };
+        let units = order.iter().zip(&spreads).map(unit).collect();
+        let mut recipe = Self { units, spreads, weights: Vec::new() };
+        recipe.weights = recipe.average_of(1);
+        recipe
+    }
+
+    /// The weights that average the first boosters.
+    pub(crate) fn average_of(&self, count: usize) -> Vec<f64> {
+        let count = count.min(self.units.len());
+        (0..self.units.len()).map(|index| if index < count { 1.0 / count as f64 } else { 0.0 }).collect()
+    }
+
+    /// The weights of a head that is fitted on these rows, whose sample is the judge's.
+    pub(crate) fn head_on(&self, judge: &Judge<'_>, rows: &[u32]) -> Result<Vec<f64>, TrainError> {
+        let units: Vec<Vec<f32>> = self.units.iter().map(|unit| pick(unit, rows)).collect();
+        head::fit(judge.goal, judge.sample, &units, &self.weights)
+    }
+
+    /// The sum's scores of these rows.
+    pub(crate) fn scores(&self, weights: &[f64], rows: &[u32]) -> Vec<f32> {
+        let score = |row: &u32| {
+            let terms = self.units.iter().zip(weights);
+            terms.map(|(unit, weight)| f64::from(unit[*row as usize]) * weight).sum::<f64>() as f32
+        };
+        rows.iter().map(score).collect()
+    }
+}
