@@ -165,7 +165,7 @@ fn auto(
     let gain = fitted.gain.map(|gain| Gain {
         difference: gain.difference,
         standard_error: gain.standard_error,
-        kept: gain.kept,
+        kept: !fitted.fell_back,
         baseline,
     });
     let Some(validation) = fitted.validation else {

@@ -24,7 +24,7 @@ fn data(rows: usize) -> tempfile::TempDir {
         (1..=22).for_each(|column| text += &format!(" {column}:{:.3}", noise(row * 22 + column) + shift));
         text += "\n";
         images.extend([if positive { 70 } else { 20 }, 0, 4 * u8::from(positive)]);
-        images.extend((0..3072).map(|pixel| (200.0 * noise(row * 3072 + pixel) + 50.0 * shift) as u8));
+        images.extend((0..3072).map(|pixel| (200.0 * noise(row * 3072 + pixel) + 3.0 * shift) as u8));
     }
     std::fs::write(directory.path().join("ijcnn1.gz"), text).unwrap();
     std::fs::write(directory.path().join("utkface32.bin.gz"), images).unwrap();
