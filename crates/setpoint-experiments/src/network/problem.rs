@@ -76,15 +76,20 @@ impl Part {
 }
 
 impl Problem {
-    /// Networks over the rows of a table.
+    /// Networks over the rows of a table, all views of one matrix: rows can then change places.
     ///
     /// # Errors
     /// If the rows are not ones that a network takes.
     pub fn of_tables(matrices: [Matrix; 3]) -> Result<Self, TrainError> {
-        let part = |Matrix { values, columns, sample, .. }: Matrix| -> Result<Part, TrainError> {
-            let features: Arc<Features> = Dense::from_row_major(values, columns)?.into();
-            let network = Network::new(Architecture::mlp(columns, &HIDDEN, 0.0), Inputs::from(features))?;
-            Ok(Part { network, sample })
+        let columns = matrices[0].columns;
+        let values: Vec<f32> = matrices.iter().flat_map(|matrix| matrix.values.iter().copied()).collect();
+        let features: Arc<Features> = Dense::from_row_major(values, columns)?.into();
+        let network = Network::new(Architecture::mlp(columns, &HIDDEN, 0.0), Inputs::from(features))?;
+        let mut first = 0;
+        let part = |Matrix { sample, .. }: Matrix| -> Result<Part, TrainError> {
+            let rows: Vec<u32> = (first..first + sample.len() as u32).collect();
+            first += sample.len() as u32;
+            Ok(Part { network: network.selected(&rows)?, sample })
         };
         let [train, validation, test] = matrices.map(part);
         Ok(Self { train: train?, validation: validation?, test: test? })
