@@ -27,7 +27,7 @@ pub(super) fn read(source: &Source, options: &ImageOptions) -> Result<ImageSet, 
         None => guess(file, bytes.len())?,
     };
     let size = layout.bytes();
-    if bytes.len() % size != 0 {
+    if !bytes.len().is_multiple_of(size) {
         let (found, records) = (bytes.len() as u64, bytes.len() / size);
         let expected = format!(
             "a multiple of {size}, the bytes of a record ({} labels and an image of {}): {records} records are {}",
@@ -56,7 +56,7 @@ fn guess(file: &str, bytes: usize) -> Result<RecordLayout, ImageError> {
         ("UTKFace", RecordLayout::colour32(&["age", "gender", "race"])),
     ];
     let mut fitting: Vec<&(&str, RecordLayout)> =
-        known.iter().filter(|(_, layout)| bytes % layout.bytes() == 0).collect();
+        known.iter().filter(|(_, layout)| bytes.is_multiple_of(layout.bytes())).collect();
     match (fitting.pop(), fitting.pop()) {
         (Some((_, layout)), None) => Ok(layout.clone()),
         (Some((last, _)), Some((other, _))) => Err(ImageError::Record {

@@ -53,7 +53,7 @@ pub(super) fn read(
         Some(wanted) => find(table, &names, wanted, "--file-column")?,
         None => {
             let known = |wanted: &&str| names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
-            FILE_COLUMNS.iter().find_map(|wanted| known(wanted)).ok_or_else(|| {
+            FILE_COLUMNS.iter().find_map(known).ok_or_else(|| {
                 refuse(format!(
                     "no column of file names among {names:?}; expected one called file, or name it with --file-column"
                 ))
