@@ -1,7 +1,7 @@
 //! Images: read once, then a model for each label.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::json;
@@ -72,18 +72,25 @@ fn of_label(plan: &TrainPlan, label: &str, labels: usize) -> TrainPlan {
     plan.roles.label = Some(label.to_owned());
     plan.job.recorded.insert("label".to_owned(), json!(label));
     if labels > 1 {
-        let name = |path: &Path| {
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            let ending = path.extension().map(|e| format!(".{}", e.to_string_lossy())).unwrap_or_default();
-            path.with_file_name(format!("{stem}.{}{ending}", label.replace(['/', '\\'], "-")))
-        };
-        plan.output = name(&plan.output);
+        plan.output = named_after(&plan.output, label);
         for path in [&mut plan.report.report, &mut plan.report.report_json] {
-            *path = path.as_deref().map(name);
+            *path = path.as_deref().map(|path| named_after(path, label));
         }
-        plan.checkpoint = plan.checkpoint.as_ref().map(|checkpoint| checkpoint.join(label));
+        plan.checkpoint = plan.checkpoint.as_ref().map(|checkpoint| checkpoint.join(file_name(label)));
     }
     plan
+}
+
+/// `model.safetensors` as `model.label.safetensors`.
+fn named_after(path: &Path, label: &str) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let ending = path.extension().map(|ending| format!(".{}", ending.to_string_lossy())).unwrap_or_default();
+    path.with_file_name(format!("{stem}.{}{ending}", file_name(label)))
+}
+
+/// A label as part of a file's name.
+fn file_name(label: &str) -> String {
+    label.replace(['/', '\\'], "-")
 }
 
 /// Reads images, with a bar; Ctrl-C stops it.

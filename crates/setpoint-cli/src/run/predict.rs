@@ -37,8 +37,8 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     let model = open(&args.model)?;
     let mut display = Display::new(quiet);
     display.show(&format!("reading {}", args.data.display()));
-    let (scores, groups, said) = match &model.schema {
-        Schema::Table(encoder) => rows(args, &model, encoder)?,
+    let Rows { scores, groups, notes } = match &model.schema {
+        Schema::Table(encoder) => table_rows(args, &model, encoder)?,
         Schema::Images(schema) => {
             if let Some(groups) = &model.shipped.groups {
                 return Err(Failure::input(format!(
@@ -50,7 +50,7 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
             let set = images::read_for(&model, &args.data, &image_options(&args.images)?, &mut display)?;
             let all: Vec<u32> = (0..set.rows() as u32).collect();
             let mut held = hold_images(schema, &model.blueprint, &set, &all)?;
-            (model.scorer.scores(&mut held)?, None, set.notes().to_vec())
+            Rows { scores: model.scorer.scores(&mut held)?, groups: None, notes: set.notes().to_vec() }
         }
     };
     interrupt::check()?;
@@ -70,19 +70,23 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
         Output::Parquet(path) => write_parquet(path, &scores, &margins)?,
     }
     if !quiet {
-        said.iter().for_each(|note| line(&format!("note: {note}")));
+        notes.iter().for_each(|note| line(&format!("note: {note}")));
         let positive = margins.iter().filter(|margin| **margin >= 0.0).count();
         line(&format!("{} rows, {positive} of them positive", scores.len()));
     }
     Ok(())
 }
 
-/// The scores of the rows of a table, their groups where the model has thresholds for some, and notes.
-fn rows(
-    args: &PredictArgs,
-    model: &Opened,
-    encoder: &Encoder,
-) -> Result<(Vec<f32>, Option<Codes>, Vec<String>), Failure> {
+/// Rows that were scored.
+struct Rows {
+    scores: Vec<f32>,
+    /// Their groups, where the model has thresholds for some.
+    groups: Option<Codes>,
+    notes: Vec<String>,
+}
+
+/// Scores the rows of a table.
+fn table_rows(args: &PredictArgs, model: &Opened, encoder: &Encoder) -> Result<Rows, Failure> {
     let roles = Roles {
         group: model.shipped.groups.as_ref().map(|groups| groups.column.clone()),
         missing: args.read.missing.as_deref().map(setpoint_data::list),
@@ -98,7 +102,8 @@ fn rows(
     let groups = table.groups().cloned();
     let data = encoder.encode(table)?;
     interrupt::check()?;
-    Ok((model.scores(data.features)?, groups, notes(&data.notes, Some(&args.data))))
+    let notes = notes(&data.notes, Some(&args.data));
+    Ok(Rows { scores: model.scores(data.features)?, groups, notes })
 }
 
 fn output(path: &Path) -> Result<Output<'_>, Failure> {

@@ -106,8 +106,7 @@ fn a_run_killed_again_and_again_ends_in_the_same_bytes() {
     let batches = ["--batch-size", "500", "--thresholds", "smooth", "--pool", "4"];
     let auto = ["--method", "auto", "--optimizer", "lbfgs", "--thresholds", "smooth"];
     let network = ["--model", "mlp", "--hidden", "16", "--method", "auto", "--thresholds", "smooth"];
-    for (more, steps) in
-        [(&[][..], "3000"), (&batches[..], "3000"), (&auto[..], "60"), (&network[..], "400")]
+    for (more, steps) in [(&[][..], "3000"), (&batches[..], "3000"), (&auto[..], "60"), (&network[..], "400")]
     {
         let whole = directory();
         write(whole.path(), "shop.csv", &shop(4000, 42));

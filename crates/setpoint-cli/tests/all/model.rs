@@ -104,7 +104,9 @@ fn images_are_told_apart_by_a_convolutional_network() {
     let both = train("p.bin", "round,fifth", &[&record[..], &few, &["--json", "--epochs", "1"]].concat());
     let runs = setpoint(home.path(), &both).ok().json();
     assert_eq!(runs["runs"].as_array().unwrap().len(), 2);
-    assert!(home.path().join("m.round.safetensors").exists() && home.path().join("m.fifth.safetensors").exists());
+    assert!(
+        home.path().join("m.round.safetensors").exists() && home.path().join("m.fifth.safetensors").exists()
+    );
     // A table is no image, and a model for images takes none.
     write(home.path(), "shop.csv", &shop(300, 1));
     let run = setpoint(home.path(), &["predict", "m.safetensors", "shop.csv"]);
@@ -137,7 +139,8 @@ fn trees_are_grown_owned_and_scored_without_lightgbm() {
         run.ok().stdout
     };
     assert_eq!(score(Some("nowhere.so")), score(None));
-    setpoint(home.path(), &train("shop.csv", "bought", &[&few[..], &["--method", "ico", "-q"]].concat())).ok();
+    setpoint(home.path(), &train("shop.csv", "bought", &[&few[..], &["--method", "ico", "-q"]].concat()))
+        .ok();
     let page = ["report", "m.safetensors", "shop.csv", "-o", "r.html"];
     setpoint(home.path(), &page).ok();
 }

@@ -168,7 +168,7 @@ impl Architecture {
         Self::convolutional([height, width, channels], &convolutions, Padding::Valid, false)
     }
 
-    /// A hundredth of the work of [`Architecture::cnn`]: 3 x 3 convolutions of stride 2 with 16, 32
+    /// About a sixtieth of the work of [`Architecture::cnn`]: 3 x 3 convolutions of stride 2 with 16, 32
     /// and 64 channels, batch norm and ReLU after each. For images from 8 x 8 (and smaller).
     #[must_use]
     pub fn cnn_small(height: usize, width: usize, channels: usize) -> Self {

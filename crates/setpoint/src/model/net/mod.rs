@@ -11,7 +11,7 @@
 //! - *Every layer with weights is one matrix product.* A convolution copies its windows to rows
 //!   (channels last, so that a window is a few long runs) and multiplies; a dense layer just
 //!   multiplies. What follows a product (bias, batch norm, ReLU, dropout) is done while its values
-//!   are in the cache, and a [`block`](plan::Block) is a product with what follows.
+//!   are in the cache, and a block is a product with what follows.
 //! - *A batch is cut into groups of rows, and a group goes through as many blocks as it can* before
 //!   it must wait for the others: all of them, without batch norm. Groups share nothing that is
 //!   written, and their sums are added in order, so results are the same to the last bit for any

@@ -42,7 +42,7 @@ pub struct Network {
     inputs: Arc<Inputs>,
     /// Which of the examples, if not all.
     view: Option<Arc<[u32]>>,
-    workspace: Workspace,
+    pub(super) workspace: Workspace,
     /// The last batch learnt from and not overwritten: its rows and its mode.
     learnt: Option<(usize, Mode)>,
 }

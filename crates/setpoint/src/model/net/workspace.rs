@@ -133,6 +133,19 @@ impl Workspace {
     }
 }
 
+#[cfg(test)]
+impl Workspace {
+    /// Where everything lies that a batch needs room for.
+    pub(super) fn places(&self) -> Vec<*const f32> {
+        let shelf = self.shelf.0.lock().unwrap();
+        let groups = self.groups.iter().flat_map(|group| {
+            group.outputs.iter().chain(&group.slopes).chain([&group.inputs, &group.gradient])
+        });
+        let scratch = shelf.iter().flat_map(|s| [&s.inputs, &s.windows, &s.window_slopes, &s.slopes]);
+        groups.chain(scratch).chain([&self.flipped]).map(|values| values.as_ptr()).collect()
+    }
+}
+
 /// Rows become columns, in squares that fit a few cache lines.
 fn transpose(values: &[f32], rows: usize, columns: usize, into: &mut [f32]) {
     const SIDE: usize = 16;

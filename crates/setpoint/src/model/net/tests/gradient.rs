@@ -28,7 +28,7 @@ fn check(architecture: Architecture, inputs: Inputs) {
     };
     let mut moved = exact.clone();
     // Of a large network only some: the oracle is slow.
-    let every = exact.len().div_ceil(400);
+    let every = exact.len().div_ceil(150);
     let differences: Vec<f64> = (0..exact.len())
         .step_by(every)
         .map(|k| {

@@ -161,3 +161,19 @@ fn calls_that_do_not_fit_are_refused() {
     network.scores(&parameters, Rows::At(&[1, 2]), &mut scores).unwrap();
     assert_eq!(network.backward(&parameters, &[0.0; 2], &mut gradient), Err(ModelError::NoForward));
 }
+
+#[test]
+fn memory_is_kept_from_step_to_step() {
+    let (mut network, parameters) = network(everything(), images(300, [9, 8, 2]));
+    let rows: Vec<u32> = (0..300).collect();
+    let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    one_thread.install(|| {
+        let first = step(&mut network, &parameters, &rows, 0);
+        let places = network.workspace.places();
+        // A smaller batch and scoring need no other memory, and leave nothing behind.
+        step(&mut network, &parameters, &rows[..150], 1);
+        network.scores(&parameters, Rows::All, &mut [0.0; 300]).unwrap();
+        assert_eq!(first, step(&mut network, &parameters, &rows, 0));
+        assert_eq!(places, network.workspace.places());
+    });
+}
