@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use setpoint_experiments::{ExperimentError, Watch, network};
 use setpoint_experiments::uci::{self, Plan};
+use setpoint_experiments::{ExperimentError, Watch, network};
 use setpoint_report::to_json;
 use setpoint_run::Failure;
 
@@ -76,6 +76,7 @@ fn images(args: &ImagesArgs, quiet: bool) -> Result<(), Failure> {
         goals: args.goals(),
         methods: args.methods(),
         anew: args.common.anew.clone(),
+        cache: setpoint_data::default_cache(),
         threads: rayon::current_num_threads(),
         command: command(),
     };
@@ -93,6 +94,7 @@ fn networks(args: &NetworksArgs, quiet: bool) -> Result<(), Failure> {
         goals: args.goals(),
         methods: args.methods(),
         anew: args.common.anew.clone(),
+        cache: setpoint_data::default_cache(),
         threads: rayon::current_num_threads(),
         command: command(),
     };

@@ -35,6 +35,8 @@ pub struct Plan {
     pub methods: Vec<Method>,
     /// Methods to run again although the journal has them.
     pub anew: Vec<Method>,
+    /// Directory that keeps decoded images for the next time.
+    pub cache: Option<PathBuf>,
     /// Cells at a time.
     pub threads: usize,
     /// The command, for the record.
@@ -72,7 +74,7 @@ impl Plan {
         let made = std::fs::create_dir_all(&self.output);
         made.map_err(|error| ExperimentError::Directory { path: self.output.clone(), error })?;
         let journal = Journal::open(&self.output.join("journal.jsonl"))?;
-        let sources = Sources::read(&self.data, &self.tasks)?;
+        let sources = Sources::read(&self.data, self.cache.clone(), &self.tasks, watch)?;
         let cells = self.cells();
         let keys: Vec<Value> =
             cells.iter().map(|cell| self.key(cell, &sources.files[&cell.task.source])).collect();

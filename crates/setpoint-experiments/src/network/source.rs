@@ -10,13 +10,14 @@ use std::sync::Arc;
 use setpoint::model::net::Standard;
 use setpoint::model::{Architecture, Images, Inputs, Network};
 use setpoint::train::TrainError;
-use setpoint_data::{ImageOptions, ImageSet, ImageTask, Parts, RecordLayout, default_cache};
+use setpoint_data::{ImageError, ImageOptions, ImageSet, ImageTask, Parts, RecordLayout};
 
 use super::problem::{Part, Problem, failed};
 use super::protocol::{Cnn, Protocol};
 use super::task::{Source, Task};
 use crate::uci::{Set, matrices};
-use crate::{ExperimentError, FileRecord};
+use crate::watch::control;
+use crate::{ExperimentError, FileRecord, Watch};
 
 /// What was read of the sources.
 pub struct Sources {
@@ -37,8 +38,13 @@ impl Sources {
     /// Reads what the tasks need.
     ///
     /// # Errors
-    /// If a file is missing or is not what it should be.
-    pub fn read(data: &Path, tasks: &[Task]) -> Result<Self, ExperimentError> {
+    /// If a file is missing or is not what it should be, or the caller stops.
+    pub fn read(
+        data: &Path,
+        cache: Option<PathBuf>,
+        tasks: &[Task],
+        watch: &dyn Watch,
+    ) -> Result<Self, ExperimentError> {
         let mut sources = Self { files: BTreeMap::new(), sets: BTreeMap::new(), data: data.to_owned() };
         for task in tasks {
             if sources.files.contains_key(&task.source) {
@@ -46,12 +52,27 @@ impl Sources {
             }
             let of_source: Vec<Task> =
                 tasks.iter().filter(|other| other.source == task.source).copied().collect();
-            sources.add(task.source, &of_source)?;
+            let options = ImageOptions { cache: cache.clone(), ..ImageOptions::default() };
+            sources.add(task.source, &of_source, options, watch)?;
         }
         Ok(sources)
     }
 
-    fn add(&mut self, source: Source, tasks: &[Task]) -> Result<(), ExperimentError> {
+    fn add(
+        &mut self,
+        source: Source,
+        tasks: &[Task],
+        options: ImageOptions,
+        watch: &dyn Watch,
+    ) -> Result<(), ExperimentError> {
+        let read = |path: &Path, options: &ImageOptions| -> Result<ImageSet, ExperimentError> {
+            match ImageSet::read_with(path, options, &|_, _| control(watch)) {
+                Err(setpoint_data::Error::Image(ImageError::Cancelled { .. })) => {
+                    Err(ExperimentError::Stopped)
+                }
+                set => Ok(set?),
+            }
+        };
         let hashed = |name: &&str| -> Result<FileRecord, ExperimentError> {
             let path = self.data.join(name);
             let sha256 = setpoint_data::hash(&path).map_err(setpoint_data::Error::from)?;
@@ -68,19 +89,17 @@ impl Sources {
             Source::CelebA | Source::BigEarthNet => {
                 let name = source.files()[0];
                 let path = source.folder(&self.data).unwrap_or_else(|| self.data.join(name));
-                let options = ImageOptions { cache: default_cache(), ..ImageOptions::default() };
-                let set = ImageSet::read(&path, &options)?;
+                let set = read(&path, &options)?;
                 let record = FileRecord { name: format!("{name}, decoded"), sha256: set.hash() };
                 self.files.insert(source, vec![record]);
                 self.sets.insert(source, vec![pictures(set, tasks)?]);
                 return Ok(());
             }
         };
-        let options =
-            ImageOptions { record: Some(RecordLayout::colour32(labels)), ..ImageOptions::default() };
+        let options = ImageOptions { record: Some(RecordLayout::colour32(labels)), ..options };
         let mut sets = Vec::new();
         for name in source.files() {
-            sets.push(pictures(ImageSet::read(&self.data.join(name), &options)?, tasks)?);
+            sets.push(pictures(read(&self.data.join(name), &options)?, tasks)?);
         }
         let files = source.files().iter().map(hashed).collect::<Result<_, _>>()?;
         self.files.insert(source, files);

@@ -47,6 +47,7 @@ fn plan(data: &Path, output: &Path, tasks: &[&str], methods: &[Method]) -> Plan 
         goals: vec!["recall @ fpr<=10%".to_owned(), "recall @ fpr<=20%".to_owned()],
         methods: methods.to_vec(),
         anew: Vec::new(),
+        cache: None,
         threads: 2,
         command: "setpoint reproduce networks".to_owned(),
     }
@@ -102,7 +103,7 @@ fn every_method_has_the_same_epochs() {
 fn setpoint_from_shared_fits_is_what_a_run_of_its_own_comes_to() {
     let (data, output) = (data(200), tempfile::tempdir().unwrap());
     let plan = plan(data.path(), output.path(), &["ijcnn1"], &[Method::Auto]);
-    let sources = Sources::read(&plan.data, &plan.tasks).unwrap();
+    let sources = Sources::read(&plan.data, None, &plan.tasks, &Counter::new(1)).unwrap();
     for cell in run(&plan).0 {
         let problem = sources.problem(&plan.tasks[0], &plan.protocol, cell.seed).unwrap();
         let (mut train, mut validation) = (problem.train.clone(), problem.validation.clone());
@@ -118,7 +119,7 @@ fn setpoint_from_shared_fits_is_what_a_run_of_its_own_comes_to() {
 fn what_is_chosen_does_not_depend_on_the_test_rows() {
     let (data, output) = (data(200), tempfile::tempdir().unwrap());
     let plan = plan(data.path(), output.path(), &["utkface-race4"], &[]);
-    let sources = Sources::read(&plan.data, &plan.tasks).unwrap();
+    let sources = Sources::read(&plan.data, None, &plan.tasks, &Counter::new(1)).unwrap();
     let problem = sources.problem(&plan.tasks[0], &plan.protocol, 0).unwrap();
     let other = Problem { test: problem.train.clone(), ..problem.clone() };
     for method in [Method::Pairwise, Method::Ico, Method::Mixed] {
@@ -134,7 +135,7 @@ fn what_is_chosen_does_not_depend_on_the_test_rows() {
 fn labels_are_flipped_to_learn_from_and_to_choose_by_but_not_to_test() {
     let (data, output) = (data(400), tempfile::tempdir().unwrap());
     let plan = plan(data.path(), output.path(), &["ijcnn1", "ijcnn1-flipped"], &[]);
-    let sources = Sources::read(&plan.data, &plan.tasks).unwrap();
+    let sources = Sources::read(&plan.data, None, &plan.tasks, &Counter::new(1)).unwrap();
     let [right, wrong] = [0, 1].map(|task| sources.problem(&plan.tasks[task], &plan.protocol, 3).unwrap());
     let apart = |one: &[bool], other: &[bool]| {
         one.iter().zip(other).filter(|(a, b)| a != b).count() as f64 / one.len() as f64
@@ -151,7 +152,7 @@ fn labels_are_flipped_to_learn_from_and_to_choose_by_but_not_to_test() {
 fn a_budget_draws_as_many_rows_as_it_says() {
     let (data, output) = (data(400), tempfile::tempdir().unwrap());
     let plan = plan(data.path(), output.path(), &["utkface-age60"], &[]);
-    let sources = Sources::read(&plan.data, &plan.tasks).unwrap();
+    let sources = Sources::read(&plan.data, None, &plan.tasks, &Counter::new(1)).unwrap();
     let protocol = Protocol { rows: Some(100), ..plan.protocol.clone() };
     let rows = |seed| {
         let problem = sources.problem(&plan.tasks[0], &protocol, seed).unwrap();
@@ -186,4 +187,31 @@ fn results_are_written_as_json_markdown_a_page_and_pictures() {
         assert!(read(&format!("progress-utkface-age60-{kind}-seconds.svg")).starts_with("<svg"));
     }
     assert!(text(&record).contains("Setpoint over its own average of cross-entropy"));
+}
+
+#[test]
+fn the_layout_of_celeba_is_read_with_its_partition() {
+    let (data, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let folder = data.path().join("celeba");
+    std::fs::create_dir_all(folder.join("img_align_celeba")).unwrap();
+    let (mut attributes, mut partition) = ("36\nSmiling Wavy_Hair\n".to_owned(), String::new());
+    for at in 0..36u8 {
+        let face = image::RgbImage::from_pixel(178, 218, image::Rgb([7 * at, 200, 90]));
+        face.save(folder.join(format!("img_align_celeba/{at:06}.png"))).unwrap();
+        let sign = |yes: bool| if yes { "1" } else { "-1" };
+        attributes += &format!("{at:06}.png {} {}\n", sign(at % 2 == 0), sign(at % 3 == 0));
+        partition += &format!("{at:06}.png {}\n", at / 12);
+    }
+    std::fs::write(folder.join("list_attr_celeba.txt"), attributes).unwrap();
+    std::fs::write(folder.join("list_eval_partition.txt"), partition).unwrap();
+    let mut plan = plan(data.path(), output.path(), &[], &[Method::CrossEntropy]);
+    plan.tasks = IMAGES.into_iter().filter(|task| task.name == "celeba-smiling").collect();
+    plan.seeds = vec![0];
+    assert!(plan.tasks[0].source.is_in(data.path()) && !Source::BigEarthNet.is_in(data.path()));
+    let sources = Sources::read(&plan.data, None, &plan.tasks, &Counter::new(1)).unwrap();
+    let problem = sources.problem(&plan.tasks[0], &plan.protocol, 0).unwrap();
+    let labels = |part: &crate::network::problem::Part| part.sample.labels().to_vec();
+    let expected: Vec<bool> = (0..12).map(|at| at % 2 == 0).collect();
+    assert_eq!([labels(&problem.train), labels(&problem.test)], [expected.clone(), expected]);
+    assert_eq!(run(&plan).0.len(), 2);
 }
