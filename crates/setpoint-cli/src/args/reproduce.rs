@@ -87,18 +87,19 @@ impl UciArgs {
 /// Which random splits.
 #[derive(Args, Clone, Debug)]
 pub struct TrialArgs {
-    /// Random splits, with seeds 0, 1, ...
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
-    trials: u64,
+    /// Random splits, with seeds 0, 1, ...; 5 unless a smaller budget says fewer
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    trials: Option<u64>,
     /// Seeds of the splits instead, such as 0-4 or 3,7
     #[arg(long, value_name = "LIST", value_parser = seeds, conflicts_with = "trials")]
     seeds: Option<Seeds>,
 }
 
 impl TrialArgs {
-    /// The seeds asked for.
-    pub fn seeds(&self) -> Vec<u64> {
-        self.seeds.as_ref().map_or_else(|| (0..self.trials).collect(), |seeds| seeds.0.clone())
+    /// The seeds asked for, or so many.
+    pub fn seeds(&self, usual: u64) -> Vec<u64> {
+        let count = self.trials.unwrap_or(usual);
+        self.seeds.as_ref().map_or_else(|| (0..count).collect(), |seeds| seeds.0.clone())
     }
 }
 

@@ -12,6 +12,9 @@ use super::progress::{Tally, line};
 use crate::args::{ImagesArgs, NetworksArgs, ReproduceCommand, UciArgs};
 use crate::interrupt;
 
+/// The paper's number of trials.
+const TRIALS: u64 = 5;
+
 /// Regenerates an experiment.
 pub fn reproduce(experiment: &ReproduceCommand, quiet: bool) -> Result<(), Failure> {
     match experiment {
@@ -26,7 +29,7 @@ pub fn reproduce(experiment: &ReproduceCommand, quiet: bool) -> Result<(), Failu
 
 /// Writes the splits for other tools.
 fn export(args: &UciArgs, to: &Path, quiet: bool) -> Result<(), Failure> {
-    for seed in args.trials.seeds() {
+    for seed in args.trials.seeds(TRIALS) {
         for set in &args.sets {
             interrupt::check()?;
             let path = uci::export(*set, &args.data, seed, to).map_err(failure)?;
@@ -43,7 +46,7 @@ fn uci(args: &UciArgs, quiet: bool) -> Result<(), Failure> {
     let plan = Plan {
         data: args.data.clone(),
         output: args.output.clone(),
-        seeds: args.trials.seeds(),
+        seeds: args.trials.seeds(TRIALS),
         sets: args.sets.clone(),
         tables: args.tables(),
         methods: args.methods(),
@@ -71,7 +74,7 @@ fn images(args: &ImagesArgs, quiet: bool) -> Result<(), Failure> {
         protocol: args.protocol(),
         data: args.common.data.clone(),
         output: args.common.output.clone(),
-        seeds: args.common.trials.seeds(),
+        seeds: args.seeds(),
         tasks: args.tasks().map_err(Failure::input)?,
         goals: args.goals(),
         methods: args.methods(),
@@ -89,7 +92,7 @@ fn networks(args: &NetworksArgs, quiet: bool) -> Result<(), Failure> {
         protocol: args.protocol(),
         data: args.common.data.clone(),
         output: args.common.output.clone(),
-        seeds: args.common.trials.seeds(),
+        seeds: args.seeds(),
         tasks: args.sets.clone(),
         goals: args.goals(),
         methods: args.methods(),

@@ -8,10 +8,11 @@
 //! asks whether Setpoint's defaults are worth their epochs when every rival is given as many.
 //!
 //! A fit of cross-entropy does not depend on the goal, only the epoch to stop at does. So one fit serves
-//! all goals of a table, and is where `auto` goes on from ([`shared`]).
+//! all goals of a table, and is where `auto` goes on from (`shared`).
 
 mod cell;
 pub mod goals;
+pub mod grid;
 mod picture;
 mod problem;
 pub mod protocol;
@@ -20,6 +21,7 @@ mod run;
 mod shared;
 mod source;
 mod table;
+mod tape;
 mod task;
 pub mod tasks {
     //! The tasks of the studies.

@@ -3,22 +3,20 @@
 //! Only the epoch to stop at depends on the goal. So each fit is run once and watched by all goals, and
 //! handed to `auto` as stages that are done: what it comes to is the same as if it had fitted them.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use setpoint::Goal;
 use setpoint::model::Model;
-use setpoint::optimizer::Values;
-use setpoint::train::selection::value;
-use setpoint::train::{
-    self, Candidate, Combined, Progress, Running, Snapshot, Store, TrainError, fit, fit_alone,
-};
+use setpoint::train::{self, Candidate, Combined, Progress, Snapshot, Store, TrainError, fit, fit_alone};
 
 use super::cell::{Cell, Fitted, Gain, epochs, judge};
 use super::goals::parse;
-use super::problem::{Part, Problem, failed};
-use super::protocol::{Choice, Method, Protocol};
+use super::grid::Choice;
+use super::problem::{Problem, failed};
+use super::protocol::{Method, Protocol};
+use super::tape::{Tape, Watched};
 use super::task::Task;
-use super::trial::{Trial, better, follow};
+use super::trial::Trial;
 use crate::watch::control;
 use crate::{ExperimentError, Watch};
 
@@ -195,109 +193,6 @@ impl Store for Done {
     }
 
     fn save(&mut self, _: &Snapshot) -> Result<(), String> {
-        Ok(())
-    }
-}
-
-/// A fit of cross-entropy at the best epoch of each goal.
-struct Watched {
-    trials: Vec<Trial>,
-}
-
-impl Watched {
-    fn trial(&self, goal: usize) -> Trial {
-        self.trials[goal].clone()
-    }
-
-    fn named(mut self, candidate: &Candidate) -> Self {
-        for trial in &mut self.trials {
-            trial.name.clone_from(&candidate.name);
-            trial.steps = candidate.evaluations;
-        }
-        self
-    }
-}
-
-/// Watches every epoch of a fit with the eyes of all goals, in the place of checkpoints.
-struct Tape<'a> {
-    goals: &'a [Goal],
-    validation: Part,
-    /// Stages that are done.
-    done: Vec<Watched>,
-    running: Option<Watched>,
-    began: Instant,
-    /// Time spent here, which is no part of the fit.
-    own: Duration,
-}
-
-impl<'a> Tape<'a> {
-    fn new(problem: &Problem, goals: &'a [Goal]) -> Self {
-        let (done, running) = (Vec::new(), None);
-        let validation = problem.validation.clone();
-        Self { goals, validation, done, running, began: Instant::now(), own: Duration::ZERO }
-    }
-
-    fn look(&mut self, stage: &Running) -> Result<(), String> {
-        let elapsed = self.began.elapsed() - self.own;
-        let entry = |name: &str| match stage.extra.get(name) {
-            Some(Values::F32(values)) => Some(values),
-            _ => None,
-        };
-        let Some(parameters) = entry("average").or_else(|| entry("parameters")) else {
-            return Err("a stage without parameters".to_owned());
-        };
-        let step = match stage.extra.get("step") {
-            Some(Values::U64(step)) => step.first().copied().unwrap_or_default(),
-            _ => 0,
-        };
-        let scores = self.validation.scores(&Combined::single(parameters.clone()));
-        let scores = scores.map_err(|error| error.to_string())?;
-        let empty = || Trial {
-            name: String::new(),
-            parameters: Vec::new(),
-            validation: None,
-            step: 0,
-            steps: 0,
-            seconds: 0.0,
-            looks: Vec::new(),
-        };
-        let watched = self
-            .running
-            .get_or_insert_with(|| Watched { trials: self.goals.iter().map(|_| empty()).collect() });
-        for (trial, goal) in watched.trials.iter_mut().zip(self.goals) {
-            let found = value(goal, &self.validation.sample, &scores).ok();
-            let improved = match (found, trial.validation) {
-                (Some(found), Some(best)) => better(goal, found, best),
-                (found, best) => found.is_some() && best.is_none(),
-            };
-            if improved || trial.parameters.is_empty() {
-                trial.parameters.clone_from(parameters);
-                (trial.validation, trial.step) = (found, step);
-            }
-            follow(&mut trial.looks, goal, found, elapsed);
-            trial.seconds = elapsed.as_secs_f64();
-        }
-        Ok(())
-    }
-}
-
-impl Store for Tape<'_> {
-    fn load(&mut self) -> Option<Snapshot> {
-        None
-    }
-
-    fn save(&mut self, snapshot: &Snapshot) -> Result<(), String> {
-        let now = Instant::now();
-        match &snapshot.running {
-            Some(running) => {
-                self.look(running)?;
-                self.own += now.elapsed();
-            }
-            None => {
-                self.done.extend(self.running.take());
-                (self.began, self.own) = (Instant::now(), Duration::ZERO);
-            }
-        }
         Ok(())
     }
 }

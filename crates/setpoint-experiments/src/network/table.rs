@@ -51,7 +51,7 @@ fn procedure(record: &Record) -> Vec<String> {
     let common = format!(
         "Seeds {}; {}. Settings, and the epoch to stop at, are chosen on validation; the tables hold the value\n\
          at the condition on the test rows, in %, mean ± sd over the seeds. All methods: Adam, the same batches,\n\
-         a moving average of the weights. Grids: `setpoint_experiments::network::protocol`. Every single cell:\n\
+         a moving average of the weights. Grids: `setpoint_experiments::network::grid`. Every single cell:\n\
          `{}.json`. Cells are taken from `journal.jsonl` in the output directory where data, version and settings\n\
          are the same; `--anew METHOD` runs a method again after a change to its code.",
         seeds.join(", "),

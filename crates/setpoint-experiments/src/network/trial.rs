@@ -8,8 +8,8 @@ use setpoint::goal::Direction;
 use setpoint::model::Model;
 use setpoint::train::{Progress, TrainError, fit_alone};
 
+use super::grid::Choice;
 use super::problem::Problem;
-use super::protocol::Choice;
 use crate::Watch;
 use crate::watch::control;
 

@@ -160,6 +160,11 @@ impl ImagesArgs {
         Table::ALL.into_iter().filter(asked).flat_map(|table| protocol.goals(table)).collect()
     }
 
+    /// The seeds asked for, or as many as the budget has.
+    pub fn seeds(&self) -> Vec<u64> {
+        self.common.trials.seeds(self.protocol().trials())
+    }
+
     /// The methods asked for, or all.
     pub fn methods(&self) -> Vec<Method> {
         self.common.methods(|_| true)
@@ -175,6 +180,11 @@ impl NetworksArgs {
     /// Its goals.
     pub fn goals(&self) -> Vec<String> {
         EQUAL.map(str::to_owned).to_vec()
+    }
+
+    /// The seeds asked for, or as many as the budget has.
+    pub fn seeds(&self) -> Vec<u64> {
+        self.common.trials.seeds(self.protocol().trials())
     }
 
     /// The methods asked for, or those with the same epochs.

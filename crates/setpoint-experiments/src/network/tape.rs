@@ -1,0 +1,117 @@
+//! One fit, seen by several goals.
+
+use std::time::{Duration, Instant};
+
+use setpoint::Goal;
+use setpoint::optimizer::Values;
+use setpoint::train::selection::value;
+use setpoint::train::{Candidate, Combined, Running, Snapshot, Store};
+
+use super::problem::{Part, Problem};
+use super::trial::{Trial, better, follow};
+
+/// A fit of cross-entropy at the best epoch of each goal.
+pub struct Watched {
+    trials: Vec<Trial>,
+}
+
+impl Watched {
+    /// Seen by one goal.
+    pub fn trial(&self, goal: usize) -> Trial {
+        self.trials[goal].clone()
+    }
+
+    /// With the name and the steps of the stage.
+    pub fn named(mut self, candidate: &Candidate) -> Self {
+        for trial in &mut self.trials {
+            trial.name.clone_from(&candidate.name);
+            trial.steps = candidate.evaluations;
+        }
+        self
+    }
+}
+
+/// Watches every epoch of a fit with the eyes of all goals, in the place of checkpoints.
+pub struct Tape<'a> {
+    goals: &'a [Goal],
+    validation: Part,
+    /// Stages that are done.
+    pub done: Vec<Watched>,
+    running: Option<Watched>,
+    began: Instant,
+    /// Time spent here, which is no part of the fit.
+    own: Duration,
+}
+
+impl<'a> Tape<'a> {
+    /// Nothing yet.
+    pub fn new(problem: &Problem, goals: &'a [Goal]) -> Self {
+        let (done, running) = (Vec::new(), None);
+        let validation = problem.validation.clone();
+        Self { goals, validation, done, running, began: Instant::now(), own: Duration::ZERO }
+    }
+
+    fn look(&mut self, stage: &Running) -> Result<(), String> {
+        let elapsed = self.began.elapsed() - self.own;
+        let entry = |name: &str| match stage.extra.get(name) {
+            Some(Values::F32(values)) => Some(values),
+            _ => None,
+        };
+        let Some(parameters) = entry("average").or_else(|| entry("parameters")) else {
+            return Err("a stage without parameters".to_owned());
+        };
+        let step = match stage.extra.get("step") {
+            Some(Values::U64(step)) => step.first().copied().unwrap_or_default(),
+            _ => 0,
+        };
+        let scores = self.validation.scores(&Combined::single(parameters.clone()));
+        let scores = scores.map_err(|error| error.to_string())?;
+        let empty = || Trial {
+            name: String::new(),
+            parameters: Vec::new(),
+            validation: None,
+            step: 0,
+            steps: 0,
+            seconds: 0.0,
+            looks: Vec::new(),
+        };
+        let watched = self
+            .running
+            .get_or_insert_with(|| Watched { trials: self.goals.iter().map(|_| empty()).collect() });
+        for (trial, goal) in watched.trials.iter_mut().zip(self.goals) {
+            let found = value(goal, &self.validation.sample, &scores).ok();
+            let improved = match (found, trial.validation) {
+                (Some(found), Some(best)) => better(goal, found, best),
+                (found, best) => found.is_some() && best.is_none(),
+            };
+            if improved || trial.parameters.is_empty() {
+                trial.parameters.clone_from(parameters);
+                (trial.validation, trial.step) = (found, step);
+            }
+            follow(&mut trial.looks, goal, found, elapsed);
+            trial.seconds = elapsed.as_secs_f64();
+        }
+        Ok(())
+    }
+}
+
+impl Store for Tape<'_> {
+    fn load(&mut self) -> Option<Snapshot> {
+        None
+    }
+
+    fn save(&mut self, snapshot: &Snapshot) -> Result<(), String> {
+        let now = Instant::now();
+        match &snapshot.running {
+            Some(running) => {
+                self.look(running)?;
+                self.own += now.elapsed();
+            }
+            None => {
+                self.done.extend(self.running.take());
+                (self.began, self.own) = (Instant::now(), Duration::ZERO);
+            }
+        }
+        Ok(())
+    }
+}
