@@ -1,11 +1,15 @@
 //! `setpoint reproduce`
 
+mod network;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use setpoint_experiments::uci::Set;
 use setpoint_experiments::uci::goals::Table;
 use setpoint_experiments::uci::protocol::Method;
+
+pub use network::{ImagesArgs, NetworksArgs};
 
 const EXAMPLES: &str = "\
 Settings are chosen on validation; the test rows are looked at once. An interrupted run goes on
@@ -22,6 +26,12 @@ pub enum ReproduceCommand {
     /// Linear models on five public data sets (the paper's section 4.3)
     #[command(after_help = EXAMPLES)]
     Uci(UciArgs),
+    /// Convolutional networks on images (the paper's sections 4.1 and 4.2), for the sets at hand
+    #[command(after_help = network::IMAGES)]
+    Images(ImagesArgs),
+    /// Networks on tables and images, every method with the same epochs
+    #[command(after_help = network::NETWORKS)]
+    Networks(NetworksArgs),
 }
 
 /// Linear models on five public data sets.
@@ -30,12 +40,9 @@ pub struct UciArgs {
     /// Directory with the data files
     #[arg(long, value_name = "DIR", env = "SETPOINT_DATA", hide_env_values = true)]
     pub data: PathBuf,
-    /// Random splits, with seeds 0, 1, ...
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
-    pub trials: u64,
-    /// Seeds of the splits instead, such as 0-4 or 3,7
-    #[arg(long, value_name = "LIST", value_parser = seeds, conflicts_with = "trials")]
-    pub seeds: Option<Seeds>,
+    /// The seeds.
+    #[command(flatten)]
+    pub trials: TrialArgs,
     /// Data sets
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = set, default_value = "letter,ijcnn1,adult,spambase,crime")]
     pub sets: Vec<Set>,
@@ -63,11 +70,6 @@ pub struct UciArgs {
 }
 
 impl UciArgs {
-    /// The seeds asked for.
-    pub fn seeds(&self) -> Vec<u64> {
-        self.seeds.as_ref().map_or_else(|| (0..self.trials).collect(), |seeds| seeds.0.clone())
-    }
-
     /// The methods asked for, in the order of the tables.
     pub fn methods(&self) -> Vec<Method> {
         let own = |method: &Method| matches!(method, Method::Setpoint | Method::Once);
@@ -82,9 +84,27 @@ impl UciArgs {
     }
 }
 
+/// Which random splits.
+#[derive(Args, Clone, Debug)]
+pub struct TrialArgs {
+    /// Random splits, with seeds 0, 1, ...
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    trials: u64,
+    /// Seeds of the splits instead, such as 0-4 or 3,7
+    #[arg(long, value_name = "LIST", value_parser = seeds, conflicts_with = "trials")]
+    seeds: Option<Seeds>,
+}
+
+impl TrialArgs {
+    /// The seeds asked for.
+    pub fn seeds(&self) -> Vec<u64> {
+        self.seeds.as_ref().map_or_else(|| (0..self.trials).collect(), |seeds| seeds.0.clone())
+    }
+}
+
 /// A list of seeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seeds(Vec<u64>);
+struct Seeds(Vec<u64>);
 
 fn seeds(text: &str) -> Result<Seeds, String> {
     let number = |text: &str| {

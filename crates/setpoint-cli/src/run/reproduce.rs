@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use setpoint_experiments::ExperimentError;
-use setpoint_experiments::uci::cell::Watch;
 use setpoint_experiments::uci::{self, Plan};
+use setpoint_experiments::{ExperimentError, Watch, network};
 use setpoint_report::to_json;
 use setpoint_run::Failure;
 
 use super::print;
 use super::progress::{Tally, line};
-use crate::args::{ReproduceCommand, UciArgs};
+use crate::args::{ImagesArgs, NetworksArgs, ReproduceCommand, UciArgs};
 use crate::interrupt;
 
 /// Regenerates an experiment.
@@ -20,12 +19,14 @@ pub fn reproduce(experiment: &ReproduceCommand, quiet: bool) -> Result<(), Failu
             Some(to) => export(args, to, quiet),
             None => uci(args, quiet),
         },
+        ReproduceCommand::Images(args) => images(args, quiet),
+        ReproduceCommand::Networks(args) => networks(args, quiet),
     }
 }
 
 /// Writes the splits for other tools.
 fn export(args: &UciArgs, to: &Path, quiet: bool) -> Result<(), Failure> {
-    for seed in args.seeds() {
+    for seed in args.trials.seeds() {
         for set in &args.sets {
             interrupt::check()?;
             let path = uci::export(*set, &args.data, seed, to).map_err(failure)?;
@@ -42,7 +43,7 @@ fn uci(args: &UciArgs, quiet: bool) -> Result<(), Failure> {
     let plan = Plan {
         data: args.data.clone(),
         output: args.output.clone(),
-        seeds: args.seeds(),
+        seeds: args.trials.seeds(),
         sets: args.sets.clone(),
         tables: args.tables(),
         methods: args.methods(),
@@ -59,6 +60,57 @@ fn uci(args: &UciArgs, quiet: bool) -> Result<(), Failure> {
     if !quiet {
         for name in ["uci.md", "uci.html"] {
             line(&format!("wrote {}", plan.output.join(name).display()));
+        }
+    }
+    Ok(())
+}
+
+/// Runs the paper's image experiments.
+fn images(args: &ImagesArgs, quiet: bool) -> Result<(), Failure> {
+    let plan = network::Plan {
+        protocol: args.protocol(),
+        data: args.common.data.clone(),
+        output: args.common.output.clone(),
+        seeds: args.common.trials.seeds(),
+        tasks: args.tasks().map_err(Failure::input)?,
+        goals: args.goals(),
+        methods: args.methods(),
+        anew: args.common.anew.clone(),
+        cache: setpoint_data::default_cache(),
+        threads: rayon::current_num_threads(),
+        command: command(),
+    };
+    study(&plan, args.common.json, quiet)
+}
+
+/// Runs the comparison at equal compute.
+fn networks(args: &NetworksArgs, quiet: bool) -> Result<(), Failure> {
+    let plan = network::Plan {
+        protocol: args.protocol(),
+        data: args.common.data.clone(),
+        output: args.common.output.clone(),
+        seeds: args.common.trials.seeds(),
+        tasks: args.sets.clone(),
+        goals: args.goals(),
+        methods: args.methods(),
+        anew: args.common.anew.clone(),
+        cache: setpoint_data::default_cache(),
+        threads: rayon::current_num_threads(),
+        command: command(),
+    };
+    study(&plan, args.common.json, quiet)
+}
+
+/// Runs a study of networks and writes its results.
+fn study(plan: &network::Plan, json: bool, quiet: bool) -> Result<(), Failure> {
+    let tally = Tally::new(quiet);
+    let record = &plan.run(&tally).map_err(failure)?;
+    network::save(record, &plan.output).map_err(failure)?;
+    tally.finish();
+    print(&if json { to_json(record)? } else { network::text(record) })?;
+    if !quiet {
+        for end in ["md", "html"] {
+            line(&format!("wrote {}", plan.output.join(format!("{}.{end}", record.experiment)).display()));
         }
     }
     Ok(())

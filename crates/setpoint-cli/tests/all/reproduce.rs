@@ -89,4 +89,16 @@ fn mistakes_are_refused_by_name() {
         assert_eq!(run.code, Some(2), "{flags:?}");
         assert!(run.stderr.contains(message), "{}", run.stderr);
     }
+    for (flags, message) in [
+        (&["images"][..], "has none of the image sets; expected utkface32.bin.gz"),
+        (&["images", "--sets", "mnist"], "unknown set \"mnist\"; expected some of utkface-age60"),
+        (&["images", "--goals", "f1"], "unknown table \"f1\"; expected some of fnr, roc-auc, or all"),
+        (&["images", "--sets", "utkface"], "utkface32.bin.gz"),
+        (&["networks", "--sets", "adult"], "a9a"),
+        (&["networks", "--methods", "svm"], "unknown method \"svm\"; expected some of cross-entropy"),
+    ] {
+        let run = setpoint(home.path(), &[&["reproduce"], flags, &["--data", "."]].concat());
+        assert_eq!(run.code, Some(2), "{flags:?}");
+        assert!(run.stderr.contains(message), "{}", run.stderr);
+    }
 }

@@ -3,7 +3,6 @@
 //! [`choose`] sees the training and validation parts only; the test part is looked at once, with the
 //! parameters that were chosen.
 
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +13,8 @@ use setpoint::train::{self, Progress, TrainError, fit, fit_alone};
 use super::goals::parse;
 use super::protocol::{Choice, Method};
 use super::{Part, Set, Split};
-use crate::ExperimentError;
+use crate::watch::control;
+use crate::{ExperimentError, Watch};
 
 /// Which cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,16 +62,6 @@ pub struct Fitted {
     /// The parameters chosen, weights and then the bias.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<f32>,
-}
-
-/// What the caller of a long run may do meanwhile.
-pub trait Watch: Sync {
-    /// Called once: models to fit, and cells known from an earlier run of all there are.
-    fn begin(&self, fits: u64, known: usize, cells: usize);
-    /// Called when a model is fitted.
-    fn fitted(&self);
-    /// Whether to stop.
-    fn stop(&self) -> bool;
 }
 
 impl Cell {
@@ -249,9 +239,4 @@ impl Grid<'_> {
         let Self { fits, failed, evaluations, .. } = self;
         Ok(Chosen { setting, validation, parameters, fits, failed, evaluations })
     }
-}
-
-/// Ends a fit where the caller asks for it.
-pub(super) fn control(watch: &dyn Watch) -> ControlFlow<()> {
-    if watch.stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }

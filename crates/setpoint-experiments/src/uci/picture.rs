@@ -1,36 +1,24 @@
 //! The paper's figures 2 and 3 and its appendix B, on the two sets they are about.
 
-use std::path::Path;
-
 use setpoint::metric::{Cuts, pr};
 use setpoint::train::TrainError;
 use setpoint_report::chart::{Axis, Chart, Join, Scale, Tone};
 
-use super::cell::{Cell, Outcome, Watch};
+use super::cell::{Cell, Outcome};
 use super::goals::{RANGES, Table, parse};
 use super::protocol::Method;
-use super::run::{Results, write};
+use super::run::Results;
 use super::trace::{Look, trace};
 use super::{Set, Split};
-use crate::ExperimentError;
+use crate::document::{Picture, room};
 use crate::statistic::mean;
+use crate::{ExperimentError, Watch};
 
-/// A picture of the results.
-#[derive(Clone, Debug)]
-pub struct Picture {
-    /// The name of its SVG file.
-    pub file: String,
-    /// What it shows.
-    pub caption: String,
-    /// The drawing.
-    pub chart: Chart,
-}
-
-/// Draws what the results allow, and writes each as a file.
+/// Draws what the results allow.
 ///
 /// # Errors
-/// If a file cannot be written, a fit fails, or the caller stops.
-pub fn draw(results: &Results, output: &Path, watch: &dyn Watch) -> Result<Vec<Picture>, ExperimentError> {
+/// If a fit fails, or the caller stops.
+pub fn draw(results: &Results, watch: &dyn Watch) -> Result<Vec<Picture>, ExperimentError> {
     let mut pictures = Vec::new();
     for set in [Set::Letter, Set::Ijcnn1] {
         let failed = |error| match error {
@@ -43,9 +31,6 @@ pub fn draw(results: &Results, output: &Path, watch: &dyn Watch) -> Result<Vec<P
         pictures.extend(curves(results, set).map_err(failed)?);
         pictures.extend(ranges(results, set));
         pictures.extend(progress(results, set, watch).map_err(failed)?);
-    }
-    for picture in &pictures {
-        write(&output.join(&picture.file), &picture.chart.to_svg())?;
     }
     Ok(pictures)
 }
@@ -197,12 +182,4 @@ fn progress(results: &Results, set: Set, watch: &dyn Watch) -> Result<Vec<Pictur
         picture("epochs", "epochs (full-batch steps)", |look| look.step as f64),
         picture("seconds", "seconds, one thread", |look| look.seconds),
     ])
-}
-
-/// A range that holds these heights, with some room.
-fn room(heights: &[f64]) -> Scale {
-    let low = heights.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = heights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let room = 0.05 * (high - low);
-    Scale::linear((low - room).max(0.0), (high + room).min(1.0))
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::Set;
 use super::cell::{Cell, Fitted, Outcome};
 use super::protocol::Method;
+use crate::document::FileRecord;
 
 /// The record of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -27,15 +28,6 @@ pub struct Record {
     pub files: BTreeMap<String, Vec<FileRecord>>,
     /// The cells.
     pub cells: Vec<CellRecord>,
-}
-
-/// A data file.
-#[derive(Clone, Debug, Serialize)]
-pub struct FileRecord {
-    /// Its name in the data directory.
-    pub name: String,
-    /// Its SHA-256.
-    pub sha256: String,
 }
 
 /// A cell and what it came to.

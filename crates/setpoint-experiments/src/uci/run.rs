@@ -1,22 +1,20 @@
 //! All cells of the tables that were asked for, those known from an earlier run left out.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use setpoint::artifact::write_atomically;
 use sha2::{Digest, Sha256};
 
-use super::cell::{Cell, Outcome, Watch};
+use super::cell::{Cell, Outcome};
 use super::goals::{Table, parse};
-use super::page::html;
 use super::picture;
 use super::protocol::Method;
-use super::record::{CellRecord, FileRecord, Record};
-use super::table::markdown;
+use super::record::{CellRecord, Record};
+use super::table::document;
 use super::{Set, Split};
-use crate::{ExperimentError, Journal, date, pool};
+use crate::document::FileRecord;
+use crate::{ExperimentError, Journal, Watch, date, pool};
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -157,18 +155,9 @@ impl Results {
     /// # Errors
     /// If a file cannot be written, a picture's models cannot be fitted, or the caller stops.
     pub fn save(&self, output: &Path, watch: &dyn Watch) -> Result<(), ExperimentError> {
-        let pictures = picture::draw(self, output, watch)?;
-        write(&output.join("uci.md"), &markdown(&self.record, &pictures))?;
-        write(&output.join("uci.html"), &html(&self.record, &pictures))?;
-        let json = serde_json::to_string(&self.record).map_err(std::io::Error::from);
-        let path = output.join("uci.json");
-        write(&path, &json.map_err(|error| ExperimentError::File { path: path.clone(), error })?)
+        let pictures = picture::draw(self, watch)?;
+        document(&self.record, &pictures).save(output, "uci", &self.record)
     }
-}
-
-/// Writes a text, whole or not at all.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), ExperimentError> {
-    Ok(write_atomically(path, |out: &mut dyn Write| out.write_all(text.as_bytes()))?)
 }
 
 /// Everything that a cell depends on.

@@ -1,58 +1,38 @@
-//! The record as tables: for the terminal and as Markdown.
-
-use std::fmt::Write;
+//! The record as tables.
 
 use setpoint::goal::Direction;
-use setpoint_report::Table as Columns;
 
 use super::Set;
 use super::expected::{Expected, Figure, TRIALS};
 use super::goals::{Table, parse};
-use super::picture::Picture;
 use super::protocol::{Method, STEPS};
 use super::record::Record;
+use crate::document::{self, Document, Grid, Picture, spread};
 use crate::statistic::{deviation, mean, paired};
-
-/// A table with a heading, before it is drawn.
-pub(super) struct Grid {
-    pub title: String,
-    /// What the cells hold, in short.
-    pub holds: &'static str,
-    pub heading: Vec<String>,
-    pub rows: Vec<Vec<String>>,
-    /// What the columns mean.
-    pub note: String,
-}
-
-impl Grid {
-    pub(super) fn columns(&self) -> Columns {
-        let mut columns = Columns::with_heading(self.heading.clone());
-        self.rows.iter().for_each(|row| columns.row(row.iter().cloned()));
-        columns
-    }
-}
 
 /// The record as text.
 #[must_use]
 pub fn text(record: &Record) -> String {
-    let mut out = String::new();
-    for grid in grids(record) {
-        let _ = write!(out, "{}\n\n{}\n{}\n\n", grid.title, grid.columns(), grid.note);
-    }
-    out
+    document::text(&grids(record))
 }
 
-/// The heading of the documents.
-pub(super) const TITLE: &str = "The paper's UCI experiments";
-
-/// When, with what and on how many threads.
-pub(super) fn circumstances(record: &Record) -> String {
+/// The record as a document.
+pub(super) fn document<'r>(record: &'r Record, pictures: &'r [Picture]) -> Document<'r> {
     let Record { date, version, threads, .. } = record;
-    format!("{date}, setpoint {version}, {threads} cells at a time, one thread each.")
+    Document {
+        title: "The paper's UCI experiments",
+        circumstances: format!("{date}, setpoint {version}, {threads} cells at a time, one thread each."),
+        version,
+        command: &record.command,
+        procedure: procedure(record).to_vec(),
+        grids: grids(record),
+        pictures,
+        files: record.files.values().flatten().collect(),
+    }
 }
 
 /// What was run, in paragraphs; code stands between backticks.
-pub(super) fn procedure(record: &Record) -> [String; 2] {
+fn procedure(record: &Record) -> [String; 2] {
     let seeds: Vec<String> = record.seeds.iter().map(u64::to_string).collect();
     [
         format!(
@@ -69,34 +49,6 @@ pub(super) fn procedure(record: &Record) -> [String; 2] {
          \"Setpoint, once\" does not: like the others it learns from the training rows and chooses on validation."
             .to_owned(),
     ]
-}
-
-/// The record as a Markdown document.
-#[must_use]
-pub fn markdown(record: &Record, pictures: &[Picture]) -> String {
-    let mut out = format!("# {TITLE}\n\n{}\n\n```sh\n{}\n```\n\n", circumstances(record), record.command);
-    for paragraph in procedure(record) {
-        let _ = write!(out, "{paragraph}\n\n");
-    }
-    for grid in grids(record) {
-        let _ = write!(out, "## {}\n\n| {} |\n", grid.title, grid.heading.join(" | "));
-        let _ = writeln!(out, "|{}", "---|".repeat(grid.heading.len()));
-        for row in grid.rows {
-            let _ = writeln!(out, "| {} |", row.join(" | "));
-        }
-        let _ = write!(out, "\n{}\n\n", grid.note);
-    }
-    if !pictures.is_empty() {
-        out.push_str("## Pictures\n\n");
-        for Picture { file, caption, .. } in pictures {
-            let _ = write!(out, "![{caption}]({file})\n\n{caption}\n\n");
-        }
-    }
-    out.push_str("## Files\n\n");
-    for file in record.files.values().flatten() {
-        let _ = writeln!(out, "- `{}` {}", file.name, file.sha256);
-    }
-    out
 }
 
 pub(super) fn grids(record: &Record) -> Vec<Grid> {
@@ -279,7 +231,5 @@ fn seconds(record: &Record) -> Grid {
     }
 }
 
-/// Mean ± sd.
-fn spread(values: &[f64]) -> String {
-    format!("{:.2} ± {:.2}", mean(values), deviation(values))
-}
+#[cfg(test)]
+mod tests;

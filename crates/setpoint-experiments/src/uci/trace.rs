@@ -6,8 +6,9 @@ use setpoint::Goal;
 use setpoint::train::{self, Progress, Snapshot, Store, TrainError, fit_alone};
 
 use super::Split;
-use super::cell::{Watch, control};
 use super::protocol::Choice;
+use crate::Watch;
+use crate::watch::control;
 
 /// A look at a fit under way, at its best parameters so far by validation.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,5 @@
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::*;
+use crate::watch::Counter;
 
 /// A directory with a small file that has the shape of Spambase.
 fn data(rows: usize) -> tempfile::TempDir {
@@ -30,34 +29,6 @@ fn plan(data: &Path, output: &Path, methods: &[Method]) -> Plan {
         anew: Vec::new(),
         threads: 2,
         command: "setpoint reproduce uci".to_owned(),
-    }
-}
-
-/// Counts models, and stops after some.
-struct Counter {
-    fitted: AtomicU64,
-    most: u64,
-}
-
-impl Counter {
-    fn new(most: u64) -> Self {
-        Self { fitted: AtomicU64::new(0), most }
-    }
-
-    fn fits(&self) -> u64 {
-        self.fitted.load(Ordering::Relaxed)
-    }
-}
-
-impl Watch for Counter {
-    fn begin(&self, _: u64, _: usize, _: usize) {}
-
-    fn fitted(&self) {
-        self.fitted.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn stop(&self) -> bool {
-        self.fits() >= self.most
     }
 }
 
