@@ -1,5 +1,6 @@
 """SetpointClassifier: trained for its goal."""
 
+import importlib.util
 import json
 import os
 from collections.abc import Sequence
@@ -166,6 +167,8 @@ class SetpointClassifier(Decides, BaseEstimator):
                 coded_groups = self._coded(np.asarray(groups)[kept], len(labels))
         if weights is not None:
             weights = weights.astype(np.float32)
+        if self.model == "trees":
+            _name_lightgbm()
         line = Line(type(self).__name__) if self.verbose else None
         negative, positive = (str(value) for value in self.classes_)
         inner, record = _setpoint.fit(
@@ -289,6 +292,15 @@ class SetpointClassifier(Decides, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.allow_nan
         return tags
+
+
+def _name_lightgbm() -> None:
+    """Names this interpreter's LightGBM, if it has one, for the compiled half to load."""
+    found = importlib.util.find_spec("lightgbm")
+    if found is not None and found.origin is not None:
+        folder = os.path.join(os.path.dirname(found.origin), "lib")
+        if os.path.isdir(folder):
+            os.environ.setdefault("SETPOINT_LIGHTGBM", folder)
 
 
 def _plain(value: Any) -> Any:
