@@ -144,8 +144,8 @@ impl Protocol {
     pub fn images(budget: Budget, cnn: Cnn) -> Self {
         let training = |epochs, batch, learning_rate| Training { epochs, batch, learning_rate };
         let (images, rows) = match budget {
-            Budget::Quick => (training(4, 128, 0.002), Some(4_000)),
-            Budget::HalfHour => (training(8, 128, 0.002), Some(8_000)),
+            Budget::Quick => (training(4, 128, 0.005), Some(4_000)),
+            Budget::HalfHour => (training(8, 128, 0.005), Some(8_000)),
             Budget::Full => (training(40, 512, 0.001), None),
         };
         // The paper's network has a hundred times the work: fewer images in the same time.
@@ -161,9 +161,9 @@ impl Protocol {
     pub fn networks(budget: Budget) -> Self {
         let training = |epochs, batch, learning_rate| Training { epochs, batch, learning_rate };
         let (images, tables, rows) = match budget {
-            Budget::Quick => (training(3, 128, 0.002), training(5, 256, 0.002), Some(4_000)),
-            Budget::HalfHour => (training(8, 128, 0.002), training(20, 256, 0.002), Some(8_000)),
-            Budget::Full => (training(12, 128, 0.002), training(40, 256, 0.002), None),
+            Budget::Quick => (training(3, 128, 0.005), training(5, 256, 0.005), Some(4_000)),
+            Budget::HalfHour => (training(8, 128, 0.005), training(20, 256, 0.005), Some(8_000)),
+            Budget::Full => (training(12, 128, 0.005), training(40, 256, 0.005), None),
         };
         Self { study: Study::Networks, budget, cnn: Cnn::Small, images, tables, rows }
     }

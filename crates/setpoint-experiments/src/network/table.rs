@@ -173,7 +173,8 @@ pub fn rival(record: &Record, task: &str, goal: &str) -> Option<Rival> {
     let valued = ways.filter_map(|(method, way)| Some((method, way, record.test(task, goal, method, way)?)));
     let (method, way, theirs) = valued.max_by(|a, b| (sign * mean(&a.2)).total_cmp(&(sign * mean(&b.2))))?;
     let (difference, error) = paired(&ours, &theirs);
-    Some(Rival { method, way, difference: sign * difference, error })
+    // Adding 0 turns -0 into 0.
+    Some(Rival { method, way, difference: sign * difference + 0.0, error })
 }
 
 fn sign(goal: &str) -> f64 {
@@ -205,7 +206,7 @@ fn own_gain(record: &Record) -> Grid {
                 goal.to_owned(),
                 told.collect::<Vec<_>>().join("; "),
                 format!("{} of {}", gains.iter().filter(|(_, gain)| !gain.kept).count(), gains.len()),
-                format!("{:+.2} ± {error:.2}", sign(goal) * difference),
+                format!("{:+.2} ± {error:.2}", sign(goal) * difference + 0.0),
             ]);
         }
     }
