@@ -70,6 +70,7 @@ fn uci(args: &UciArgs, quiet: bool) -> Result<(), Failure> {
 
 /// Runs the paper's image experiments.
 fn images(args: &ImagesArgs, quiet: bool) -> Result<(), Failure> {
+    args.check().map_err(Failure::input)?;
     let plan = network::Plan {
         protocol: args.protocol(),
         data: args.common.data.clone(),

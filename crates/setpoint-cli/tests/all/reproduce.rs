@@ -94,6 +94,7 @@ fn mistakes_are_refused_by_name() {
         (&["images", "--sets", "mnist"], "unknown set \"mnist\"; expected some of utkface-age60"),
         (&["images", "--goals", "f1"], "unknown table \"f1\"; expected some of fnr, roc-auc, or all"),
         (&["images", "--sets", "utkface"], "utkface32.bin.gz"),
+        (&["images", "--cnn", "paper"], "expected --budget full, or --cnn small"),
         (&["networks", "--sets", "adult"], "a9a"),
         (&["networks", "--methods", "svm"], "unknown method \"svm\"; expected some of cross-entropy"),
     ] {

@@ -148,11 +148,6 @@ impl Protocol {
             Budget::HalfHour => (training(8, 128, 0.005), Some(8_000)),
             Budget::Full => (training(40, 512, 0.001), None),
         };
-        // The paper's network has a hundred times the work: fewer images in the same time.
-        let rows = match cnn {
-            Cnn::Small => rows,
-            Cnn::Paper => rows.map(|rows| rows / 40),
-        };
         Self { study: Study::Images, budget, cnn, images, tables: images, rows }
     }
 

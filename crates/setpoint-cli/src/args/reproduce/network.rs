@@ -136,6 +136,17 @@ impl ImagesArgs {
         Protocol::images(self.budget.into(), cnn)
     }
 
+    /// Refuses the paper's network in less time than it needs.
+    pub fn check(&self) -> Result<(), String> {
+        match (self.cnn, self.budget) {
+            (CnnSize::Paper, BudgetArg::Quick | BudgetArg::HalfHour) => Err(
+                "--cnn paper has a hundred times the work of --cnn small: expected --budget full, or --cnn small"
+                    .to_owned(),
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// The tasks asked for, or those whose files are there.
     pub fn tasks(&self) -> Result<Vec<Task>, String> {
         let data = &self.common.data;
