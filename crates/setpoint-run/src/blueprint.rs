@@ -34,6 +34,21 @@ pub enum Held {
 }
 
 impl Held {
+    /// These ranges of its rows, one after the other, without a copy.
+    ///
+    /// # Errors
+    /// If the kind of model cannot share rows.
+    pub fn views(self, ranges: impl IntoIterator<Item = Range<usize>>) -> Result<Vec<Self>, Failure> {
+        let cannot = || Failure::input("the rows of this kind of model cannot be shared");
+        let Self::Model(whole) = self else { return Err(cannot()) };
+        let mut views = Vec::new();
+        for range in ranges {
+            let rows: Vec<u32> = range.map(|row| row as u32).collect();
+            views.push(Self::Model(whole.select(&rows)?.ok_or_else(cannot)?));
+        }
+        Ok(views)
+    }
+
     /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
@@ -124,25 +139,6 @@ impl Blueprint {
     #[must_use]
     pub fn shares_rows(&self) -> bool {
         matches!(self, Self::Network(_))
-    }
-
-    /// The same, and of them these ranges of rows, one after the other, without a copy.
-    ///
-    /// # Errors
-    /// As [`Blueprint::hold`].
-    pub fn hold_views(
-        &self,
-        features: setpoint_data::Features,
-        ranges: impl IntoIterator<Item = Range<usize>>,
-    ) -> Result<Vec<Held>, Failure> {
-        let cannot = || Failure::input("the rows of this kind of model cannot be shared");
-        let Held::Model(whole) = self.hold(features)? else { return Err(cannot()) };
-        let mut views = Vec::new();
-        for range in ranges {
-            let rows: Vec<u32> = range.map(|row| row as u32).collect();
-            views.push(Held::Model(whole.select(&rows)?.ok_or_else(cannot)?));
-        }
-        Ok(views)
     }
 
     /// Images.

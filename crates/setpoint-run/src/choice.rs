@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use setpoint::train::{Bandwidth, Schedule, Settings};
+use setpoint::train::{Bandwidth, Settings};
 
 use crate::failure::Failure;
 
@@ -62,22 +62,33 @@ impl ModelChoice {
         matches!(self, Self::Cnn { .. })
     }
 
+    /// Whether it learns from mini-batches alone.
+    #[must_use]
+    pub fn is_network(&self) -> bool {
+        matches!(self, Self::Mlp { .. } | Self::Cnn { .. })
+    }
+
     /// The settings that suit it, before anybody has a wish.
     #[must_use]
     pub fn settings(&self) -> Settings {
         match self {
             Self::Linear | Self::Trees { .. } => Settings::default(),
-            Self::Mlp { .. } | Self::Cnn { .. } => Settings {
-                batch_size: Some(512),
-                learning_rate: 0.002,
-                schedule: Schedule::Cosine,
-                weight_average: 0.99,
-                weight_decay: 0.01,
-                mix: 0.5,
-                bandwidth: Bandwidth::Tail(0.5),
-                ..Settings::default()
-            },
+            Self::Mlp { .. } => of_network(256, 0.005),
+            Self::Cnn { size: CnnSize::Small } => of_network(128, 0.005),
+            Self::Cnn { size: CnnSize::Paper } => of_network(512, 0.001),
         }
+    }
+}
+
+/// See `docs/decisions.md`.
+fn of_network(batch_size: usize, learning_rate: f64) -> Settings {
+    Settings {
+        batch_size: Some(batch_size),
+        learning_rate,
+        weight_average: 0.99,
+        mix: 0.5,
+        bandwidth: Bandwidth::Tail(0.5),
+        ..Settings::default()
     }
 }
 

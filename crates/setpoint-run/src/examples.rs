@@ -83,7 +83,7 @@ pub fn load(
 }
 
 /// The parts that training and selection use.
-const LEARNT: [&str; 2] = ["train", "validation"];
+pub(crate) const LEARNT: [&str; 2] = ["train", "validation"];
 
 /// Moves the rows of each part into a model of its own.
 fn take_apart(
@@ -100,7 +100,7 @@ fn take_apart(
     let (shared, alone) = ranges.split_at(shared);
     let mut held = cut_parts(alone, &mut data.features, blueprint)?;
     if !shared.is_empty() {
-        let views = blueprint.hold_views(data.features, shared.iter().map(|(_, range)| range.clone()))?;
+        let views = blueprint.hold(data.features)?.views(shared.iter().map(|(_, range)| range.clone()))?;
         held.extend(shared.iter().map(|(name, _)| *name).zip(views));
     }
     for (name, held) in held {

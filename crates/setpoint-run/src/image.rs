@@ -5,7 +5,7 @@ use setpoint_report::Splits;
 
 use crate::blueprint::{Blueprint, Held};
 use crate::choice::ModelChoice;
-use crate::examples::{Examples, Loaded};
+use crate::examples::{Examples, LEARNT, Loaded};
 use crate::failure::Failure;
 use crate::group;
 use crate::schema::{ImageSchema, Schema};
@@ -54,14 +54,24 @@ pub fn load_images(
     };
     let blueprint = Blueprint::for_images(choice, schema.image)?;
     let mut split = Splits::default();
-    for (name, rows) in parts.iter().filter(|(_, rows)| !rows.is_empty()) {
+    // Train and validation images may change places: they are views of one block of pixels.
+    let learnt = LEARNT.map(|name| parts.rows(name));
+    let both = hold_images(&schema, &blueprint, set, &learnt.concat())?;
+    let end = learnt[0].len() + learnt[1].len();
+    let views = both.views([0..learnt[0].len(), learnt[0].len()..end])?;
+    let mut held: Vec<(&str, &[u32], Held)> =
+        LEARNT.into_iter().zip(learnt).zip(views).map(|((name, rows), held)| (name, rows, held)).collect();
+    for (name, rows) in parts.iter().filter(|(name, _)| !LEARNT.contains(name)) {
+        held.push((name, rows, hold_images(&schema, &blueprint, set, rows)?));
+    }
+    for (name, rows, held) in held.into_iter().filter(|(_, rows, _)| !rows.is_empty()) {
         let mut sample = task.sample(rows)?;
         if let Some(least) = min_group {
             sample = group::pool_small(&sample, least)?;
         }
-        let held = hold_images(&schema, &blueprint, set, rows)?;
-        let place = split.get_mut(name).ok_or_else(|| Failure::input(format!("an unknown part {name}")))?;
-        *place = Some(Examples { held, sample });
+        if let Some(place) = split.get_mut(name) {
+            *place = Some(Examples { held, sample });
+        }
     }
     let mut notes = set.notes().to_vec();
     if task.unlabelled() > 0 {

@@ -66,10 +66,10 @@ impl Job {
             None => {
                 let rows = |part: &Option<Examples>| part.as_ref().map_or(0, |part| part.sample.len());
                 let rows = rows(&loaded.parts.train) + rows(&loaded.parts.validation);
-                let full_batch = self.settings.batch_size.is_none();
+                let whole = self.settings.batch_size.is_none() || self.model.is_network();
                 // An average need not meet the conditions on groups that each of its members meets.
                 let auto = self.settings.method == MethodChoice::Auto && !self.settings.shared_threshold;
-                Ok(if auto && full_batch && calibrated && rows <= ROTATED_ROWS { 3 } else { 1 })
+                Ok(if auto && whole && calibrated && rows <= ROTATED_ROWS { 3 } else { 1 })
             }
         }
     }

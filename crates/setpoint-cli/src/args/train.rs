@@ -138,13 +138,13 @@ pub struct TrainArgs {
     /// The optimizer
     #[arg(long, value_enum, default_value_t = OptimizerArg::Auto, help_heading = "Training")]
     pub optimizer: OptimizerArg,
-    /// Step size of adam, adagrad and sgd [default: 0.05; networks: 0.002]
+    /// Step size of adam, adagrad and sgd [default: 0.05; mlp and small cnn: 0.005, cnn: 0.001]
     #[arg(long, value_name = "X", help_heading = "Training")]
     pub learning_rate: Option<f64>,
     /// Step size of the multipliers, with --method lagrangian
     #[arg(long, value_name = "X", help_heading = "Training")]
     pub dual_learning_rate: Option<f64>,
-    /// Rows per step [default: all; networks: 512]
+    /// Rows per step [default: all; mlp: 256, cnn: 512, small 128]
     #[arg(long, value_name = "N", help_heading = "Training")]
     pub batch_size: Option<usize>,
     /// Passes over the rows in mini-batches [default: 20]
@@ -153,10 +153,10 @@ pub struct TrainArgs {
     /// How rows are dealt into mini-batches
     #[arg(long, value_enum, default_value_t = BatchesArg::Shuffled, help_heading = "Training")]
     pub batches: BatchesArg,
-    /// How the learning rate goes over mini-batches [default: constant; networks: cosine]
+    /// How the learning rate goes over mini-batches [default: constant]
     #[arg(long, value_enum, help_heading = "Training")]
     pub schedule: Option<ScheduleArg>,
-    /// Pull of the weights towards zero on mini-batches [default: 0; networks: 0.01]
+    /// Pull of the weights towards zero on mini-batches [default: 0]
     #[arg(long, value_name = "X", help_heading = "Training")]
     pub weight_decay: Option<f64>,
     /// Memory of the average of the parameters that mini-batches end in; 0: none [default: 0; networks: 0.99]

@@ -50,7 +50,12 @@ pub fn train(
             loaded.parts.test = Some(Examples { held, sample: task.sample(&task.rows)? });
             loaded.test_hash = Some(test.hash());
         }
-        records.push(run(plan, loaded, begun, &mut display)?);
+        // Parts that the data gives, such as people apart, stay apart.
+        let mut plan = plan.clone();
+        if set.has_parts() {
+            plan.job.rotations = plan.job.rotations.or(Some(1));
+        }
+        records.push(run(&plan, loaded, begun, &mut display)?);
     }
     display.finish();
     if json {

@@ -10,6 +10,7 @@ use setpoint::train::{Combined, Member, Standard, TrainError};
 use super::goals::parse;
 use super::problem::{Problem, failed};
 use super::protocol::{Method, Protocol};
+use super::shared::auto;
 use super::task::Task;
 use super::trial::{Look, Trial, better};
 use crate::{ExperimentError, Watch};
@@ -96,11 +97,15 @@ impl Cell {
         watch: &dyn Watch,
     ) -> Result<Fitted, ExperimentError> {
         let goal = parse(&self.goal);
+        let batch = protocol.training(self.task.source).batch;
+        if self.method == Method::Auto {
+            let settings = protocol.rotated(self.task.source, self.seed);
+            return auto(&goal, problem, &settings, &[], batch, watch).map_err(failed(self.to_string()));
+        }
         let mut trials = Vec::new();
         for choice in protocol.grid(self.method, &goal, self.task.source, self.seed) {
             trials.push(Trial::run(&goal, problem, &choice, watch).map_err(failed(self.to_string()))?);
         }
-        let batch = protocol.training(self.task.source).batch;
         judge(&goal, problem, batch, &trials).map_err(failed(self.to_string()))
     }
 }

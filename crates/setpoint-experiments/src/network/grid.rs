@@ -57,6 +57,12 @@ impl Protocol {
         Settings { mix: 0.5, bandwidth: Bandwidth::Tail(0.5), ..self.base(source, seed) }
     }
 
+    /// The same with train and validation rows changing places: one start for each of three rotations.
+    #[must_use]
+    pub fn rotated(&self, source: Source, seed: u64) -> Settings {
+        Settings { rotations: 3, ..self.auto(source, seed) }
+    }
+
     /// The fits of cross-entropy that Setpoint's defaults begin with.
     #[must_use]
     pub fn cross_entropy(&self, source: Source, seed: u64) -> Settings {
@@ -78,7 +84,7 @@ impl Protocol {
                 },
                 restart: 3,
             }],
-            Method::CrossEntropy | Method::Weighted | Method::Auto => Vec::new(),
+            Method::CrossEntropy | Method::Weighted | Method::Once | Method::Auto => Vec::new(),
             Method::Lagrangian => {
                 let rates: &[f64] = if equal { &[0.1, 0.5] } else { &[0.01, 0.1] };
                 let rates = if self.budget == Budget::Quick && !equal { &rates[1..] } else { rates };

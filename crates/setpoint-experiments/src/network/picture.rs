@@ -34,7 +34,7 @@ fn tone(method: Method) -> Tone {
         Method::Lagrangian => Tone::Other,
         Method::Weighted => Tone::Fourth,
         Method::Pairwise => Tone::Limit,
-        Method::CrossEntropy | Method::Auto => Tone::Quiet,
+        Method::CrossEntropy | Method::Once | Method::Auto => Tone::Quiet,
     }
 }
 

@@ -22,19 +22,22 @@ pub enum Method {
     Ico,
     /// Ico with a pool of scores, beside cross-entropy.
     Mixed,
-    /// Setpoint as it comes.
+    /// Setpoint without rotations.
+    Once,
+    /// Setpoint as it comes: train and validation rows change places.
     Auto,
 }
 
 impl Method {
     /// In the order of the tables.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::CrossEntropy,
         Self::Weighted,
         Self::Lagrangian,
         Self::Pairwise,
         Self::Ico,
         Self::Mixed,
+        Self::Once,
         Self::Auto,
     ];
     /// Those that Setpoint is compared with.
@@ -50,6 +53,7 @@ impl Method {
             Self::Pairwise => "pairwise",
             Self::Ico => "ico",
             Self::Mixed => "ico-mixed",
+            Self::Once => "once",
             Self::Auto => "auto",
         }
     }
@@ -60,6 +64,7 @@ impl Method {
         match self {
             Self::Ico => "ico (paper)",
             Self::Mixed => "ico, mixed",
+            Self::Once => "Setpoint, once",
             Self::Auto => "Setpoint",
             other => other.name(),
         }
@@ -74,7 +79,7 @@ impl Method {
     /// Whether it is made of the fits of cross-entropy that all goals share.
     #[must_use]
     pub fn is_shared(self) -> bool {
-        matches!(self, Self::CrossEntropy | Self::Weighted | Self::Auto)
+        matches!(self, Self::CrossEntropy | Self::Weighted | Self::Once)
     }
 }
 

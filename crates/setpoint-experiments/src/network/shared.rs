@@ -33,7 +33,7 @@ pub struct Shared<'a> {
 impl Shared<'_> {
     /// Networks that it fits, a run of Setpoint's stages counted as one.
     pub fn fits(&self, protocol: &Protocol) -> u64 {
-        let own = self.cells.iter().filter(|cell| cell.method == Method::Auto).count();
+        let own = self.cells.iter().filter(|cell| cell.method == Method::Once).count();
         (STAGES + self.extra(protocol).len() + own) as u64
     }
 
@@ -75,7 +75,7 @@ impl Shared<'_> {
             let of_goal = |fits: &[Watched]| -> Vec<Trial> { fits.iter().map(|fit| fit.trial(at)).collect() };
             let goal = &parsed[at];
             let fitted = match cell.method {
-                Method::Auto => {
+                Method::Once => {
                     let settings = protocol.auto(self.task.source, self.seed);
                     auto(goal, problem, &settings, &of_goal(&stages), batch, watch)
                 }
@@ -136,7 +136,7 @@ fn alone(
 }
 
 /// Setpoint's defaults, from fits that are done.
-fn auto(
+pub fn auto(
     goal: &Goal,
     problem: &Problem,
     settings: &train::Settings,

@@ -97,7 +97,7 @@ fn grids(record: &Record) -> Vec<Grid> {
 /// The uses of a method's fits that the study's tables have.
 fn uses(study: Study, method: Method) -> &'static [Use] {
     match (study, method) {
-        (Study::Images, _) | (_, Method::Auto | Method::CrossEntropy) => &[Use::Best],
+        (Study::Images, _) | (_, Method::Once | Method::Auto | Method::CrossEntropy) => &[Use::Best],
         (Study::Networks, _) => &[Use::Best, Use::Average],
     }
 }

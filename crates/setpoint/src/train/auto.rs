@@ -123,7 +123,7 @@ impl Rounds<'_> {
         let mut candidates: Vec<Candidate> = Vec::new();
         let evaluations = reporter.evaluations;
         for (index, task) in tasks.iter().enumerate() {
-            let (start, task) = self.start(task, &candidates, train.model, &selection);
+            let (start, task) = self.start(rotation, task, &candidates, train.model, &selection);
             let name = task.name();
             if let Some(done) = reporter.begin(rotation * tasks.len() + index, &name) {
                 candidates.push(done);
@@ -149,12 +149,14 @@ impl Rounds<'_> {
     /// the start of all that is not cross-entropy: what is averaged must differ.
     fn start(
         &self,
+        rotation: usize,
         task: &Task,
         candidates: &[Candidate],
         model: &dyn Model,
         selection: &Selection<'_>,
     ) -> (Vec<f32>, Task) {
-        let initial = |restart: u64| model.initial(self.settings.seed.wrapping_add(restart << 32));
+        let initial =
+            |restart: u64| model.initial(self.settings.seed.wrapping_add((restart + rotation as u64) << 32));
         let mut task = task.clone();
         let rank = match &task {
             Task::CrossEntropy { restart, .. } => return (initial(*restart), task),
@@ -221,8 +223,13 @@ fn conclude(
     let of = |candidate: &Candidate| (Combined::single(candidate.parameters.clone()), candidate.name.clone());
     let (combined, winner) = match settings.method {
         // An average of models that meet a condition each need not meet it.
-        MethodChoice::Auto if !settings.shared_threshold => {
+        MethodChoice::Auto if linear && !settings.shared_threshold => {
             average(&candidates, train.model, train.sample, &selection)?
+        }
+        // A refined network is at least its start on validation, which it may be: each start once.
+        MethodChoice::Auto if !linear => {
+            let refined = &candidates[cross_entropy.len()..];
+            average(refined, train.model, train.sample, &selection)?
         }
         MethodChoice::Ico | MethodChoice::Lagrangian | MethodChoice::Pairwise => {
             candidates.last().map_or_else(|| of(best), of)
@@ -241,7 +248,9 @@ fn conclude(
     let least = if linear { 0.0 } else { standard_error.unwrap_or_default() };
     let kept = difference > least || (linear && difference == 0.0);
     let averaged = settings.method == MethodChoice::Auto && !settings.shared_threshold;
-    let fell_back = averaged && !kept && combined != baseline.combined;
+    // Networks of several rotations are judged together.
+    let judged = averaged && (linear || settings.rotations == 1);
+    let fell_back = judged && !kept && combined != baseline.combined;
     let (combined, winner, validation) = match fell_back {
         true => (baseline.combined.clone(), baseline.name.clone(), selection.value_of(&baseline.combined)?),
         false => (combined, winner, validation),

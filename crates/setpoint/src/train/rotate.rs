@@ -16,7 +16,7 @@
 use super::auto::{Baseline, Rounds};
 use super::combined::OfUnitSpread;
 use super::stage::Reporter;
-use super::{Candidate, Fit, Gain, Part, TrainError};
+use super::{Candidate, Fit, Gain, MethodChoice, Part, TrainError};
 use crate::model::{Joined, Model};
 use crate::sample::{Sample, SampleError};
 
@@ -72,7 +72,8 @@ pub(super) fn fit(
             Err(_) => return Ok(members.swap_remove(0).fit),
         }
     }
-    Ok(combine(members))
+    let judged = rounds.settings.method == MethodChoice::Auto;
+    Ok(combine(members, train.model.linear(), judged))
 }
 
 /// One rotation's fit, its parameters of unit spread.
@@ -90,7 +91,7 @@ impl Member {
     }
 }
 
-fn combine(members: Vec<Member>) -> Fit {
+fn combine(members: Vec<Member>, linear: bool, judged: bool) -> Fit {
     let count = members.len();
     let name = format!("average over {count} rotations of train and validation");
     let average = |of: &dyn Fn(&Fit) -> Option<f64>| {
@@ -103,9 +104,14 @@ fn combine(members: Vec<Member>) -> Fit {
         difference,
         standard_error: error.map(|square| (square / count as f64).sqrt()),
     });
-    let fell_back = members.iter().all(|member| member.fit.fell_back);
-    let validation = average(&|fit| fit.validation);
+    // Networks are judged here, on all rows: the gain must exceed its standard error.
+    let beyond = |gain: Gain| gain.difference > gain.standard_error.unwrap_or_default();
+    let fell_back = match linear {
+        true => members.iter().all(|member| member.fit.fell_back),
+        false => judged && !gain.is_some_and(beyond),
+    };
     let baseline_validation = average(&|fit| fit.baseline.validation);
+    let validation = if fell_back && !linear { baseline_validation } else { average(&|fit| fit.validation) };
     let evaluations = members.iter().map(|member| member.fit.evaluations).sum();
     let (mut fits, mut baselines, mut candidates) = (Vec::new(), Vec::new(), Vec::new());
     for (rotation, member) in members.into_iter().enumerate() {
@@ -121,17 +127,11 @@ fn combine(members: Vec<Member>) -> Fit {
         combined: OfUnitSpread::mean(baselines),
         validation: baseline_validation,
     };
-    Fit {
-        combined: OfUnitSpread::mean(fits),
-        winner: name,
-        validation,
-        baseline,
-        candidates,
-        gain,
-        fell_back,
-        evaluations,
-        rotations: count,
-    }
+    let (combined, winner) = match fell_back && !linear {
+        true => (baseline.combined.clone(), baseline.name.clone()),
+        false => (OfUnitSpread::mean(fits), name),
+    };
+    Fit { combined, winner, validation, baseline, candidates, gain, fell_back, evaluations, rotations: count }
 }
 
 /// The row numbers of each fold: every label of every group is dealt out in turn.

@@ -200,7 +200,9 @@ impl NetworksArgs {
 
     /// The methods asked for, or those with the same epochs.
     pub fn methods(&self) -> Vec<Method> {
-        self.common.methods(|method| *method == Method::Auto || Method::RIVALS.contains(method))
+        self.common.methods(|method| {
+            matches!(method, Method::Once | Method::Auto) || Method::RIVALS.contains(method)
+        })
     }
 }
 

@@ -74,7 +74,7 @@ fn timeless(cells: Vec<CellRecord>) -> Vec<Fitted> {
 fn a_stopped_run_goes_on_and_comes_to_the_same_on_tables_and_images() {
     let (data, whole, parts) = (data(160), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let of = |output: &Path| {
-        let methods = [Method::Weighted, Method::Lagrangian, Method::Auto];
+        let methods = [Method::Weighted, Method::Lagrangian, Method::Once];
         plan(data.path(), output, &["ijcnn1", "utkface-age60"], &methods)
     };
     let (expected, fits) = run(&of(whole.path()));
@@ -93,16 +93,16 @@ fn a_stopped_run_goes_on_and_comes_to_the_same_on_tables_and_images() {
 #[test]
 fn every_method_has_the_same_epochs() {
     let (data, output) = (data(200), tempfile::tempdir().unwrap());
-    let methods = [&Method::RIVALS[..], &[Method::Auto]].concat();
+    let methods = [&Method::RIVALS[..], &[Method::Once, Method::Auto]].concat();
     let (cells, _) = run(&plan(data.path(), output.path(), &["ijcnn1"], &methods));
-    assert_eq!(cells.len(), 2 * 2 * 5);
+    assert_eq!(cells.len(), 2 * 2 * 6);
     assert!(cells.iter().all(|cell| cell.fitted.epochs == 12.0), "{cells:?}");
 }
 
 #[test]
 fn setpoint_from_shared_fits_is_what_a_run_of_its_own_comes_to() {
     let (data, output) = (data(200), tempfile::tempdir().unwrap());
-    let plan = plan(data.path(), output.path(), &["ijcnn1"], &[Method::Auto]);
+    let plan = plan(data.path(), output.path(), &["ijcnn1"], &[Method::Once]);
     let sources = Sources::read(&plan.data, None, &plan.tasks, &Counter::new(1)).unwrap();
     for cell in run(&plan).0 {
         let problem = sources.problem(&plan.tasks[0], &plan.protocol, cell.seed).unwrap();
