@@ -139,7 +139,9 @@ impl Plan {
             Some(shared) => shared.fits(&self.protocol),
             None => {
                 let Cell { task, seed, goal, method } = &cells[job.cells[0]];
-                self.protocol.grid(*method, &parse(goal), task.source, *seed).len() as u64
+                // A run of Setpoint's stages counts as one.
+                let grid = self.protocol.grid(*method, &parse(goal), task.source, *seed);
+                grid.len().max(1) as u64
             }
         }
     }
