@@ -60,7 +60,8 @@ impl Session<'_> {
             }
             fit.steps.push(Step { name: format!("average of the {averaged} best boosters"), gain, taken });
         }
-        if several {
+        // A head is fitted on the validation rows: where they choose the threshold, it is none of theirs.
+        if several && self.settings.retrain {
             add_head(judge, &measured, &all, &mut recipe, fit);
         }
         let mut retrain = self.settings.retrain;
@@ -136,7 +137,8 @@ impl Session<'_> {
         recipe.weights = recipe.average_of(AVERAGED);
         let average = recipe.scores(&recipe.weights, others);
         measured.average = other.gain(&average, &before)?;
-        if judge.goal.column().is_none()
+        if self.settings.retrain
+            && judge.goal.column().is_none()
             && let Ok(weights) = recipe.head_on(&own, rows)
         {
             let scores = recipe.scores(&weights, others);

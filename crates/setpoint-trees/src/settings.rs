@@ -18,8 +18,8 @@ pub struct Settings {
     pub look_every: usize,
     /// Rounds without a better value of any goal before a booster ends.
     pub patience: usize,
-    /// Whether the chosen boosters may be retrained on train and validation rows together. Thresholds
-    /// must then come from other rows.
+    /// Whether validation rows may be fitted to, by a head over the boosters and by retraining them on
+    /// train and validation rows together. Thresholds must then come from other rows.
     pub retrain: bool,
     /// Bandwidth of the surrogate in rounds on the goal's own gradient.
     pub bandwidth: Bandwidth,

@@ -191,7 +191,7 @@ pub struct Settings {
     /// Step size of the lagrangian method's multipliers. Under fpr<=1% they settle at 12 to 16 on Letter
     /// and IJCNN1: within 200 steps at the default, 1,500 and more at 0.05; at 3 they circle.
     pub dual_learning_rate: f64,
-    /// Rows per step; all of them where `None`.
+    /// Rows per step; all of them where `None`, or 512 for models that learn from mini-batches alone.
     pub batch_size: Option<usize>,
     /// Most gradient evaluations of a stage; by default 30 for L-BFGS, 500 for full-batch
     /// first-order steps, and `epochs` of mini-batches.
