@@ -24,6 +24,11 @@ fn trained_twice(home: &Path, arguments: &[&str]) -> serde_json::Value {
     record
 }
 
+fn candidates(record: &serde_json::Value) -> Vec<String> {
+    let candidates = record["candidates"].as_array().unwrap().iter();
+    candidates.map(|candidate| candidate["name"].as_str().unwrap().to_owned()).collect()
+}
+
 const SMALL: [&str; 8] = ["--model", "mlp", "--hidden", "16,8", "--epochs", "8", "--batch-size", "128"];
 
 #[test]
@@ -32,10 +37,11 @@ fn a_network_is_trained_evaluated_and_put_to_use() {
     write(home.path(), "shop.csv", &shop(4000, 5));
     let record = trained_twice(home.path(), &train("shop.csv", "bought", &SMALL));
     assert_eq!(record["model"], "mlp");
-    let names: Vec<&str> =
-        record["candidates"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
-    assert!(names.iter().any(|name| name.contains("positive weight 10")), "{names:?}");
-    assert!(names.iter().any(|name| name.starts_with("ico, bandwidth 0.5 tail")), "{names:?}");
+    assert_eq!(candidates(&record)[3], "rotation 2: ico, bandwidth 0.5 tail");
+    let once = [&SMALL[..], &["--rotations", "1", "--json"]].concat();
+    let once = setpoint(home.path(), &train("shop.csv", "bought", &once)).ok().json();
+    let expected = "cross-entropy, positive weight 10, start 3";
+    assert_eq!((candidates(&once)[2].as_str(), candidates(&once).len()), (expected, 6));
     let evaluated = setpoint(home.path(), &["evaluate", "m.safetensors", "shop.csv", "--json"]).ok().json();
     assert_eq!(evaluated["rows"], 4000);
     let decided = setpoint(home.path(), &["predict", "m.safetensors", "shop.csv"]).ok();
