@@ -180,7 +180,8 @@ fn results_are_written_as_json_markdown_a_page_and_pictures() {
     assert_eq!(cells.len(), 2 * Method::ALL.len());
     assert!(cells.iter().all(|cell| cell["test"].is_f64() && cell["method"].is_string()));
     let curves = |cell: &&Value| cell["looks"].as_array().is_some_and(|looks| looks.len() == 3);
-    assert_eq!(cells.iter().filter(curves).count(), 2 * (Method::ALL.len() - 1));
+    // Both runs of Setpoint are made of several fits.
+    assert_eq!(cells.iter().filter(curves).count(), 2 * (Method::ALL.len() - 2));
     assert!(read("images.md").contains("| UTKFace, age>=60 | fnr @ fpr<=10% |"));
     assert!(read("images.html").contains("Roc-auc over fpr in 0..b, McClish"));
     for kind in ["fnr", "roc-auc"] {
