@@ -61,13 +61,13 @@ fn procedure(record: &Record) -> Vec<String> {
     let own = match record.study() {
         Study::Images => {
             "Of each method the best fit by validation, as in the paper; Setpoint is what it comes to by itself:\n\
-             three fits of cross-entropy, each refined, the best three of the six averaged, or the average of the\n\
+             three fits of cross-entropy, each refined and averaged (one for each rotation of train and validation rows; once: three starts), or the average of the\n\
              fits of cross-entropy where the gain on validation does not exceed its standard error."
         }
         Study::Networks => {
             "Every method has the epochs of four fits. The rivals spend them on a grid and on restarts, and are\n\
              taken at their better use by the mean on test: the best fit by validation, or the average of their\n\
-             three best. Setpoint spends them on three fits of cross-entropy and a refinement of each."
+             three best. Setpoint spends them on three fits of cross-entropy, one for each rotation of train and validation rows (once: three starts), and a refinement of each."
         }
     };
     vec![common, own.to_owned()]
