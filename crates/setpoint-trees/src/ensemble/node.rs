@@ -95,8 +95,12 @@ pub(crate) const ZERO: f32 = 1e-35;
 /// The `f32` threshold that decides about `f32` values as LightGBM's double does.
 ///
 /// Values within [`ZERO`] of zero are decided about as zero is, so a threshold in that band moves to
-/// its end. `None` where no finite `f32` is low enough.
+/// its end. Infinity, which tells numbers from missing ones, becomes the largest `f32`: model files and
+/// training rows hold no infinities. `None` where no finite `f32` is low enough.
 pub(crate) fn threshold(double: f64) -> Option<f32> {
+    if double == f64::INFINITY {
+        return Some(f32::MAX);
+    }
     let nearest = double as f32;
     let below = if f64::from(nearest) > double { nearest.next_down() } else { nearest };
     let below = if (0.0..=ZERO).contains(&below) {
@@ -112,6 +116,13 @@ pub(crate) fn threshold(double: f64) -> Option<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn infinity_lets_every_number_pass_and_minus_infinity_none() {
+        assert_eq!(threshold(f64::INFINITY), Some(f32::MAX));
+        assert_eq!(threshold(f64::NEG_INFINITY), None);
+        assert_eq!(threshold(f64::NAN), None);
+    }
 
     #[test]
     fn rounded_thresholds_decide_as_doubles_do() {
