@@ -19,6 +19,7 @@
 //! use setpoint_burn::{GoalLoss, GoalLossConfig};
 //!
 //! let device = Device::flex().autodiff();
+//! device.seed(0);
 //! let mut network = LinearConfig::new(2, 1).init(&device);
 //! let mut optimizer = AdamConfig::new().init();
 //! let mut loss = GoalLoss::new(
@@ -28,10 +29,10 @@
 //! let labels = Tensor::<1, Int>::arange(0..128, &device).remainder_scalar(8).equal_elem(0);
 //! for _ in 0..30 {
 //!     let noise = Tensor::<2>::random([128, 2], Distribution::Normal(0.0, 1.0), &device);
-//!     let features = noise + labels.clone().float().reshape([128, 1]);
+//!     let features = noise + labels.clone().float().reshape([128, 1]) * 2;
 //!     let value = loss.forward(network.forward(features), &labels)?;
 //!     let gradients = GradientsParams::from_grads(value.backward(), &network);
-//!     network = optimizer.step(0.01, network, gradients);
+//!     network = optimizer.step(0.1, network, gradients);
 //! }
 //! let pool = loss.pool_value()?;    // the goal's true value on the last 20 batches
 //! assert!(pool.value > 0.0);
