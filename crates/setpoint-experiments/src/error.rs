@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use setpoint::artifact::WriteError;
 use setpoint::train::TrainError;
+use setpoint_trees::TreesError;
 use thiserror::Error;
 
 /// Why an experiment ended early.
@@ -28,6 +29,24 @@ pub enum ExperimentError {
         what: String,
         /// Why.
         error: Box<TrainError>,
+    },
+    /// Trees could not be grown.
+    #[error("{what}: {error}")]
+    Trees {
+        /// Which cell of the table.
+        what: String,
+        /// Why.
+        error: Box<TreesError>,
+    },
+    /// A line of another tool's results.
+    #[error("{}: line {line}: {error}; expected the results of bench/peers/trees.py", path.display())]
+    Peer {
+        /// The file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        error: serde_json::Error,
     },
     /// A result could not be written.
     #[error(transparent)]

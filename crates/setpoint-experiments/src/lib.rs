@@ -2,17 +2,19 @@
 //!
 //! One folder for each kind of experiment: [`uci`] is the paper's section 4.3, with its own figures kept
 //! as data next to the code that regenerates them; [`network`] is its image experiments, and a comparison
-//! of networks at equal compute.
+//! of networks at equal compute; [`trees`] is a comparison of boosted trees.
 
 #![forbid(unsafe_code)]
 
 mod date;
 mod document;
 mod error;
+mod export;
 mod journal;
 pub mod network;
 mod pool;
 mod statistic;
+pub mod trees;
 pub mod uci;
 mod watch;
 

@@ -1,6 +1,7 @@
 //! `setpoint reproduce`
 
 mod network;
+mod trees;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use setpoint_experiments::uci::goals::Table;
 use setpoint_experiments::uci::protocol::Method;
 
 pub use network::{ImagesArgs, NetworksArgs};
+pub use trees::TreesArgs;
 
 const EXAMPLES: &str = "\
 Settings are chosen on validation; the test rows are looked at once. An interrupted run goes on
@@ -32,6 +34,9 @@ pub enum ReproduceCommand {
     /// Networks on tables and images, every method with the same epochs
     #[command(after_help = network::NETWORKS)]
     Networks(NetworksArgs),
+    /// Boosted trees beside LightGBM and XGBoost, on five public data sets
+    #[command(after_help = trees::EXAMPLES)]
+    Trees(TreesArgs),
 }
 
 /// Linear models on five public data sets.

@@ -1,38 +1,56 @@
 //! `setpoint reproduce`: the paper's tables on real data.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use setpoint_experiments::uci::{self, Plan};
-use setpoint_experiments::{ExperimentError, Watch, network};
+use setpoint_experiments::{ExperimentError, Watch, network, trees};
 use setpoint_report::to_json;
 use setpoint_run::Failure;
 
 use super::print;
 use super::progress::{Tally, line};
-use crate::args::{ImagesArgs, NetworksArgs, ReproduceCommand, UciArgs};
+use crate::args::{ImagesArgs, NetworksArgs, ReproduceCommand, TreesArgs, UciArgs};
 use crate::interrupt;
 
 /// The paper's number of trials.
 const TRIALS: u64 = 5;
+/// Of the comparison of trees.
+const TREE_TRIALS: u64 = 10;
 
 /// Regenerates an experiment.
 pub fn reproduce(experiment: &ReproduceCommand, quiet: bool) -> Result<(), Failure> {
     match experiment {
         ReproduceCommand::Uci(args) => match &args.export {
-            Some(to) => export(args, to, quiet),
+            Some(to) => {
+                let write = |set, seed| uci::export(set, &args.data, seed, to);
+                export(&args.sets, &args.trials.seeds(TRIALS), write, quiet)
+            }
             None => uci(args, quiet),
         },
         ReproduceCommand::Images(args) => images(args, quiet),
         ReproduceCommand::Networks(args) => networks(args, quiet),
+        ReproduceCommand::Trees(args) => match &args.export {
+            Some(to) => {
+                let configurations = args.settings().configurations;
+                let write = |task, seed| trees::export(task, &args.data, seed, &configurations, to);
+                export(&args.sets, &args.trials.seeds(TREE_TRIALS), write, quiet)
+            }
+            None => forests(args, quiet),
+        },
     }
 }
 
 /// Writes the splits for other tools.
-fn export(args: &UciArgs, to: &Path, quiet: bool) -> Result<(), Failure> {
-    for seed in args.trials.seeds(TRIALS) {
-        for set in &args.sets {
+fn export<T: Copy>(
+    sets: &[T],
+    seeds: &[u64],
+    write: impl Fn(T, u64) -> Result<PathBuf, ExperimentError>,
+    quiet: bool,
+) -> Result<(), Failure> {
+    for seed in seeds {
+        for set in sets {
             interrupt::check()?;
-            let path = uci::export(*set, &args.data, seed, to).map_err(failure)?;
+            let path = write(*set, *seed).map_err(failure)?;
             if !quiet {
                 line(&format!("wrote {}", path.display()));
             }
@@ -60,11 +78,7 @@ fn uci(args: &UciArgs, quiet: bool) -> Result<(), Failure> {
     results.save(&plan.output, &tally).map_err(failure)?;
     tally.finish();
     print(&if args.json { to_json(&results.record)? } else { uci::text(&results.record) })?;
-    if !quiet {
-        for name in ["uci.md", "uci.html"] {
-            line(&format!("wrote {}", plan.output.join(name).display()));
-        }
-    }
+    wrote(&plan.output, "uci", quiet);
     Ok(())
 }
 
@@ -112,12 +126,38 @@ fn study(plan: &network::Plan, json: bool, quiet: bool) -> Result<(), Failure> {
     network::save(record, &plan.output).map_err(failure)?;
     tally.finish();
     print(&if json { to_json(record)? } else { network::text(record) })?;
-    if !quiet {
-        for end in ["md", "html"] {
-            line(&format!("wrote {}", plan.output.join(format!("{}.{end}", record.experiment)).display()));
-        }
-    }
+    wrote(&plan.output, &record.experiment, quiet);
     Ok(())
+}
+
+/// Runs the comparison of boosted trees.
+fn forests(args: &TreesArgs, quiet: bool) -> Result<(), Failure> {
+    let peers = args.peers.as_deref().map_or_else(|| Ok(Vec::new()), trees::record::peers);
+    let plan = trees::Plan {
+        data: args.data.clone(),
+        output: args.output.clone(),
+        seeds: args.trials.seeds(TREE_TRIALS),
+        tasks: args.sets.clone(),
+        settings: args.settings(),
+        anew: args.anew,
+        peers: peers.map_err(failure)?,
+        threads: rayon::current_num_threads(),
+        command: command(),
+    };
+    let tally = Tally::new(quiet);
+    let record = plan.run(&tally).map_err(failure)?;
+    trees::save(&record, &plan.output).map_err(failure)?;
+    tally.finish();
+    print(&if args.json { to_json(&record)? } else { trees::text(&record) })?;
+    wrote(&plan.output, "trees", quiet);
+    Ok(())
+}
+
+/// Says where the results are.
+fn wrote(output: &Path, name: &str, quiet: bool) {
+    for end in ["md", "html"].iter().filter(|_| !quiet) {
+        line(&format!("wrote {}", output.join(format!("{name}.{end}")).display()));
+    }
 }
 
 /// What was typed, but for the data directory: it is different on every machine.
@@ -138,6 +178,7 @@ fn failure(error: ExperimentError) -> Failure {
     match error {
         ExperimentError::Stopped => Failure::interrupted(error),
         ExperimentError::Train { what, error } => Failure::from(*error).context(what),
+        ExperimentError::Trees { what, error } => Failure::from(*error).context(what),
         error => Failure::input(error),
     }
 }

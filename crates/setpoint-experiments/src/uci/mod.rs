@@ -10,7 +10,6 @@
 pub mod cell;
 mod centred;
 pub mod expected;
-mod export;
 pub mod goals;
 mod picture;
 pub mod protocol;
@@ -22,9 +21,8 @@ mod table;
 mod trace;
 
 pub use centred::Centred;
-pub use export::export;
 pub use run::{Plan, Results, Splits};
 pub use set::Set;
-pub use split::{Features, Part, Split};
-pub(crate) use split::{Matrix, matrices};
+pub use split::{Features, Part, Split, export};
+pub(crate) use split::{Matrix, PARTS, matrices};
 pub use table::text;

@@ -3,7 +3,8 @@
 //! Every method sees the same numbers: each column centred and scaled by the mean and deviation of the
 //! training rows. (Setpoint's own encoding of sparse files leaves their zeros in place.)
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use setpoint::model::linear::Dense;
 use setpoint::model::{Linear, Model, Rows};
@@ -14,7 +15,7 @@ use setpoint_data::{Encoder, SplitPlan, Table, select_sample};
 
 use super::Set;
 use super::centred::Centred;
-use crate::ExperimentError;
+use crate::{ExperimentError, export};
 
 /// The parts of a split, in their order.
 pub const PARTS: [&str; 3] = ["train", "validation", "test"];
@@ -131,6 +132,16 @@ impl Split {
 /// If a file is missing or is not what it should be.
 pub fn matrices(set: Set, directory: &Path, seed: u64) -> Result<[Matrix; 3], ExperimentError> {
     Ok(split(set.table(directory)?, seed)?)
+}
+
+/// Writes `<set>-<seed>.safetensors` for other tools. Returns the file's path.
+///
+/// # Errors
+/// If the data cannot be read or the file not be written.
+pub fn export(set: Set, data: &Path, seed: u64, to: &Path) -> Result<PathBuf, ExperimentError> {
+    let path = to.join(format!("{}-{seed}.safetensors", set.name()));
+    export::write(&path, &matrices(set, data, seed)?, BTreeMap::new())?;
+    Ok(path)
 }
 
 fn split(table: Table, seed: u64) -> Result<[Matrix; 3], setpoint_data::Error> {

@@ -1,35 +1,40 @@
-//! The splits as files, so that other tools see the very same numbers.
+//! Splits as files, so that other tools see the very same numbers.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use safetensors::{Dtype, View};
 use setpoint::artifact::write_atomically;
 
-use super::Set;
-use super::split::{Matrix, PARTS, matrices};
 use crate::ExperimentError;
+use crate::uci::{Matrix, PARTS};
 
-/// Writes `<set>-<seed>.safetensors`: `train.x` (rows by columns) and `train.y` (0 or 1), and the same
-/// for validation and test, all `f32`. Returns the file's path.
+/// Writes `train.x` (rows by columns) and `train.y` (0 or 1), and the same for validation and test, all
+/// `f32`, with notes in the file's metadata.
 ///
 /// # Errors
-/// If the data cannot be read or the file not be written.
-pub fn export(set: Set, data: &Path, seed: u64, to: &Path) -> Result<PathBuf, ExperimentError> {
-    let parts = matrices(set, data, seed)?;
-    let named = PARTS.iter().zip(&parts);
+/// If the file cannot be written.
+pub fn write(
+    path: &Path,
+    parts: &[Matrix; 3],
+    notes: BTreeMap<String, String>,
+) -> Result<(), ExperimentError> {
+    let named = PARTS.iter().zip(parts);
     let tensors = named.flat_map(|(part, matrix)| {
         [(format!("{part}.x"), Tensor::features(matrix)), (format!("{part}.y"), Tensor::labels(matrix))]
     });
-    let path = to.join(format!("{}-{seed}.safetensors", set.name()));
-    fs::create_dir_all(to).map_err(|error| ExperimentError::Directory { path: to.to_owned(), error })?;
-    write_atomically(&path, |out: &mut dyn Write| {
-        let bytes = safetensors::serialize(tensors, None).map_err(std::io::Error::other)?;
+    if let Some(folder) = path.parent() {
+        let made = fs::create_dir_all(folder);
+        made.map_err(|error| ExperimentError::Directory { path: folder.to_owned(), error })?;
+    }
+    let notes = (!notes.is_empty()).then(|| notes.into_iter().collect());
+    Ok(write_atomically(path, |out: &mut dyn Write| {
+        let bytes = safetensors::serialize(tensors, notes).map_err(std::io::Error::other)?;
         out.write_all(&bytes)
-    })?;
-    Ok(path)
+    })?)
 }
 
 /// `f32` numbers of some shape.
