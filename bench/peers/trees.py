@@ -101,7 +101,7 @@ def lightgbm_rounds(parts, notes, seed):
                 if (done + 1) % LOOK_EVERY == 0:
                     first = done + 1 - LOOK_EVERY
                     for part in (0, 1):
-                        scores[part] = scores[part] + booster.predict(parts[part + 1][0], raw_score=True, start_iteration=first, num_iteration=LOOK_EVERY)
+                        scores[part] = scores[part] + booster.predict(parts[part + 1][0], raw_score=True, start_iteration=first, num_iteration=LOOK_EVERY, num_threads=1)
                     yield list(scores)
 
         yield looks()

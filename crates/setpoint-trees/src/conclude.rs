@@ -92,7 +92,7 @@ impl Session<'_> {
         let judge = self.judge(goal);
         let chosen: Vec<Chosen<'_>> =
             searched.iter().map(|searched| Chosen::new(searched, &judge, None)).collect::<Result<_, _>>()?;
-        let order = ranked(&chosen, &judge);
+        let order = ranked(&chosen);
         let Some(baseline) = order.first() else {
             // Says which condition is missed, and by how much.
             let first = chosen.first().map_or(&[][..], |chosen| chosen.scores);

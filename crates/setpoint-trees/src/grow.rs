@@ -92,7 +92,7 @@ pub(crate) fn grow(
     let bias = mixture.as_ref().map_or(0.0, |mixture| mixture.bias());
     let mut ensemble = Ensemble::constant(columns, bias);
     let mut raw = vec![bias; held_out.map_or(0, Features::rows)];
-    let (mut looks, mut loss, mut rounds) = (Vec::new(), f64::NAN, 0);
+    let (mut looks, mut loss, mut rounds) = (Vec::new(), loss_of_no_tree(sample), 0);
     let mut outputs = vec![0.0; sample.len()];
     while rounds < plan.rounds {
         let grown = match &mut mixture {
@@ -148,6 +148,17 @@ pub(crate) fn looks(
         done = rounds;
     }
     Ok(looks)
+}
+
+/// The log loss of saying how frequent positives are.
+fn loss_of_no_tree(sample: &Sample) -> f64 {
+    let (mut positive, mut total) = (0.0, 0.0);
+    for (row, label) in sample.labels().iter().enumerate() {
+        total += sample.weight(row);
+        positive += if *label { sample.weight(row) } else { 0.0 };
+    }
+    let share = positive / total;
+    -(share * share.ln() + (1.0 - share) * (1.0 - share).ln())
 }
 
 /// Weighted mean log loss; probabilities of exactly 0 and 1 count as the nearest that are not.

@@ -129,7 +129,7 @@ impl Session<'_> {
         let other = Judge { sample: &samples[1], ..*judge };
         let choose = |searched| Chosen::new(searched, &own, Some(rows));
         let chosen: Vec<Chosen<'_>> = searched.iter().map(choose).collect::<Result<_, _>>()?;
-        let order = ranked(&chosen, &own);
+        let order = ranked(&chosen);
         let mut measured = Measured::default();
         let Some(best) = order.first() else { return Ok(measured) };
         let before = pick(best.scores, others);

@@ -1,11 +1,14 @@
 //! What scores are worth on held-out rows, by the goal's own metric.
 
 use setpoint::Sample;
-use setpoint::goal::{Direction, Goal};
+use setpoint::goal::{Constraint, Direction, Goal, Relation, Top, safe_side};
 use setpoint::metric::interval::Bootstrap;
 use setpoint::metric::{self, Cuts, MetricError};
 use setpoint::threshold::ThresholdError;
 use setpoint::train::{Gain, TrainError, selection};
+
+/// How much looser the neighbours' condition is than the goal's own; see `docs/decisions.md`.
+const NEIGHBOURS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
 
 /// A goal on a sample of held-out rows.
 #[derive(Clone, Copy, Debug)]
@@ -20,14 +23,7 @@ pub(crate) struct Judge<'a> {
 impl Judge<'_> {
     /// The goal's value; `None` where its conditions cannot be met.
     pub(crate) fn value(&self, scores: &[f32]) -> Result<Option<f64>, TrainError> {
-        match self.exact(scores) {
-            Ok(value) => Ok(Some(value)),
-            Err(
-                TrainError::Metric(MetricError::Infeasible { .. } | MetricError::Undefined { .. })
-                | TrainError::Threshold(ThresholdError::Infeasible { .. }),
-            ) => Ok(None),
-            Err(error) => Err(error),
-        }
+        found(self.exact(scores))
     }
 
     /// The goal's value, or why there is none.
@@ -40,6 +36,55 @@ impl Judge<'_> {
     pub(crate) fn merit(&self, value: Option<f64>) -> f64 {
         let sign = if self.goal.objective.direction() == Direction::Up { 1.0 } else { -1.0 };
         value.map_or(f64::NEG_INFINITY, |value| sign * value)
+    }
+
+    /// What boosters and rounds are chosen by, larger is better: the mean over the neighbouring goals. At a
+    /// small rate a handful of rows decides the goal's own value, and the best of many looks is luck.
+    pub(crate) fn promise(&self, scores: &[f32]) -> Result<f64, TrainError> {
+        let neighbours = self.neighbours();
+        if neighbours.is_empty() || self.shared_threshold {
+            return Ok(self.merit(self.value(scores)?));
+        }
+        let cuts = Cuts::new(self.sample, scores)?;
+        let value =
+            |goal: &Goal| found(metric::value_of(goal, &cuts).map(|value| value.value).map_err(Into::into));
+        if value(self.goal)?.is_none() {
+            return Ok(f64::NEG_INFINITY);
+        }
+        // A neighbour that cannot be met counts as the worst rate.
+        let worst = if self.goal.objective.direction() == Direction::Up { 0.0 } else { 1.0 };
+        let mut sum = 0.0;
+        for goal in &neighbours {
+            sum += self.merit(Some(value(goal)?.unwrap_or(worst)));
+        }
+        Ok(sum / neighbours.len() as f64)
+    }
+
+    /// The goal with its one condition as it is, stricter and looser; none where it has another form.
+    fn neighbours(&self) -> Vec<Goal> {
+        let Goal { objective, constraints } = self.goal;
+        let [constraint] = &constraints[..] else { return Vec::new() };
+        let scaled = |factor: f64| {
+            let constraint = match *constraint {
+                Constraint::Rate { rate, relation, target } => {
+                    let relation = if relation == Relation::Equal { safe_side(rate) } else { relation };
+                    let target = match relation {
+                        Relation::AtLeast => 1.0 - factor * (1.0 - target),
+                        _ => factor * target,
+                    };
+                    Constraint::Rate { rate, relation, target }
+                }
+                Constraint::Top(Top::Fraction(share)) => Constraint::Top(Top::Fraction(factor * share)),
+                _ => return None,
+            };
+            let sound = match constraint {
+                Constraint::Rate { target, .. } => target > 0.0 && target < 1.0,
+                Constraint::Top(Top::Fraction(share)) => share < 1.0,
+                _ => false,
+            };
+            sound.then(|| Goal { objective: objective.clone(), constraints: vec![constraint] })
+        };
+        NEIGHBOURS.into_iter().filter_map(scaled).collect()
     }
 
     /// How much better the first scores are than the second; `None` where either has no value.
@@ -56,6 +101,18 @@ impl Judge<'_> {
         let bootstrap = Bootstrap { replicates: 200, confidence: 0.9, seed: self.seed };
         let value = |cuts: &Cuts| metric::value_of(self.goal, cuts).map(|value| value.value);
         bootstrap.difference(self.sample, first, second, value).ok().map(|found| found.standard_error)
+    }
+}
+
+/// `None` where conditions cannot be met.
+fn found(value: Result<f64, TrainError>) -> Result<Option<f64>, TrainError> {
+    match value {
+        Ok(value) => Ok(Some(value)),
+        Err(
+            TrainError::Metric(MetricError::Infeasible { .. } | MetricError::Undefined { .. })
+            | TrainError::Threshold(ThresholdError::Infeasible { .. }),
+        ) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -99,6 +156,52 @@ mod tests {
         assert_eq!(rows, (0..101).collect::<Vec<u32>>());
         let positives = |half: &[u32]| half.iter().filter(|row| **row % 7 == 0).count();
         assert!(positives(&halves[0]).abs_diff(positives(&halves[1])) <= 1);
+    }
+
+    #[test]
+    fn a_choice_looks_at_neighbouring_rates_too() {
+        let labels: Vec<bool> = (0..1100).map(|row| row < 100).collect();
+        let sample = Sample::new(labels).unwrap();
+        // Both find 50 positives at 1% false alarms; the first has 40 of them above the first false alarm.
+        let scores = |above: usize| -> Vec<f32> {
+            let score = |row: usize| match row {
+                row if row < above => 3.0,
+                row if row < 50 => 2.0,
+                row if row < 100 => 0.0,
+                row if row < 104 => 2.5,
+                row if row < 110 => 1.0,
+                _ => -1.0,
+            };
+            (0..1100).map(score).collect()
+        };
+        let goal: Goal = "recall @ fpr<=1%".parse().unwrap();
+        let judge = Judge { goal: &goal, shared_threshold: false, sample: &sample, seed: 0 };
+        let (many, few) = (scores(40), scores(5));
+        assert_eq!(judge.value(&many).unwrap(), judge.value(&few).unwrap());
+        let goal: Goal = "recall @ fpr<=0.6%".parse().unwrap();
+        let judge = Judge { goal: &goal, ..judge };
+        // At half the rate the four false alarms are too many.
+        let (many, few) = (judge.promise(&many).unwrap(), judge.promise(&few).unwrap());
+        assert!((many - few - (0.40 - 0.05) / 4.0).abs() < 1e-12, "{many} {few}");
+    }
+
+    #[test]
+    fn neighbours_loosen_the_condition_whichever_way_it_points() {
+        let sample = Sample::new(vec![true, false]).unwrap();
+        for (goal, loosest) in [
+            ("recall @ fpr<=1%", Some("recall @ fpr<=4%")),
+            ("precision @ recall>=0.875", Some("precision @ recall>=0.5")),
+            ("fpr @ recall=0.875", Some("fpr @ recall>=0.5")),
+            ("precision @ top=12.5%", Some("precision @ top=0.5")),
+            ("recall @ fpr<=0.375", Some("recall @ fpr<=0.75")),
+            ("f1", None),
+            ("pr-auc @ recall in 0.95..1", None),
+        ] {
+            let goal: Goal = goal.parse().unwrap();
+            let judge = Judge { goal: &goal, shared_threshold: false, sample: &sample, seed: 0 };
+            let found = judge.neighbours().last().map(ToString::to_string);
+            assert_eq!(found.as_deref(), loosest, "{goal}");
+        }
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! Boosters cut at the rounds that a goal chose, and weighted sums of them.
 
+use std::borrow::Cow;
+
 use setpoint::Sample;
 use setpoint::train::{Standard, TrainError};
 
 use crate::conclude::Candidate;
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
+use crate::grow::Look;
 use crate::head;
 use crate::judge::{Judge, pick};
 use crate::session::Searched;
@@ -15,6 +18,8 @@ pub(crate) struct Chosen<'s> {
     pub(crate) searched: &'s Searched,
     /// Its scores of all validation rows there.
     pub(crate) scores: &'s [f32],
+    /// What it was chosen by.
+    promise: f64,
     pub(crate) candidate: Candidate,
 }
 
@@ -25,22 +30,24 @@ impl<'s> Chosen<'s> {
         judge: &Judge<'_>,
         rows: Option<&[u32]>,
     ) -> Result<Self, TreesError> {
-        let mut best: Option<(f64, Self)> = None;
+        let seen = |look: &'s Look| match rows {
+            Some(rows) => Cow::Owned(pick(&look.scores, rows)),
+            None => Cow::Borrowed(look.scores.as_slice()),
+        };
+        let mut best: Option<(f64, &Look)> = None;
         for look in &searched.looks {
-            let validation = match rows {
-                Some(rows) => judge.value(&pick(&look.scores, rows))?,
-                None => judge.value(&look.scores)?,
-            };
-            let merit = judge.merit(validation);
-            if best.as_ref().is_none_or(|(best, _)| merit > *best) {
-                let candidate = Candidate { name: searched.name.clone(), validation, rounds: look.rounds };
-                best = Some((merit, Self { searched, scores: &look.scores, candidate }));
+            let promise = judge.promise(&seen(look))?;
+            if best.is_none_or(|(best, _)| promise > best) {
+                best = Some((promise, look));
             }
         }
-        best.map(|(_, chosen)| chosen).ok_or_else(|| TreesError::Shape {
+        let (promise, look) = best.ok_or_else(|| TreesError::Shape {
             found: "a booster without a look at validation".into(),
             expected: "one that a search has grown",
-        })
+        })?;
+        let validation = judge.value(&seen(look))?;
+        let candidate = Candidate { name: searched.name.clone(), validation, rounds: look.rounds };
+        Ok(Self { searched, scores: &look.scores, promise, candidate })
     }
 
     pub(crate) fn ensemble(&self) -> Ensemble {
@@ -49,10 +56,9 @@ impl<'s> Chosen<'s> {
 }
 
 /// The boosters that have a value, the best first; of equals the earlier.
-pub(crate) fn ranked<'c, 's>(chosen: &'c [Chosen<'s>], judge: &Judge<'_>) -> Vec<&'c Chosen<'s>> {
+pub(crate) fn ranked<'c, 's>(chosen: &'c [Chosen<'s>]) -> Vec<&'c Chosen<'s>> {
     let mut order: Vec<_> = chosen.iter().filter(|chosen| chosen.candidate.validation.is_some()).collect();
-    let merit = |chosen: &Chosen<'_>| judge.merit(chosen.candidate.validation);
-    order.sort_by(|a, b| merit(b).total_cmp(&merit(a)));
+    order.sort_by(|a, b| b.promise.total_cmp(&a.promise));
     order
 }
 
