@@ -7,7 +7,7 @@ use clap::Args;
 /// How images are read; everything is found out from the files unless told.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ImageArgs {
-    /// The layout: table, classes, celeba, bigearthnet, array, idx or record
+    /// The layout: table, classes, plain, celeba, bigearthnet, array, idx or record
     #[arg(long, value_name = "LAYOUT", help_heading = "Images")]
     pub images: Option<String>,
     /// Resize to squares of this side [default: 32 for CelebA, 40 for BigEarthNet, else as they are]

@@ -7,13 +7,15 @@ use clap::Args;
 use super::{ImageArgs, ReadArgs};
 
 pub const EXAMPLES: &str = "\
-Writes a row for each row of DATA, in order: its score, and the decision 1 or 0.
+Writes a row for each row of DATA, in order: its score, and the decision 1 or 0. Images of a folder come
+in the order of their names, each with the name of its file.
 An example is positive when score >= threshold. No label is needed.
 
 Examples:
   setpoint predict fraud.safetensors today.csv -o decisions.csv
   setpoint predict fraud.safetensors today.parquet -o decisions.parquet
-  setpoint predict fraud.safetensors today.csv | head";
+  setpoint predict fraud.safetensors today.csv | head
+  setpoint predict faces.safetensors photos/ -o decisions.csv";
 
 /// Score rows and decide them.
 #[derive(Args, Clone, Debug)]

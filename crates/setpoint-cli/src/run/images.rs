@@ -123,10 +123,11 @@ pub fn read_for(
         return Err(Failure::input("the model scores rows of a table, not images"));
     };
     let mut options = options.clone();
-    let [height, width, _] = schema.image;
+    let [height, width, channels] = schema.image;
     if height == width && options.size.is_none() {
         options.size = Some(height);
     }
     options.crop = options.crop.or(schema.crop);
+    options.channels = options.channels.or(Some(channels).filter(|channels| [1, 3].contains(channels)));
     read(path, &options, display)
 }

@@ -1,17 +1,18 @@
 //! `setpoint predict`: a score and a decision for each row.
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::Compression;
-use parquet::data_type::{FloatType, Int32Type};
+use parquet::data_type::{ByteArray, ByteArrayType, FloatType, Int32Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use setpoint::artifact::{AtomicFile, write_atomically};
-use setpoint_data::{Codes, Encoder, Roles, Table};
+use setpoint_data::{Codes, Encoder, ImageOptions, Roles, Table};
 use setpoint_run::{Failure, Opened, Schema, hold_images, margins, notes, open};
 
 use super::images;
@@ -37,7 +38,7 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     let model = open(&args.model)?;
     let mut display = Display::new(quiet);
     display.show(&format!("reading {}", args.data.display()));
-    let Rows { scores, groups, notes } = match &model.schema {
+    let Rows { files, scores, groups, notes } = match &model.schema {
         Schema::Table(encoder) => table_rows(args, &model, encoder)?,
         Schema::Images(schema) => {
             if let Some(groups) = &model.shipped.groups {
@@ -47,10 +48,13 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
                     groups.column
                 )));
             }
-            let set = images::read_for(&model, &args.data, &image_options(&args.images)?, &mut display)?;
+            let options = ImageOptions { unlabelled: true, ..image_options(&args.images)? };
+            let set = images::read_for(&model, &args.data, &options, &mut display)?;
             let all: Vec<u32> = (0..set.rows() as u32).collect();
             let mut held = hold_images(schema, &model.blueprint, &set, &all)?;
-            Rows { scores: model.scorer.scores(&mut held)?, groups: None, notes: set.notes().to_vec() }
+            let scores = model.scorer.scores(&mut held)?;
+            let files = set.names().map(<[String]>::to_vec);
+            Rows { files, scores, groups: None, notes: set.notes().to_vec() }
         }
     };
     interrupt::check()?;
@@ -64,10 +68,11 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     };
     interrupt::check()?;
     display.finish();
+    let decided = Decided { files: files.as_deref(), scores: &scores, margins: &margins };
     match output {
-        Output::Stdout => to_stdout(&scores, &margins)?,
-        Output::Csv(path) => write_atomically(path, |out| write_csv(out, &scores, &margins))?,
-        Output::Parquet(path) => write_parquet(path, &scores, &margins)?,
+        Output::Stdout => decided.to_stdout()?,
+        Output::Csv(path) => write_atomically(path, |out| decided.write_csv(out))?,
+        Output::Parquet(path) => decided.write_parquet(path)?,
     }
     if !quiet {
         notes.iter().for_each(|note| line(&format!("note: {note}")));
@@ -79,6 +84,8 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
 
 /// Rows that were scored.
 struct Rows {
+    /// The names of their files, where each is a file of its own.
+    files: Option<Vec<String>>,
     scores: Vec<f32>,
     /// Their groups, where the model has thresholds for some.
     groups: Option<Codes>,
@@ -103,7 +110,7 @@ fn table_rows(args: &PredictArgs, model: &Opened, encoder: &Encoder) -> Result<R
     let data = encoder.encode(table)?;
     interrupt::check()?;
     let notes = notes(&data.notes, Some(&args.data));
-    Ok(Rows { scores: model.scores(data.features)?, groups, notes })
+    Ok(Rows { files: None, scores: model.scores(data.features)?, groups, notes })
 }
 
 fn output(path: &Path) -> Result<Output<'_>, Failure> {
@@ -120,49 +127,84 @@ fn output(path: &Path) -> Result<Output<'_>, Failure> {
     }
 }
 
-fn to_stdout(scores: &[f32], margins: &[f32]) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    match write_csv(&mut out, scores, margins).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::input(format!("cannot write to stdout: {error}")))
+/// What is written.
+struct Decided<'a> {
+    files: Option<&'a [String]>,
+    scores: &'a [f32],
+    margins: &'a [f32],
+}
+
+impl Decided<'_> {
+    fn to_stdout(&self) -> Result<(), Failure> {
+        let mut out = BufWriter::new(io::stdout().lock());
+        match self.write_csv(&mut out).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::input(format!("cannot write to stdout: {error}")))
+            }
+            _ => Ok(()),
         }
-        _ => Ok(()),
+    }
+
+    /// The shortest digits that read back as the same score.
+    fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}score,decision", if self.files.is_some() { "file," } else { "" })?;
+        for (row, (score, margin)) in self.scores.iter().zip(self.margins).enumerate() {
+            if let Some(file) = self.files.and_then(|files| files.get(row)) {
+                write!(out, "{},", quoted(file))?;
+            }
+            writeln!(out, "{score},{}", u8::from(*margin >= 0.0))?;
+        }
+        Ok(())
+    }
+
+    fn write_parquet(&self, path: &Path) -> Result<(), Failure> {
+        let failed =
+            |error: ParquetError| Failure::input(format!("cannot write {}: {error}", path.display()));
+        let file = if self.files.is_some() { "REQUIRED BYTE_ARRAY file (UTF8); " } else { "" };
+        let schema =
+            format!("message predictions {{ {file}REQUIRED FLOAT score; REQUIRED INT32 decision; }}");
+        let schema = Arc::new(parse_message_type(&schema).map_err(failed)?);
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let mut file = AtomicFile::create(path)?;
+        // The shell hands bytes on and leaves the commit to us.
+        let mut writer =
+            SerializedFileWriter::new(Shell(&mut file), schema, Arc::new(properties)).map_err(failed)?;
+        for first in (0..self.scores.len()).step_by(ROW_GROUP) {
+            let rows = first..self.scores.len().min(first + ROW_GROUP);
+            let mut group = writer.next_row_group().map_err(failed)?;
+            if let Some(files) = self.files
+                && let Some(mut column) = group.next_column().map_err(failed)?
+            {
+                let names: Vec<ByteArray> =
+                    files[rows.clone()].iter().map(|name| name.as_str().into()).collect();
+                column.typed::<ByteArrayType>().write_batch(&names, None, None).map_err(failed)?;
+                column.close().map_err(failed)?;
+            }
+            if let Some(mut column) = group.next_column().map_err(failed)? {
+                let scores = &self.scores[rows.clone()];
+                column.typed::<FloatType>().write_batch(scores, None, None).map_err(failed)?;
+                column.close().map_err(failed)?;
+            }
+            if let Some(mut column) = group.next_column().map_err(failed)? {
+                let decisions: Vec<i32> =
+                    self.margins[rows].iter().map(|margin| i32::from(*margin >= 0.0)).collect();
+                column.typed::<Int32Type>().write_batch(&decisions, None, None).map_err(failed)?;
+                column.close().map_err(failed)?;
+            }
+            group.close().map_err(failed)?;
+        }
+        writer.close().map_err(failed)?;
+        Ok(file.commit()?)
     }
 }
 
-/// The shortest digits that read back as the same score.
-fn write_csv(out: &mut dyn Write, scores: &[f32], margins: &[f32]) -> io::Result<()> {
-    writeln!(out, "score,decision")?;
-    for (score, margin) in scores.iter().zip(margins) {
-        writeln!(out, "{score},{}", u8::from(*margin >= 0.0))?;
+/// A file's name as CSV takes it.
+fn quoted(name: &str) -> Cow<'_, str> {
+    if name.contains([',', '"', '\n', '\r']) {
+        Cow::Owned(format!("\"{}\"", name.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(name)
     }
-    Ok(())
-}
-
-fn write_parquet(path: &Path, scores: &[f32], margins: &[f32]) -> Result<(), Failure> {
-    let failed = |error: ParquetError| Failure::input(format!("cannot write {}: {error}", path.display()));
-    let schema = parse_message_type("message predictions { REQUIRED FLOAT score; REQUIRED INT32 decision; }");
-    let schema = Arc::new(schema.map_err(failed)?);
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut file = AtomicFile::create(path)?;
-    // The shell hands bytes on and leaves the commit to us.
-    let mut writer =
-        SerializedFileWriter::new(Shell(&mut file), schema, Arc::new(properties)).map_err(failed)?;
-    for (scores, margins) in scores.chunks(ROW_GROUP).zip(margins.chunks(ROW_GROUP)) {
-        let decisions: Vec<i32> = margins.iter().map(|margin| i32::from(*margin >= 0.0)).collect();
-        let mut group = writer.next_row_group().map_err(failed)?;
-        if let Some(mut column) = group.next_column().map_err(failed)? {
-            column.typed::<FloatType>().write_batch(scores, None, None).map_err(failed)?;
-            column.close().map_err(failed)?;
-        }
-        if let Some(mut column) = group.next_column().map_err(failed)? {
-            column.typed::<Int32Type>().write_batch(&decisions, None, None).map_err(failed)?;
-            column.close().map_err(failed)?;
-        }
-        group.close().map_err(failed)?;
-    }
-    writer.close().map_err(failed)?;
-    Ok(file.commit()?)
 }
 
 struct Shell<'a>(&'a mut AtomicFile);

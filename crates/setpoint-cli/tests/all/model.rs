@@ -106,6 +106,20 @@ fn images_are_told_apart_by_a_convolutional_network() {
     assert_eq!(setpoint(home.path(), &measured).ok().json()["rows"], 3000);
     let decided = setpoint(home.path(), &["predict", "m.safetensors", "p.bin", record[0], record[1]]).ok();
     assert_eq!(decided.stdout.lines().count(), 3001);
+    // The same images as files of their own, without labels: the same decisions, with the files' names.
+    std::fs::create_dir(home.path().join("photos")).unwrap();
+    for (row, record) in pictures(3000, 9).chunks_exact(66).take(4).enumerate() {
+        let photo = image::GrayImage::from_raw(8, 8, record[2..].to_vec()).unwrap();
+        photo.save(home.path().join(format!("photos/{row}, round.png"))).unwrap();
+    }
+    let named = setpoint(home.path(), &["predict", "m.safetensors", "photos", "--cache", "none"]).ok();
+    let expected = decided.stdout.lines().skip(1).take(4).enumerate();
+    let expected: Vec<String> =
+        expected.map(|(row, decided)| format!("\"{row}, round.png\",{decided}")).collect();
+    assert_eq!(named.stdout.lines().next(), Some("file,score,decision"));
+    assert_eq!(named.stdout.lines().skip(1).collect::<Vec<_>>(), expected);
+    let parquet = ["predict", "m.safetensors", "photos", "--cache", "none", "-o", "photos.parquet"];
+    setpoint(home.path(), &parquet).ok();
     // Several labels at once: a model for each, named after it.
     let both = train("p.bin", "round,fifth", &[&record[..], &few, &["--json", "--epochs", "1"]].concat());
     let runs = setpoint(home.path(), &both).ok().json();

@@ -40,18 +40,24 @@ pub(super) fn read(path: &Path, options: &ImageOptions) -> Result<ImageSet, Erro
     if lengths[0] == 0 {
         return Err(ImageError::Empty { file: file.to_owned(), expected: "at least one" }.into());
     }
-    let labels = Source::open(&label_file(path, options)?)?;
-    let (counts, bytes) = array(&labels, &[1])?;
-    if counts[0] != lengths[0] {
-        let problem = format!("{} labels, but {file} has {} images", counts[0], lengths[0]);
-        return Err(ImageError::Labels { file: labels.name().to_owned(), problem }.into());
-    }
+    let labels = match label_file(path, options) {
+        Err(_) if options.unlabelled => Vec::new(),
+        found => {
+            let labels = Source::open(&found?)?;
+            let (counts, bytes) = array(&labels, &[1])?;
+            if counts[0] != lengths[0] {
+                let problem = format!("{} labels, but {file} has {} images", counts[0], lengths[0]);
+                return Err(ImageError::Labels { file: labels.name().to_owned(), problem }.into());
+            }
+            vec![column::of_bytes("class", bytes.iter().copied())]
+        }
+    };
     let (shape, pixels) = fit_all(file, pixels, shape, Fit::new(options, None, None))?;
     Ok(ImageSet {
         file: file.to_owned(),
         shape,
         pixels,
-        labels: vec![column::of_bytes("class", bytes.iter().copied())],
+        labels,
         part_of: None,
         names: None,
         notes: Vec::new(),

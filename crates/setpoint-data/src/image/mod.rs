@@ -165,6 +165,12 @@ impl ImageSet {
         self.part_of.is_some()
     }
 
+    /// Names of the images' files, where they have any.
+    #[must_use]
+    pub fn names(&self) -> Option<&[String]> {
+        self.names.as_deref()
+    }
+
     /// What messages call a row: the name of its file, or its number from 1.
     #[must_use]
     pub fn row_name(&self, row: usize) -> String {

@@ -39,6 +39,8 @@ pub struct ImageOptions {
     pub channels_first: Option<bool>,
     /// Texts of a label table that mean a missing value. `None`: [`DEFAULT_MISSING`](crate::DEFAULT_MISSING).
     pub missing: Option<Vec<String>>,
+    /// Whether images without labels will do, as they do to be scored.
+    pub unlabelled: bool,
     /// Where to keep the decoded images of a folder for the next time. `None`: nowhere.
     pub cache: Option<PathBuf>,
 }
@@ -51,6 +53,8 @@ pub enum ImageLayout {
     Table,
     /// A folder for each class.
     Classes,
+    /// A folder of images and nothing else.
+    Plain,
     /// CelebA: `img_align_celeba`, `list_attr_celeba.txt` and perhaps `list_eval_partition.txt`.
     CelebA,
     /// BigEarthNet: a folder for each patch, with its bands and its labels.
@@ -64,9 +68,10 @@ pub enum ImageLayout {
 }
 
 impl ImageLayout {
-    const ALL: [(&'static str, Self); 7] = [
+    const ALL: [(&'static str, Self); 8] = [
         ("table", Self::Table),
         ("classes", Self::Classes),
+        ("plain", Self::Plain),
         ("celeba", Self::CelebA),
         ("bigearthnet", Self::BigEarthNet),
         ("array", Self::Array),

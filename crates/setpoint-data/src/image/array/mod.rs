@@ -168,7 +168,7 @@ fn read_labels(
             bases.push(array.base.clone());
         }
     }
-    if bases.is_empty() {
+    if bases.is_empty() && !options.unlabelled {
         let problem = format!(
             "no labels: no array of one or two dimensions with as many rows as the images among {}",
             arrays.listed()

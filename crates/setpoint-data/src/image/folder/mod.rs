@@ -73,11 +73,22 @@ fn recognise(walk: &Walk, options: &ImageOptions) -> Result<ImageLayout, Error> 
     if options.labels.is_some() || table::tables(walk).next().is_some() {
         return Ok(ImageLayout::Table);
     }
+    if options.unlabelled {
+        return Ok(ImageLayout::Plain);
+    }
     if walk.images().all(|file| file.path.contains('/')) {
         return Ok(ImageLayout::Classes);
     }
     let problem = "images without labels: no label table (.csv, .tsv, .parquet) beside them, and not a folder for each class; name the table with --labels";
     Err(ImageError::Labels { file: walk.name(), problem: problem.to_owned() }.into())
+}
+
+/// All images, in the order of their names.
+fn plain(walk: &Walk) -> Listing {
+    let entry =
+        |file: &walk::Found| Entry { name: file.path.clone(), files: vec![walk.root.join(&file.path)] };
+    let entries = walk.images().map(entry).collect();
+    Listing { entries, labels: Vec::new(), part_of: None, notes: Vec::new() }
 }
 
 fn decode_folder(
@@ -91,6 +102,7 @@ fn decode_folder(
     let (listing, fit, channels, decode): (Listing, Fit, Option<usize>, Box<Decode>) = match layout {
         ImageLayout::Table => (table::list(walk, options)?, none, options.channels, Box::new(picture)),
         ImageLayout::Classes => (classes::list(walk)?, none, options.channels, Box::new(picture)),
+        ImageLayout::Plain => (plain(walk), none, options.channels, Box::new(picture)),
         ImageLayout::CelebA => {
             let fit = Fit::new(options, Some(celeba::CROP), Some(celeba::SIZE));
             (celeba::list(walk)?, fit, options.channels.or(Some(3)), Box::new(picture))

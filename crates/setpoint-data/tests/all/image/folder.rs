@@ -39,6 +39,18 @@ fn rows_are_those_of_the_table() {
 }
 
 #[test]
+fn images_to_be_scored_need_no_labels() {
+    let folder = labelled();
+    fs::remove_file(folder.path().join("labels.csv")).unwrap();
+    let error = refused(folder.path());
+    assert!(error.contains("images without labels"), "{error}");
+    let options = ImageOptions { unlabelled: true, ..ImageOptions::default() };
+    let set = ImageSet::read(folder.path(), &options).unwrap();
+    assert_eq!(set.names().unwrap(), ["a.png", "c.jpg", "d.png", "sub/b.png"]);
+    assert_eq!((set.image(0)[..3].to_vec(), set.labels().len()), (vec![10, 20, 30], 0));
+}
+
+#[test]
 fn a_column_of_parts_is_honoured_when_named() {
     let folder = labelled();
     let options = ImageOptions { part_column: Some("part".into()), ..ImageOptions::default() };
