@@ -23,6 +23,8 @@ mod trace;
 pub use centred::Centred;
 pub use run::{Plan, Results, Splits};
 pub use set::Set;
+#[cfg(test)]
+pub(crate) use set::made;
 pub use split::{Features, Part, Split, export};
 pub(crate) use split::{Matrix, PARTS, matrices};
 pub use table::text;

@@ -120,6 +120,24 @@ impl Set {
 }
 
 #[cfg(test)]
+/// A directory with a small file that has the shape of Spambase.
+pub(crate) fn made(rows: usize) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let mut text = String::new();
+    for row in 0..rows {
+        let positive = row % 3 == 0;
+        for column in 0..57 {
+            let noise = ((row * 57 + column) as f64 * 12.9898).sin() * 43_758.547;
+            let shift = if positive && column < 5 { 0.3 } else { 0.0 };
+            text += &format!("{:.3},", noise.fract().abs() + shift);
+        }
+        text += if positive { "1\n" } else { "0\n" };
+    }
+    std::fs::write(directory.path().join("spambase.data"), text).unwrap();
+    directory
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

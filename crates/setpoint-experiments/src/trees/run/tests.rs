@@ -1,25 +1,8 @@
 use super::*;
 use crate::trees::record::Tool;
-use crate::uci::Set;
+use crate::uci::{Set, made};
 use crate::watch::Counter;
 use setpoint_trees::{Library, Parameters};
-
-/// A directory with a small file that has the shape of Spambase.
-fn data() -> tempfile::TempDir {
-    let directory = tempfile::tempdir().unwrap();
-    let mut text = String::new();
-    for row in 0..400 {
-        let positive = row % 3 == 0;
-        for column in 0..57 {
-            let noise = ((row * 57 + column) as f64 * 12.9898).sin() * 43_758.547;
-            let shift = if positive && column < 5 { 0.3 } else { 0.0 };
-            text += &format!("{:.3},", noise.fract().abs() + shift);
-        }
-        text += if positive { "1\n" } else { "0\n" };
-    }
-    std::fs::write(directory.path().join("spambase.data"), text).unwrap();
-    directory
-}
 
 #[test]
 fn a_study_is_kept_goes_on_and_does_not_depend_on_threads() {
@@ -27,7 +10,7 @@ fn a_study_is_kept_goes_on_and_does_not_depend_on_threads() {
         eprintln!("skipped: LightGBM is not there");
         return;
     }
-    let (data, one, two) = (data(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (data, one, two) = (made(400), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let plan = |output: &tempfile::TempDir, threads| Plan {
         data: data.path().to_owned(),
         output: output.path().to_owned(),
