@@ -183,8 +183,10 @@ impl<'r> Session<'r> {
         Ok((ensemble, looks))
     }
 
-    /// Grows a booster with the settings of another for so many rounds on the train rows and all of
-    /// validation's, or only these of validation's, with a name for them.
+    /// Grows a booster with the settings of another on the train rows and all of validation's, or only
+    /// these of validation's, with a name for them.
+    ///
+    /// `rounds` are those that suit the train rows; more rows bear some more.
     ///
     /// # Errors
     /// As [`search`](Self::search).
@@ -196,6 +198,9 @@ impl<'r> Session<'r> {
     ) -> Result<Ensemble, TreesError> {
         let label = rows.map_or("train and validation rows", |(label, _)| label);
         let name = format!("{}, on {label}", like.name);
+        let train = self.train.sample.len();
+        let added = rows.map_or(self.validation.sample.len(), |(_, rows)| rows.len());
+        let rounds = more_rounds(rounds, train, train + added);
         // A booster's first trees do not depend on those that follow.
         let key = format!("seed {}: {name}", like.seed);
         if let Some(done) = self.find(&key).filter(|done| done.trees() >= rounds) {
@@ -301,6 +306,11 @@ fn report(
         validation,
         detail: None,
     }
+}
+
+/// Rounds for more rows: they grow with the cube root; see `docs/decisions.md`.
+fn more_rounds(rounds: usize, rows: usize, more: usize) -> usize {
+    (rounds as f64 * (more as f64 / rows as f64).cbrt()).round() as usize
 }
 
 /// Labels and weights of one sample after the other's. Groups play no part in growing trees.
