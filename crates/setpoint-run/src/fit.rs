@@ -42,6 +42,8 @@ pub struct Fitted {
     pub evaluations: u64,
     /// How many rotations of the rows it is the average of.
     pub rotations: usize,
+    /// What the user should know, in sentences.
+    pub notes: Vec<String>,
 }
 
 /// Fits a model.
@@ -67,9 +69,9 @@ pub fn fit<'r>(
         let validation = Data { features: view(held_out)?, sample: &validation.sample, categorical };
         let settings = tree_settings(job, &settings, calibrated);
         let store = store.map(|store| store as &mut dyn setpoint_trees::Store);
-        return Ok(Fitted::of_trees(setpoint_trees::fit(
-            &job.goal, train, validation, &settings, observer, store,
-        )?));
+        let rounds = settings.rounds;
+        let fit = setpoint_trees::fit(&job.goal, train, validation, &settings, observer, store)?;
+        return Ok(Fitted::of_trees(fit, rounds));
     }
     let (Some(train), Some(validation)) = (train.part(), validation.part()) else {
         return Err(Failure::input("the parts were made for different kinds of model"));
@@ -123,10 +125,17 @@ impl Fitted {
             gain: fit.gain.map(|gain| of_gain(gain, kept)),
             evaluations: fit.evaluations,
             rotations: fit.rotations,
+            notes: Vec::new(),
         }
     }
 
-    fn of_trees(fit: TreesFit) -> Self {
+    /// `most` is how many rounds a booster had at the most.
+    fn of_trees(fit: TreesFit, most: usize) -> Self {
+        let more = format!(
+            "the best booster was still improving after {most} rounds: --rounds {} may do better",
+            3 * most
+        );
+        let notes = if fit.baseline_candidate.rounds >= most { vec![more] } else { Vec::new() };
         let candidates: Vec<CandidateRecord> = fit
             .candidates
             .into_iter()
@@ -155,6 +164,7 @@ impl Fitted {
             recipe: recipe.collect(),
             gain: fit.gain.map(|gain| of_gain(gain, true)),
             rotations: 1,
+            notes,
         }
     }
 }

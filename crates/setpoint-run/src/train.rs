@@ -288,7 +288,7 @@ fn measured(
         recipe: fitted.recipe.clone(),
         used_validation: fitted.used_validation,
         data_hash: loaded.hash.clone(),
-        notes: loaded.notes.clone(),
+        notes: loaded.notes.iter().chain(&fitted.notes).cloned().collect(),
         seconds: Seconds::default(),
         artifact: String::new(),
     })

@@ -150,6 +150,12 @@ fn trees_are_grown_owned_and_scored_without_lightgbm() {
     let record = trained_twice(home.path(), &arguments);
     assert_eq!(record["model"], "trees");
     assert!(!record["recipe"].as_array().unwrap().is_empty());
+    // Two rounds are not enough, and the record says so.
+    let short =
+        train("shop.csv", "bought", &["--model", "trees", "--search", "1", "--rounds", "2", "--json"]);
+    let notes = setpoint(home.path(), &short).ok().json()["notes"].to_string();
+    assert!(notes.contains("still improving after 2 rounds: --rounds 6"), "{notes}");
+    setpoint(home.path(), &arguments).ok();
     let score = |library: Option<&str>| {
         let mut run = crate::command(home.path(), &["predict", "m.safetensors", "shop.csv"]);
         if let Some(library) = library {
