@@ -18,7 +18,7 @@ use setpoint::train::method::{Ico, Loss};
 use setpoint::train::{Bandwidth, Standard, TrainError};
 
 /// ρ; see `docs/decisions.md` for what it was measured against.
-const PENALTY: f64 = 0.03;
+const PENALTY: f64 = 0.1;
 /// The surrogate's width, in units of the tail that the goal looks at.
 const BANDWIDTH: Bandwidth = Bandwidth::Tail(0.5);
 /// Most evaluations of the goal.

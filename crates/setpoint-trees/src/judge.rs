@@ -1,14 +1,33 @@
 //! What scores are worth on held-out rows, by the goal's own metric.
 
+use std::cmp::Ordering;
+
 use setpoint::Sample;
 use setpoint::goal::{Constraint, Direction, Goal, Relation, Top, safe_side};
 use setpoint::metric::interval::Bootstrap;
 use setpoint::metric::{self, Cuts, MetricError};
 use setpoint::threshold::ThresholdError;
+use setpoint::train::method::{CrossEntropy, Loss};
 use setpoint::train::{Gain, TrainError, selection};
 
 /// How much looser the neighbours' condition is than the goal's own; see `docs/decisions.md`.
 const NEIGHBOURS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
+
+/// What is expected of scores on new rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Promise {
+    /// Larger is better.
+    merit: f64,
+    /// Log loss, which decides between equals.
+    loss: f64,
+}
+
+impl Promise {
+    /// The better comes first.
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
+        other.merit.total_cmp(&self.merit).then(self.loss.total_cmp(&other.loss))
+    }
+}
 
 /// A goal on a sample of held-out rows.
 #[derive(Clone, Copy, Debug)]
@@ -38,9 +57,17 @@ impl Judge<'_> {
         value.map_or(f64::NEG_INFINITY, |value| sign * value)
     }
 
-    /// What boosters and rounds are chosen by, larger is better: the mean over the neighbouring goals. At a
-    /// small rate a handful of rows decides the goal's own value, and the best of many looks is luck.
-    pub(crate) fn promise(&self, scores: &[f32]) -> Result<f64, TrainError> {
+    /// What boosters and rounds are chosen by. At a small rate a handful of rows decides the goal's own
+    /// value, and the best of many looks is luck: so neighbouring rates count too. Where the goal is met
+    /// by all, log loss still tells them apart.
+    pub(crate) fn promise(&self, scores: &[f32]) -> Result<Promise, TrainError> {
+        let mut v = vec![0.0; scores.len()];
+        let loss = CrossEntropy::new(self.sample, 1.0).evaluate(scores, &mut v)?;
+        Ok(Promise { merit: self.merit_around(scores)?, loss })
+    }
+
+    /// The mean merit of the neighbouring goals.
+    fn merit_around(&self, scores: &[f32]) -> Result<f64, TrainError> {
         let neighbours = self.neighbours();
         if neighbours.is_empty() || self.shared_threshold {
             return Ok(self.merit(self.value(scores)?));
@@ -181,8 +208,24 @@ mod tests {
         let goal: Goal = "recall @ fpr<=0.6%".parse().unwrap();
         let judge = Judge { goal: &goal, ..judge };
         // At half the rate the four false alarms are too many.
-        let (many, few) = (judge.promise(&many).unwrap(), judge.promise(&few).unwrap());
+        let promises = [judge.promise(&many).unwrap(), judge.promise(&few).unwrap()];
+        let [many, few] = promises.map(|promise| promise.merit);
         assert!((many - few - (0.40 - 0.05) / 4.0).abs() < 1e-12, "{many} {few}");
+        assert_eq!(promises[0].order(&promises[1]), Ordering::Less);
+    }
+
+    #[test]
+    fn log_loss_decides_between_scores_that_both_meet_the_goal_in_full() {
+        let labels: Vec<bool> = (0..200).map(|row| row % 4 == 0).collect();
+        let scores = |size: f32| -> Vec<f32> {
+            labels.iter().map(|label| if *label { size } else { -size }).collect()
+        };
+        let (sure, unsure) = (scores(4.0), scores(0.1));
+        let sample = Sample::new(labels).unwrap();
+        let goal: Goal = "recall @ fpr<=1%".parse().unwrap();
+        let judge = Judge { goal: &goal, shared_threshold: false, sample: &sample, seed: 0 };
+        let [sure, unsure] = [sure, unsure].map(|scores| judge.promise(&scores).unwrap());
+        assert_eq!(sure.order(&unsure), Ordering::Less);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::grow::Look;
 use crate::head;
-use crate::judge::{Judge, pick};
+use crate::judge::{Judge, Promise, pick};
 use crate::session::Searched;
 
 /// A booster cut at its best rounds.
@@ -19,7 +19,7 @@ pub(crate) struct Chosen<'s> {
     /// Its scores of all validation rows there.
     pub(crate) scores: &'s [f32],
     /// What it was chosen by.
-    promise: f64,
+    promise: Promise,
     pub(crate) candidate: Candidate,
 }
 
@@ -34,10 +34,10 @@ impl<'s> Chosen<'s> {
             Some(rows) => Cow::Owned(pick(&look.scores, rows)),
             None => Cow::Borrowed(look.scores.as_slice()),
         };
-        let mut best: Option<(f64, &Look)> = None;
+        let mut best: Option<(Promise, &Look)> = None;
         for look in &searched.looks {
             let promise = judge.promise(&seen(look))?;
-            if best.is_none_or(|(best, _)| promise > best) {
+            if best.is_none_or(|(best, _)| promise.order(&best).is_lt()) {
                 best = Some((promise, look));
             }
         }
@@ -58,7 +58,7 @@ impl<'s> Chosen<'s> {
 /// The boosters that have a value, the best first; of equals the earlier.
 pub(crate) fn ranked<'c, 's>(chosen: &'c [Chosen<'s>]) -> Vec<&'c Chosen<'s>> {
     let mut order: Vec<_> = chosen.iter().filter(|chosen| chosen.candidate.validation.is_some()).collect();
-    order.sort_by(|a, b| b.promise.total_cmp(&a.promise));
+    order.sort_by(|a, b| a.promise.order(&b.promise));
     order
 }
 

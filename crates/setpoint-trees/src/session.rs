@@ -12,7 +12,7 @@ use crate::error::TreesError;
 use crate::features::{Data, Stacked};
 use crate::grow::{Look, Plan, Round, dataset, grow, looks};
 use crate::ico::Mixture;
-use crate::judge::Judge;
+use crate::judge::{Judge, Promise};
 use crate::library::{Dataset, Library};
 use crate::parameters::Parameters;
 use crate::settings::Settings;
@@ -148,24 +148,24 @@ impl<'r> Session<'r> {
         let Some(bins) = &self.train_bins else { unreachable!("set just above") };
         let plan = self.plan(parameters, self.settings.rounds, seed);
         let judges: Vec<Judge<'_>> = goals.iter().map(|goal| self.judge(goal)).collect();
-        let mut best = vec![(f64::NEG_INFINITY, 0); goals.len()];
+        let mut best: Vec<Option<(Promise, usize)>> = vec![None; goals.len()];
         let (stage, stages, patience) = (self.stage, self.stages, self.settings.patience);
         let observer = &mut *self.observer;
         let mut after = |round: &Round<'_>| {
             let mut validation = None;
             for (judge, best) in judges.iter().zip(&mut best) {
                 let Some(look) = round.look else { break };
-                let value = judge.value(&look.scores)?;
-                validation = validation.or(value);
-                if judge.merit(value) > best.0 {
-                    *best = (judge.merit(value), round.rounds);
+                validation = validation.or(judge.value(&look.scores)?);
+                let promise = judge.promise(&look.scores)?;
+                if best.is_none_or(|(best, _)| promise.order(&best).is_lt()) {
+                    *best = Some((promise, round.rounds));
                 }
             }
             let progress = report(name, (stage, stages), (round.rounds, plan.rounds), round.loss, validation);
             if observer.observe(&progress).is_break() {
                 return Err(TrainError::Stopped.into());
             }
-            let last = best.iter().map(|(_, rounds)| *rounds).max().unwrap_or(round.rounds);
+            let last = best.iter().flatten().map(|(_, rounds)| *rounds).max().unwrap_or(round.rounds);
             let stale = round.look.is_some() && round.rounds - last >= patience;
             Ok(if stale { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         };
