@@ -15,6 +15,7 @@ use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::judge::{Judge, halves, mean_gain, pick};
 use crate::recipe::{Chosen, Recipe, ranked};
+use crate::retrain::Retraining;
 use crate::session::{Searched, Session};
 
 /// How many of the best boosters are averaged.
@@ -34,11 +35,11 @@ struct Measured {
 
 impl Session<'_> {
     /// Takes the steps that pay and puts the result into `fit`, which holds the baseline.
-    pub(crate) fn improve(
+    pub(crate) fn improve<'s>(
         &mut self,
         judge: &Judge<'_>,
         searched: &[Searched],
-        order: &[&Chosen<'_>],
+        order: &[&Chosen<'s>],
         fit: &mut TreesFit,
     ) -> Result<(), TreesError> {
         let averaged = order.len().min(AVERAGED);
@@ -77,32 +78,36 @@ impl Session<'_> {
             fit.winner += ", retrained on train and validation rows";
             fit.used_validation = true;
         }
-        let mut members = Vec::with_capacity(kept);
-        for ((chosen, weight), spread) in order.iter().zip(&recipe.weights).zip(&recipe.spreads) {
-            if *weight != 0.0 {
-                let ensemble = if retrain {
-                    self.retrain(chosen.searched, chosen.candidate.rounds, None)?
-                } else {
-                    chosen.ensemble()
-                };
-                members.push((weight / spread, ensemble));
-            }
-        }
-        let members: Vec<(f64, &Ensemble)> =
-            members.iter().map(|(weight, member)| (*weight, member)).collect();
-        fit.ensemble = Ensemble::combine(&members)?;
+        let weighted = order.iter().zip(&recipe.weights).zip(&recipe.spreads);
+        let weighted = weighted.filter(|((_, weight), _)| **weight != 0.0);
+        let (chosen, weights): (Vec<&Chosen<'s>>, Vec<f64>) =
+            weighted.map(|((chosen, weight), spread)| (*chosen, weight / spread)).unzip();
+        let members = if retrain {
+            let again = |chosen: &&Chosen<'s>| Retraining {
+                like: chosen.searched,
+                rounds: chosen.candidate.rounds,
+                rows: None,
+            };
+            self.retrain(&chosen.iter().map(again).collect::<Vec<_>>())?
+        } else {
+            chosen.iter().map(|chosen| chosen.ensemble()).collect()
+        };
+        fit.ensemble = Ensemble::combine(&weights.into_iter().zip(&members).collect::<Vec<_>>())?;
         Ok(())
     }
 
     /// What each half says; nothing where one of them lacks what the goal needs.
     fn measure(&mut self, judge: &Judge<'_>, searched: &[Searched]) -> Result<[Measured; 2], TreesError> {
-        let [first, second] = &halves(judge.sample);
+        let halves = halves(judge.sample);
+        let names = ["first", "second"].map(|name| format!("train rows and the {name} half of validation"));
         let mut measured = [Measured::default(); 2];
-        for (own, (rows, others, name)) in
-            [(first, second, "first"), (second, first, "second")].into_iter().enumerate()
-        {
-            measured[own] = match self.measure_half(judge, searched, rows, others, name) {
-                Ok(measured) => measured,
+        let mut best = Vec::new();
+        for own in [0, 1] {
+            match self.measure_half(judge, searched, &halves[own], &halves[1 - own]) {
+                Ok((half, chosen)) => {
+                    measured[own] = half;
+                    best.extend(chosen);
+                }
                 Err(TreesError::Train(
                     TrainError::Metric(_)
                     | TrainError::Sample(_)
@@ -110,20 +115,36 @@ impl Session<'_> {
                     | TrainError::Engine(_),
                 )) => return Ok([Measured::default(); 2]),
                 Err(error) => return Err(error),
-            };
+            }
+        }
+        if !self.settings.retrain || best.len() < 2 {
+            return Ok(measured);
+        }
+        let again = |own: usize| Retraining {
+            like: best[own].searched,
+            rounds: best[own].candidate.rounds,
+            rows: Some((&names[own], &halves[own])),
+        };
+        let retrained = self.retrain(&[again(0), again(1)])?;
+        for (own, retrained) in retrained.iter().enumerate() {
+            let others = &halves[1 - own];
+            let mut scores = vec![0.0; judge.sample.len()];
+            retrained.scores(&self.validation.features, &mut scores)?;
+            let other = Judge { sample: &judge.sample.select(others), ..*judge };
+            measured[own].retraining = other.gain(&pick(&scores, others), &pick(best[own].scores, others))?;
         }
         Ok(measured)
     }
 
-    /// Goes through the steps on these rows of validation and compares on the others.
-    fn measure_half(
-        &mut self,
+    /// Goes through the steps before retraining on these rows of validation and compares on the others;
+    /// also the best booster there.
+    fn measure_half<'s>(
+        &self,
         judge: &Judge<'_>,
-        searched: &[Searched],
+        searched: &'s [Searched],
         rows: &[u32],
         others: &[u32],
-        name: &str,
-    ) -> Result<Measured, TreesError> {
+    ) -> Result<(Measured, Option<Chosen<'s>>), TreesError> {
         let samples = [judge.sample.select(rows), judge.sample.select(others)];
         let own = Judge { sample: &samples[0], ..*judge };
         let other = Judge { sample: &samples[1], ..*judge };
@@ -131,7 +152,7 @@ impl Session<'_> {
         let chosen: Vec<Chosen<'_>> = searched.iter().map(choose).collect::<Result<_, _>>()?;
         let order = ranked(&chosen);
         let mut measured = Measured::default();
-        let Some(best) = order.first() else { return Ok(measured) };
+        let Some(best) = order.first() else { return Ok((measured, None)) };
         let before = pick(best.scores, others);
         let mut recipe = Recipe::new(judge.sample, &order);
         recipe.weights = recipe.average_of(AVERAGED);
@@ -145,14 +166,7 @@ impl Session<'_> {
             measured.head = other.gain(&scores, &average)?;
             measured.head_value = other.value(&scores)?;
         }
-        if self.settings.retrain {
-            let label = format!("train rows and the {name} half of validation");
-            let retrained = self.retrain(best.searched, best.candidate.rounds, Some((&label, rows)))?;
-            let mut scores = vec![0.0; judge.sample.len()];
-            retrained.scores(&self.validation.features, &mut scores)?;
-            measured.retraining = other.gain(&pick(&scores, others), &before)?;
-        }
-        Ok(measured)
+        Ok((measured, Some((*best).clone())))
     }
 }
 

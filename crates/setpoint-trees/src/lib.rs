@@ -34,7 +34,8 @@
 //! - [`ensemble`]: the trees: read, stored, combined, scored.
 //! - `features`, `parameters`, `settings`: what goes in.
 //! - `grow`, `ico`: one booster, for log loss or on the goal's own gradient.
-//! - `session`, `judge`, `recipe`, `head`, `improve`, `conclude`: from many boosters to one model.
+//! - `session`, `watched`, `side_by_side`, `retrain`: many boosters, on all processors.
+//! - `judge`, `recipe`, `head`, `improve`, `conclude`: from many boosters to one model.
 //! - [`store`] keeps checkpoints.
 
 #![deny(unsafe_code)]
@@ -51,9 +52,12 @@ mod judge;
 pub mod library;
 mod parameters;
 mod recipe;
+mod retrain;
 mod session;
 mod settings;
+mod side_by_side;
 pub mod store;
+mod watched;
 
 pub use conclude::{Candidate, Step, TreesFit, fit};
 pub use ensemble::Ensemble;
@@ -62,6 +66,7 @@ pub use features::{Data, Features};
 pub use grow::Look;
 pub use library::{Library, LibraryError};
 pub use parameters::Parameters;
+pub use retrain::Retraining;
 pub use session::{Searched, Session};
 pub use settings::Settings;
 pub use store::{Finished, Store};

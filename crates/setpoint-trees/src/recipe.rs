@@ -14,6 +14,7 @@ use crate::judge::{Judge, Promise, pick};
 use crate::session::Searched;
 
 /// A booster cut at its best rounds.
+#[derive(Clone)]
 pub(crate) struct Chosen<'s> {
     pub(crate) searched: &'s Searched,
     /// Its scores of all validation rows there.

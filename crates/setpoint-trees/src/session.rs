@@ -1,22 +1,27 @@
 //! A run under way: rows binned once, boosters grown, watched and kept.
 
-use std::ops::ControlFlow;
-
 use setpoint::Sample;
 use setpoint::goal::Goal;
 use setpoint::train::selection::as_fraction;
-use setpoint::train::{Observer, Progress, TrainError};
+use setpoint::train::{Observer, TrainError};
 
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
-use crate::features::{Data, Stacked};
-use crate::grow::{Look, Plan, Round, dataset, grow, looks};
+use crate::features::Data;
+use crate::grow::{Look, Plan, dataset, looks};
 use crate::ico::Mixture;
-use crate::judge::{Judge, Promise};
+use crate::judge::Judge;
 use crate::library::{Dataset, Library};
 use crate::parameters::Parameters;
 use crate::settings::Settings;
+use crate::side_by_side::{Tell, grow_all};
 use crate::store::{Finished, Store};
+use crate::watched::Watched;
+
+/// Most train rows for boosters to grow side by side: each holds scores and gradients of all rows.
+const SIDE_BY_SIDE: usize = 1_000_000;
+/// Fewer values than these are not worth sharing out among the threads of a booster.
+const FEW_VALUES: usize = 500_000;
 
 /// A booster of a search, with what it says about the validation rows as it grew.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,13 +46,45 @@ pub struct Session<'r> {
     pub(crate) train: Data<'r>,
     pub(crate) validation: Data<'r>,
     pub(crate) settings: &'r Settings,
-    observer: &'r mut (dyn Observer + 'r),
-    store: Option<&'r mut (dyn Store + 'r)>,
-    done: Vec<Finished>,
+    pub(crate) observer: &'r mut (dyn Observer + 'r),
+    pub(crate) shelf: Shelf<'r>,
     train_bins: Option<Dataset<'static>>,
-    all: Option<(Dataset<'static>, Sample)>,
-    stage: usize,
-    stages: usize,
+    /// Train and validation rows together.
+    pub(crate) all: Option<(Dataset<'static>, Sample)>,
+    pub(crate) stage: usize,
+    pub(crate) stages: usize,
+}
+
+/// A booster to be grown.
+struct Wanted {
+    name: String,
+    parameters: Parameters,
+    seed: u64,
+}
+
+impl Wanted {
+    fn key(&self) -> String {
+        format!("seed {}: {}", self.seed, self.name)
+    }
+}
+
+/// Boosters that are grown, kept by name.
+pub(crate) struct Shelf<'r> {
+    done: Vec<Finished>,
+    store: Option<&'r mut (dyn Store + 'r)>,
+}
+
+impl Shelf<'_> {
+    pub(crate) fn find(&self, name: &str) -> Option<Ensemble> {
+        self.done.iter().find(|done| done.name == name).map(|done| done.ensemble.clone())
+    }
+
+    pub(crate) fn put(&mut self, name: &str, ensemble: &Ensemble) -> Result<(), TreesError> {
+        self.done.retain(|done| done.name != name);
+        self.done.push(Finished { name: name.to_owned(), ensemble: ensemble.clone() });
+        let Some(store) = &mut self.store else { return Ok(()) };
+        Ok(store.save(&self.done).map_err(|message| TrainError::Checkpoint { message })?)
+    }
 }
 
 impl<'r> Session<'r> {
@@ -81,8 +118,7 @@ impl<'r> Session<'r> {
             validation,
             settings,
             observer,
-            store,
-            done,
+            shelf: Shelf { done, store },
             train_bins: None,
             all: None,
             stage: 0,
@@ -100,14 +136,15 @@ impl<'r> Session<'r> {
     /// the run, or a checkpoint cannot be written.
     pub fn search(&mut self, goals: &[Goal]) -> Result<Vec<Searched>, TreesError> {
         let goals: Vec<Goal> = goals.iter().map(|goal| self.fraction(goal)).collect();
-        let mut searched = Vec::new();
-        for (index, parameters) in self.settings.configurations.iter().enumerate() {
-            let seed = self.settings.seed.wrapping_add(index as u64);
-            let name = format!("cross-entropy, {parameters}");
-            let (ensemble, looks) = self.grow_watched(&name, &goals, *parameters, seed, None)?;
-            searched.push(Searched { parameters: *parameters, name, ensemble, looks, seed });
-        }
-        Ok(searched)
+        let wanted: Vec<Wanted> = (0u64..)
+            .zip(&self.settings.configurations)
+            .map(|(index, parameters)| Wanted {
+                name: format!("cross-entropy, {parameters}"),
+                parameters: *parameters,
+                seed: self.settings.seed.wrapping_add(index),
+            })
+            .collect();
+        self.grow_watched(wanted, &goals, None)
     }
 
     /// Grows a booster with the settings of another on log loss mixed with the goal's own gradient.
@@ -115,136 +152,85 @@ impl<'r> Session<'r> {
     /// # Errors
     /// As [`search`](Self::search), and if the goal has no gradient on the train rows.
     pub fn grow_ico(&mut self, goal: &Goal, like: &Searched) -> Result<Searched, TreesError> {
-        let goal = &self.fraction(goal);
+        let goal = self.fraction(goal);
         let Searched { parameters, seed, .. } = *like;
-        let name = format!("ico, {parameters}");
         self.stages += 1;
-        let mut mixture =
-            Mixture::new(goal, self.train.sample, parameters.positive_weight, self.settings.bandwidth)?;
-        let goals = [goal.clone()];
-        let (ensemble, looks) = self.grow_watched(&name, &goals, parameters, seed, Some(&mut mixture))?;
-        Ok(Searched { parameters, name, ensemble, looks, seed })
+        let wanted = Wanted { name: format!("ico, {parameters}"), parameters, seed };
+        let grown = self.grow_watched(vec![wanted], std::slice::from_ref(&goal), Some(&goal))?;
+        grown.into_iter().next().ok_or_else(|| TrainError::Stopped.into())
     }
 
-    /// A booster grown on the train rows and watched on validation.
+    /// Boosters grown on the train rows and watched on validation, for log loss or mixed with the
+    /// gradient of `ico`; those that are known already are taken as they are.
     fn grow_watched(
         &mut self,
-        name: &str,
+        wanted: Vec<Wanted>,
         goals: &[Goal],
-        parameters: Parameters,
-        seed: u64,
-        mixture: Option<&mut Mixture<'_>>,
-    ) -> Result<(Ensemble, Vec<Look>), TreesError> {
-        let look_every = self.settings.look_every;
-        let key = format!("seed {seed}: {name}");
-        if let Some(done) = self.find(&key) {
-            let looks = looks(&done, &self.validation.features, look_every)?;
-            self.stage += 1;
-            return Ok((done, looks));
+        ico: Option<&Goal>,
+    ) -> Result<Vec<Searched>, TreesError> {
+        let (look_every, rounds) = (self.settings.look_every, self.settings.rounds);
+        let mut grown: Vec<Option<(Ensemble, Vec<Look>)>> = Vec::new();
+        for wanted in &wanted {
+            grown.push(match self.shelf.find(&wanted.key()) {
+                Some(known) => {
+                    let looks = looks(&known, &self.validation.features, look_every)?;
+                    Some((known, looks))
+                }
+                None => None,
+            });
         }
-        if self.train_bins.is_none() {
+        let open: Vec<usize> = (0..wanted.len()).filter(|index| grown[*index].is_none()).collect();
+        self.stage += wanted.len() - open.len();
+        if !open.is_empty() && self.train_bins.is_none() {
             self.train_bins = Some(dataset(Library::get()?, &self.train, self.settings.threads())?);
         }
-        let Some(bins) = &self.train_bins else { unreachable!("set just above") };
-        let plan = self.plan(parameters, self.settings.rounds, seed);
         let judges: Vec<Judge<'_>> = goals.iter().map(|goal| self.judge(goal)).collect();
-        let mut best: Vec<Option<(Promise, usize)>> = vec![None; goals.len()];
-        let (stage, stages, patience) = (self.stage, self.stages, self.settings.patience);
-        let observer = &mut *self.observer;
-        let mut after = |round: &Round<'_>| {
-            let mut validation = None;
-            for (judge, best) in judges.iter().zip(&mut best) {
-                let Some(look) = round.look else { break };
-                validation = validation.or(judge.value(&look.scores)?);
-                let promise = judge.promise(&look.scores)?;
-                if best.is_none_or(|(best, _)| promise.order(&best).is_lt()) {
-                    *best = Some((promise, round.rounds));
+        let (workers, threads) = self.share_threads(open.len());
+        let Self { train, validation, settings, observer, shelf, train_bins, stage, stages, .. } = self;
+        let (first, stages, bins) = (*stage, *stages, train_bins.as_ref());
+        let grow_one = |at: usize, tell: Tell<'_>| {
+            let Some(bins) = bins else { unreachable!("set where anything is open") };
+            let Wanted { name, parameters, seed } = &wanted[open[at]];
+            let watched =
+                Watched { name, stage: (first + at, stages), judges: &judges, patience: settings.patience };
+            let plan = Plan { parameters: *parameters, rounds, look_every, seed: *seed, threads };
+            let mut mixture = match ico {
+                Some(goal) => {
+                    Some(Mixture::new(goal, train.sample, parameters.positive_weight, settings.bandwidth)?)
                 }
-            }
-            let progress = report(name, (stage, stages), (round.rounds, plan.rounds), round.loss, validation);
-            if observer.observe(&progress).is_break() {
-                return Err(TrainError::Stopped.into());
-            }
-            let last = best.iter().flatten().map(|(_, rounds)| *rounds).max().unwrap_or(round.rounds);
-            let stale = round.look.is_some() && round.rounds - last >= patience;
-            Ok(if stale { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                None => None,
+            };
+            let rows = (bins, train.sample, train.features.columns());
+            watched.grow(rows, Some(&validation.features), &plan, mixture.as_mut(), tell)
         };
-        let columns = self.train.features.columns();
-        let (ensemble, looks) = grow(
-            bins,
-            self.train.sample,
-            Some(&self.validation.features),
-            columns,
-            &plan,
-            mixture,
-            &mut after,
+        let fresh = grow_all(
+            open.len(),
+            workers,
+            &grow_one,
+            &mut |progress| observer.observe(progress),
+            &mut |at, (ensemble, _)| {
+                *stage += 1;
+                shelf.put(&wanted[open[at]].key(), ensemble)
+            },
         )?;
-        self.finish(&key, &ensemble)?;
-        Ok((ensemble, looks))
-    }
-
-    /// Grows a booster with the settings of another on the train rows and all of validation's, or only
-    /// these of validation's, with a name for them.
-    ///
-    /// `rounds` are those that suit the train rows; more rows bear some more.
-    ///
-    /// # Errors
-    /// As [`search`](Self::search).
-    pub fn retrain(
-        &mut self,
-        like: &Searched,
-        rounds: usize,
-        rows: Option<(&str, &[u32])>,
-    ) -> Result<Ensemble, TreesError> {
-        let label = rows.map_or("train and validation rows", |(label, _)| label);
-        let name = format!("{}, on {label}", like.name);
-        let train = self.train.sample.len();
-        let added = rows.map_or(self.validation.sample.len(), |(_, rows)| rows.len());
-        let rounds = more_rounds(rounds, train, train + added);
-        // A booster's first trees do not depend on those that follow.
-        let key = format!("seed {}: {name}", like.seed);
-        if let Some(done) = self.find(&key).filter(|done| done.trees() >= rounds) {
-            self.stage += 1;
-            return Ok(done.first(rounds));
+        for (index, booster) in open.iter().zip(fresh) {
+            grown[*index] = Some(booster);
         }
-        let part;
-        let (bins, sample) = match rows {
-            Some((_, rows)) => {
-                part = self.stack(rows)?;
-                (&part.0, &part.1)
-            }
-            None => {
-                if self.all.is_none() {
-                    let rows: Vec<u32> = (0..self.validation.sample.len() as u32).collect();
-                    self.all = Some(self.stack(&rows)?);
-                }
-                let Some(all) = &self.all else { unreachable!("set just above") };
-                (&all.0, &all.1)
-            }
-        };
-        let plan = self.plan(like.parameters, rounds, like.seed);
-        let (stage, stages) = (self.stage, self.stages.max(self.stage + 1));
-        let observer = &mut *self.observer;
-        let mut after = |round: &Round<'_>| {
-            let progress = report(&name, (stage, stages), (round.rounds, rounds), round.loss, None);
-            if observer.observe(&progress).is_break() {
-                return Err(TrainError::Stopped.into());
-            }
-            Ok(ControlFlow::Continue(()))
-        };
-        let columns = self.train.features.columns();
-        let (ensemble, _) = grow(bins, sample, None, columns, &plan, None, &mut after)?;
-        self.finish(&key, &ensemble)?;
-        Ok(ensemble)
+        let searched = wanted.into_iter().zip(grown).filter_map(|(wanted, grown)| {
+            let Wanted { name, parameters, seed } = wanted;
+            let (ensemble, looks) = grown?;
+            Some(Searched { parameters, name, ensemble, looks, seed })
+        });
+        Ok(searched.collect())
     }
 
-    /// The train rows and these of validation's, binned together.
-    fn stack(&self, rows: &[u32]) -> Result<(Dataset<'static>, Sample), TreesError> {
-        let stacked = Stacked::new(&self.train.features, &self.validation.features, rows)?;
-        let sample = join(self.train.sample, &self.validation.sample.select(rows))?;
-        let data = Data { features: stacked.view(), sample: &sample, categorical: self.train.categorical };
-        let bins = dataset(Library::get()?, &data, self.settings.threads())?;
-        Ok((bins, sample))
+    /// How many of these boosters to grow at a time, and threads for each.
+    pub(crate) fn share_threads(&self, boosters: usize) -> (usize, usize) {
+        let rows = self.train.sample.len();
+        let threads = self.settings.threads();
+        let workers = if rows <= SIDE_BY_SIDE { threads.min(boosters).max(1) } else { 1 };
+        let few = rows * self.train.features.columns() < FEW_VALUES;
+        (workers, if few { 1 } else { threads / workers })
     }
 
     /// Says how many boosters are still to come.
@@ -264,63 +250,4 @@ impl<'r> Session<'r> {
         let Settings { shared_threshold, seed, .. } = *self.settings;
         Judge { goal, shared_threshold, sample: self.validation.sample, seed }
     }
-
-    fn plan(&self, parameters: Parameters, rounds: usize, seed: u64) -> Plan {
-        Plan {
-            parameters,
-            rounds,
-            look_every: self.settings.look_every,
-            seed,
-            threads: self.settings.threads(),
-        }
-    }
-
-    fn find(&self, name: &str) -> Option<Ensemble> {
-        self.done.iter().find(|done| done.name == name).map(|done| done.ensemble.clone())
-    }
-
-    fn finish(&mut self, name: &str, ensemble: &Ensemble) -> Result<(), TreesError> {
-        self.stage += 1;
-        self.done.retain(|done| done.name != name);
-        self.done.push(Finished { name: name.to_owned(), ensemble: ensemble.clone() });
-        let Some(store) = &mut self.store else { return Ok(()) };
-        Ok(store.save(&self.done).map_err(|message| TrainError::Checkpoint { message })?)
-    }
-}
-
-fn report(
-    name: &str,
-    (stage_index, stages): (usize, usize),
-    (step, steps): (usize, usize),
-    loss: f64,
-    validation: Option<f64>,
-) -> Progress {
-    let stage = name.to_owned();
-    Progress {
-        stage,
-        stage_index,
-        stages,
-        step: step as u64,
-        steps: steps as u64,
-        loss,
-        validation,
-        detail: None,
-    }
-}
-
-/// Rounds for more rows: they grow with the cube root; see `docs/decisions.md`.
-fn more_rounds(rounds: usize, rows: usize, more: usize) -> usize {
-    (rounds as f64 * (more as f64 / rows as f64).cbrt()).round() as usize
-}
-
-/// Labels and weights of one sample after the other's. Groups play no part in growing trees.
-fn join(first: &Sample, second: &Sample) -> Result<Sample, TrainError> {
-    let labels = first.labels().iter().chain(second.labels()).copied().collect();
-    let joined = Sample::new(labels)?;
-    if first.weights().is_none() && second.weights().is_none() {
-        return Ok(joined);
-    }
-    let weights =
-        [first, second].into_iter().flat_map(|sample| (0..sample.len()).map(|row| sample.weight(row) as f32));
-    Ok(joined.with_weights(weights.collect())?)
 }

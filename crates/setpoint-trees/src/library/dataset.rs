@@ -15,6 +15,10 @@ pub struct Dataset<'l> {
     pub(super) rows: usize,
 }
 
+// SAFETY: boosters only read it, LightGBM takes it as constant, and nothing here changes it by a shared
+// reference.
+unsafe impl Sync for Dataset<'_> {}
+
 impl<'l> Dataset<'l> {
     /// Bins features; `parameters` are LightGBM's, such as `max_bin=255`.
     ///

@@ -62,6 +62,22 @@ fn goal(text: &str) -> Goal {
 }
 
 #[test]
+fn boosters_that_grow_side_by_side_are_those_that_grow_one_by_one() {
+    if library().is_none() {
+        return;
+    }
+    let splits = Splits::new();
+    let goal = goal("recall @ fpr<=5%");
+    let fit = |threads| {
+        let settings = Settings { retrain: true, threads: Some(threads), ..settings(MethodChoice::Auto) };
+        splits.fit(&goal, &settings, None).unwrap()
+    };
+    let one_by_one = fit(1);
+    assert_eq!(fit(2), one_by_one);
+    assert_eq!(fit(5), one_by_one);
+}
+
+#[test]
 fn auto_learns_and_says_every_step() {
     if library().is_none() {
         return;

@@ -1,0 +1,136 @@
+//! Boosters grown again with the validation rows added, or some of them.
+
+use setpoint::Sample;
+use setpoint::train::TrainError;
+
+use crate::ensemble::Ensemble;
+use crate::error::TreesError;
+use crate::features::{Data, Stacked};
+use crate::grow::{Plan, dataset};
+use crate::library::{Dataset, Library};
+use crate::session::{Searched, Session};
+use crate::side_by_side::{Tell, grow_all};
+use crate::watched::Watched;
+
+/// A booster to be grown again.
+#[derive(Clone, Copy, Debug)]
+pub struct Retraining<'s> {
+    /// With these settings.
+    pub like: &'s Searched,
+    /// The rounds that suit the train rows alone; more rows bear some more.
+    pub rounds: usize,
+    /// The validation rows to add, with a name for them; all where none are named.
+    pub rows: Option<(&'s str, &'s [u32])>,
+}
+
+impl Retraining<'_> {
+    fn name(&self) -> String {
+        let label = self.rows.map_or("train and validation rows", |(label, _)| label);
+        format!("{}, on {label}", self.like.name)
+    }
+
+    fn key(&self) -> String {
+        format!("seed {}: {}", self.like.seed, self.name())
+    }
+}
+
+impl Session<'_> {
+    /// Grows boosters with the settings of others on the train rows and some of validation's.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search).
+    pub fn retrain(&mut self, wanted: &[Retraining<'_>]) -> Result<Vec<Ensemble>, TreesError> {
+        let rounds: Vec<usize> = wanted.iter().map(|wanted| self.rounds(wanted)).collect();
+        // A booster's first trees do not depend on those that follow.
+        let known = |(wanted, rounds): (&Retraining<'_>, &usize)| {
+            let known = self.shelf.find(&wanted.key()).filter(|known| known.trees() >= *rounds)?;
+            Some(known.first(*rounds))
+        };
+        let mut grown: Vec<Option<Ensemble>> = wanted.iter().zip(&rounds).map(known).collect();
+        let open: Vec<usize> = (0..wanted.len()).filter(|index| grown[*index].is_none()).collect();
+        self.stage += wanted.len() - open.len();
+        let (workers, threads) = self.share_threads(open.len());
+        if self.all.is_none() && open.iter().any(|index| wanted[*index].rows.is_none()) {
+            let rows: Vec<u32> = (0..self.validation.sample.len() as u32).collect();
+            self.all = Some(stack(&self.train, &self.validation, &rows, self.settings.threads())?);
+        }
+        let Self { train, validation, settings, observer, shelf, all, stage, stages, .. } = self;
+        let (first, stages, all) = (*stage, (*stages).max(*stage + open.len()), all.as_ref());
+        let grow_one = |at: usize, tell: Tell<'_>| {
+            let Retraining { like, rows, .. } = wanted[open[at]];
+            let part;
+            let (bins, sample) = match (rows, all) {
+                (Some((_, rows)), _) => {
+                    part = stack(train, validation, rows, threads)?;
+                    &part
+                }
+                (None, Some(all)) => all,
+                (None, None) => unreachable!("set where all rows are wanted"),
+            };
+            let name = wanted[open[at]].name();
+            let watched = Watched {
+                name: &name,
+                stage: (first + at, stages),
+                judges: &[],
+                patience: settings.patience,
+            };
+            let plan = Plan {
+                parameters: like.parameters,
+                rounds: rounds[open[at]],
+                look_every: settings.look_every,
+                seed: like.seed,
+                threads,
+            };
+            let rows = (bins, sample, train.features.columns());
+            Ok(watched.grow(rows, None, &plan, None, tell)?.0)
+        };
+        let fresh = grow_all(
+            open.len(),
+            workers,
+            &grow_one,
+            &mut |progress| observer.observe(progress),
+            &mut |at, ensemble| {
+                *stage += 1;
+                shelf.put(&wanted[open[at]].key(), ensemble)
+            },
+        )?;
+        for (index, booster) in open.into_iter().zip(fresh) {
+            grown[index] = Some(booster);
+        }
+        Ok(grown.into_iter().flatten().collect())
+    }
+
+    /// They grow with the cube root of the rows; see `docs/decisions.md`.
+    fn rounds(&self, wanted: &Retraining<'_>) -> usize {
+        let train = self.train.sample.len();
+        let added = wanted.rows.map_or(self.validation.sample.len(), |(_, rows)| rows.len());
+        let more = (train + added) as f64 / train as f64;
+        (wanted.rounds as f64 * more.cbrt()).round() as usize
+    }
+}
+
+/// The train rows and these of validation's, binned together.
+fn stack(
+    train: &Data<'_>,
+    validation: &Data<'_>,
+    rows: &[u32],
+    threads: usize,
+) -> Result<(Dataset<'static>, Sample), TreesError> {
+    let stacked = Stacked::new(&train.features, &validation.features, rows)?;
+    let sample = join(train.sample, &validation.sample.select(rows))?;
+    let data = Data { features: stacked.view(), sample: &sample, categorical: train.categorical };
+    let bins = dataset(Library::get()?, &data, threads)?;
+    Ok((bins, sample))
+}
+
+/// Labels and weights of one sample after the other's. Groups play no part in growing trees.
+fn join(first: &Sample, second: &Sample) -> Result<Sample, TrainError> {
+    let labels = first.labels().iter().chain(second.labels()).copied().collect();
+    let joined = Sample::new(labels)?;
+    if first.weights().is_none() && second.weights().is_none() {
+        return Ok(joined);
+    }
+    let weights =
+        [first, second].into_iter().flat_map(|sample| (0..sample.len()).map(|row| sample.weight(row) as f32));
+    Ok(joined.with_weights(weights.collect())?)
+}

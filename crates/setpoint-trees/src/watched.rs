@@ -1,0 +1,71 @@
+//! A booster that is told of as it grows, and ends where it promises nothing better any more.
+
+use std::ops::ControlFlow;
+
+use setpoint::Sample;
+use setpoint::train::{Progress, TrainError};
+
+use crate::ensemble::Ensemble;
+use crate::error::TreesError;
+use crate::features::Features;
+use crate::grow::{Look, Plan, Round, grow};
+use crate::ico::Mixture;
+use crate::judge::{Judge, Promise};
+use crate::library::Dataset;
+use crate::side_by_side::Tell;
+
+/// How a booster is told of and judged.
+pub(crate) struct Watched<'w> {
+    pub(crate) name: &'w str,
+    /// Which stage it is, and how many there are.
+    pub(crate) stage: (usize, usize),
+    /// The goals; without any it takes all its rounds.
+    pub(crate) judges: &'w [Judge<'w>],
+    /// Rounds without a better promise for any goal before it ends.
+    pub(crate) patience: usize,
+}
+
+impl Watched<'_> {
+    /// Grows it on binned rows of `columns` columns, with looks at the held-out rows where there are any.
+    pub(crate) fn grow(
+        &self,
+        (bins, sample, columns): (&Dataset<'_>, &Sample, usize),
+        held_out: Option<&Features<'_>>,
+        plan: &Plan,
+        mixture: Option<&mut Mixture<'_>>,
+        tell: Tell<'_>,
+    ) -> Result<(Ensemble, Vec<Look>), TreesError> {
+        let mut best: Vec<Option<(Promise, usize)>> = vec![None; self.judges.len()];
+        let mut after = |round: &Round<'_>| {
+            let mut validation = None;
+            for (judge, best) in self.judges.iter().zip(&mut best) {
+                let Some(look) = round.look else { break };
+                validation = validation.or(judge.value(&look.scores)?);
+                let promise = judge.promise(&look.scores)?;
+                if best.is_none_or(|(best, _)| promise.order(&best).is_lt()) {
+                    *best = Some((promise, round.rounds));
+                }
+            }
+            if tell(self.progress(round, plan.rounds, validation)).is_break() {
+                return Err(TrainError::Stopped.into());
+            }
+            let last = best.iter().flatten().map(|(_, rounds)| *rounds).max().unwrap_or(round.rounds);
+            let stale = round.look.is_some() && round.rounds - last >= self.patience;
+            Ok(if stale { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        };
+        grow(bins, sample, held_out, columns, plan, mixture, &mut after)
+    }
+
+    fn progress(&self, round: &Round<'_>, rounds: usize, validation: Option<f64>) -> Progress {
+        Progress {
+            stage: self.name.to_owned(),
+            stage_index: self.stage.0,
+            stages: self.stage.1,
+            step: round.rounds as u64,
+            steps: rounds as u64,
+            loss: round.loss,
+            validation,
+            detail: None,
+        }
+    }
+}
