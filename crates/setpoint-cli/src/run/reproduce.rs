@@ -126,7 +126,7 @@ fn study(plan: &network::Plan, json: bool, quiet: bool) -> Result<(), Failure> {
     network::save(record, &plan.output).map_err(failure)?;
     tally.finish();
     print(&if json { to_json(record)? } else { network::text(record) })?;
-    wrote(&plan.output, &record.experiment, quiet);
+    wrote(&plan.output, record.experiment, quiet);
     Ok(())
 }
 
