@@ -224,7 +224,10 @@ pub(crate) fn hint(names: &[String], wanted: &str) -> String {
     if names.len() > SHOWN {
         shown.push("...".to_owned());
     }
-    format!("its {} columns are {}", names.len(), shown.join(", "))
+    match names.len() {
+        1 => format!("its only column is {}", shown.join(", ")),
+        count => format!("its {count} columns are {}", shown.join(", ")),
+    }
 }
 
 #[cfg(test)]

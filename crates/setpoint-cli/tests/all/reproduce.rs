@@ -57,6 +57,39 @@ fn the_table_of_one_set_and_what_is_known_of_it_afterwards() {
 }
 
 #[test]
+fn trees_stand_beside_lightgbm_and_what_other_tools_came_to() {
+    let Some(data) = data("reproduce trees on spambase") else { return };
+    if setpoint_trees::Library::get().is_err() {
+        eprintln!("skipped: LightGBM is not installed (pip install lightgbm)");
+        return;
+    }
+    let home = directory();
+    let goal = "recall @ fpr<=1%";
+    let line = format!(
+        r#"{{"peer":"Other","version":"1","task":"spambase","seed":0,"goal":"{goal}","single":0.5,"average":0.6}}"#
+    );
+    std::fs::write(home.path().join("peers.jsonl"), line).unwrap();
+    let data = data.to_str().unwrap();
+    let flags = ["reproduce", "trees", "--data", data, "--sets", "spambase", "--trials", "1"];
+    let few = ["--search", "2", "--rounds", "40", "--output", "out", "--peers", "peers.jsonl"];
+    let run = setpoint(home.path(), &[&flags[..], &few, &["--json", "-q"]].concat()).ok();
+    let record = run.json();
+    let outcomes = record["trials"][0]["outcomes"].as_array().unwrap();
+    assert_eq!((record["trials"].as_array().unwrap().len(), outcomes.len()), (1, 4));
+    for tool in ["setpoint", "lightgbm", "lightgbm_average"] {
+        let value = outcomes[0][tool].as_f64().unwrap();
+        assert!((0.6..1.0).contains(&value), "{tool}: {value}");
+    }
+    let page = String::from_utf8(read(home.path(), "out/trees.md")).unwrap();
+    assert!(page.contains("| Other, 3 | Setpoint |") && page.contains("60.00 ± 0.00"), "{page}");
+    let again = setpoint(home.path(), &[&flags[..], &few].concat()).ok();
+    assert!(again.stderr.contains("1 of 1 cells are known"), "{}", again.stderr);
+    std::fs::write(home.path().join("peers.jsonl"), "no JSON").unwrap();
+    let refused = setpoint(home.path(), &[&flags[..], &few].concat());
+    assert!(refused.code == Some(2) && refused.stderr.contains("line 1"), "{}", refused.stderr);
+}
+
+#[test]
 fn splits_for_other_tools_hold_all_rows() {
     let Some(data) = data("reproduce uci --export") else { return };
     let home = directory();
@@ -96,6 +129,9 @@ fn mistakes_are_refused_by_name() {
         (&["images", "--sets", "utkface"], "utkface32.bin.gz"),
         (&["images", "--cnn", "paper"], "expected --budget full, or --cnn small"),
         (&["networks", "--sets", "adult"], "a9a"),
+        (&["trees", "--sets", "mnist"], "unknown data set \"mnist\"; expected some of letter, ijcnn1, adult"),
+        (&["trees", "--sets", "kdd-r2l"], "kddcup.data_10_percent.gz"),
+        (&["trees", "--peers", "nowhere.jsonl"], "nowhere.jsonl"),
         (&["networks", "--methods", "svm"], "unknown method \"svm\"; expected some of cross-entropy"),
     ] {
         let run = setpoint(home.path(), &[&["reproduce"], flags, &["--data", "."]].concat());
