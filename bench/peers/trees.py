@@ -6,7 +6,7 @@ goal's own metric; the best alone and the three best together are tested. One li
 seed and goal; lines that OUT has already are not run again.
 
     setpoint reproduce trees --export splits
-    python3 -m venv .venv-trees && .venv-trees/bin/pip install xgboost lightgbm setpoint
+    python3 -m venv .venv-trees && .venv-trees/bin/pip install xgboost lightgbm .
     .venv-trees/bin/python bench/peers/trees.py splits out.jsonl [--tool XGBoost|LightGBM] [--processes 2]
     setpoint reproduce trees --peers out.jsonl
 
@@ -21,14 +21,17 @@ import multiprocessing
 import pathlib
 
 import numpy as np
+
 from setpoint import metrics
 
 GOALS = ["recall @ fpr<=1%", "recall @ fpr<=0.1%", "pr-auc @ recall in 0.95..1", "precision @ k=100"]
 ROUNDS, LOOK_EVERY, PATIENCE, TOGETHER = 400, 20, 120, 3
 
 # XGBoost's defaults (but for a smaller step) come first; each value occurs beside several of the others.
+NAMES = ["eta", "max_depth", "max_leaves", "min_child_weight"]
+NAMES += ["colsample_bytree", "subsample", "lambda", "scale_pos_weight"]
 XGBOOST = [
-    dict(zip(("eta", "max_depth", "max_leaves", "min_child_weight", "colsample_bytree", "subsample", "lambda", "scale_pos_weight"), row))
+    dict(zip(NAMES, row))
     for row in [
         (0.1, 6, 0, 1, 1.0, 1.0, 1, 1),
         (0.05, 8, 0, 1, 0.8, 0.8, 1, 1),
@@ -65,11 +68,12 @@ def xgboost_rounds(parts, notes, seed):
     import xgboost
 
     types = ["c" if column in notes["categorical"] else "q" for column in range(parts[0][0].shape[1])]
-    train, validation, test = (xgboost.DMatrix(x, y, feature_types=types, enable_categorical=True, nthread=1) for x, y in parts)
+    options = {"feature_types": types, "enable_categorical": True, "nthread": 1}
+    train, validation, test = (xgboost.DMatrix(*part, **options) for part in parts)
     for index, configuration in enumerate(XGBOOST):
         policy = "lossguide" if configuration["max_leaves"] else "depthwise"
-        more = {"objective": "binary:logistic", "tree_method": "hist", "grow_policy": policy, "nthread": 1, "seed": seed + index}
-        booster = xgboost.Booster({**configuration, **more}, [train, validation, test])
+        more = {"objective": "binary:logistic", "tree_method": "hist", "grow_policy": policy, "seed": seed + index}
+        booster = xgboost.Booster({**configuration, **more, "nthread": 1}, [train, validation, test])
 
         def looks(booster=booster):
             for done in range(ROUNDS):
@@ -84,7 +88,8 @@ def lightgbm_rounds(parts, notes, seed):
     """As `xgboost_rounds`."""
     import lightgbm
 
-    steady = {"num_threads": 1, "deterministic": True, "force_col_wise": True, "verbosity": -1, "feature_pre_filter": False}
+    steady = {"num_threads": 1, "deterministic": True, "force_col_wise": True, "verbosity": -1}
+    steady |= {"feature_pre_filter": False}
     names = {"leaves": "num_leaves", "min_leaf_rows": "min_data_in_leaf", "column_share": "feature_fraction"}
     names |= {"shrinkage": "lambda_l2", "positive_weight": "scale_pos_weight", "learning_rate": "learning_rate"}
     train = lightgbm.Dataset(*parts[0], categorical_feature=notes["categorical"], params=steady)
@@ -99,9 +104,9 @@ def lightgbm_rounds(parts, notes, seed):
             for done in range(ROUNDS):
                 booster.update()
                 if (done + 1) % LOOK_EVERY == 0:
-                    first = done + 1 - LOOK_EVERY
-                    for part in (0, 1):
-                        scores[part] = scores[part] + booster.predict(parts[part + 1][0], raw_score=True, start_iteration=first, num_iteration=LOOK_EVERY, num_threads=1)
+                    new = {"start_iteration": done + 1 - LOOK_EVERY, "num_iteration": LOOK_EVERY}
+                    for part, (x, _) in enumerate(parts[1:]):
+                        scores[part] = scores[part] + booster.predict(x, raw_score=True, num_threads=1, **new)
                     yield list(scores)
 
         yield looks()
