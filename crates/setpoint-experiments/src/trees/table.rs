@@ -56,8 +56,9 @@ fn procedure(record: &Record) -> Vec<String> {
     vec![
         format!(
             "Random splits 50/25/25 with seeds {}; {search} configurations (positive weights among them) of at\n\
-             most {rounds} rounds for each tool, on the same rows. Rounds and configuration are chosen on validation\n\
-             by the goal's own metric; the table holds the value on the test rows, in %, mean ± sd over the splits.\n\
+             most {rounds} rounds for each tool, on the same rows. Rounds and configuration are chosen on validation by\n\
+             the goal's own metric (Setpoint: at neighbouring rates too); the table holds the value on the test rows,\n\
+             in %, mean ± sd over the splits.\n\
              \"3\": the three best together. Adult is its encoding as 123 binary columns; KDD R2L is the tenth of\n\
              KDD Cup 1999 without repeated rows, its three columns of text as categories.",
             seeds.join(", ")
