@@ -1,15 +1,29 @@
-//! What is known about the examples besides their scores: labels, weights, groups.
+//! What is known about the examples besides their scores: labels, weights, groups, entities.
 //!
 //! Checked once, at the door; everything behind it relies on it.
 
+use std::collections::HashMap;
+
 use thiserror::Error;
 
-/// Labels, weights and groups of a set of examples, in the order of their scores.
+/// Labels, weights, groups and entities of a set of examples, in the order of their scores.
 #[derive(Clone, Debug)]
 pub struct Sample {
     labels: Vec<bool>,
     weights: Option<Vec<f32>>,
     groups: Option<Groups>,
+    entities: Option<Entities>,
+}
+
+/// Which examples belong together: those of one patient, customer or query.
+///
+/// Entities are the independent draws then, not examples.
+#[derive(Clone, Debug)]
+pub struct Entities {
+    column: String,
+    /// From 0 in the order in which entities first occur, so that each number below `len` does.
+    of: Vec<u32>,
+    len: usize,
 }
 
 /// Which group each example belongs to.
@@ -131,7 +145,7 @@ impl Sample {
         if labels.len() > limit {
             return Err(SampleError::TooLarge { rows: labels.len(), limit });
         }
-        Ok(Self { labels, weights: None, groups: None })
+        Ok(Self { labels, weights: None, groups: None, entities: None })
     }
 
     /// The same sample with a weight for each example.
@@ -172,6 +186,16 @@ impl Sample {
         Ok(self)
     }
 
+    /// The same sample with an entity for each example; equal codes are one entity.
+    ///
+    /// # Errors
+    /// If the lengths differ.
+    pub fn with_entities(mut self, column: &str, of: &[u32]) -> Result<Self, SampleError> {
+        self.check_length("entities", of.len())?;
+        self.entities = Some(Entities::new(column.to_owned(), of.iter().copied()));
+        Ok(self)
+    }
+
     /// These rows as a sample of their own, in this order, repeats allowed. Groups keep their codes,
     /// also those that no longer occur.
     ///
@@ -186,6 +210,9 @@ impl Sample {
             groups: self.groups.as_ref().map(|groups| {
                 let of = rows.iter().map(|row| groups.of[pick(row)]).collect();
                 Groups::new(groups.column.clone(), groups.names.clone(), of)
+            }),
+            entities: self.entities.as_ref().map(|entities| {
+                Entities::new(entities.column.clone(), rows.iter().map(|row| entities.of[pick(row)]))
             }),
         }
     }
@@ -226,6 +253,18 @@ impl Sample {
         self.groups.as_ref()
     }
 
+    /// The entities, if any were given.
+    #[must_use]
+    pub fn entities(&self) -> Option<&Entities> {
+        self.entities.as_ref()
+    }
+
+    /// The entities where some have several examples, so that examples are no independent draws.
+    #[must_use]
+    pub fn together(&self) -> Option<&Entities> {
+        self.entities.as_ref().filter(|entities| entities.len < self.labels.len())
+    }
+
     /// Summed weight of each class.
     #[must_use]
     pub fn totals(&self) -> ClassTotals {
@@ -257,6 +296,37 @@ impl Sample {
             Some(index) => Err(SampleError::Score { index, value: scores[index] }),
             None => Ok(()),
         }
+    }
+}
+
+impl Entities {
+    /// Numbers the entities anew, in the order in which they occur.
+    fn new(column: String, of: impl Iterator<Item = u32>) -> Self {
+        let mut numbers = HashMap::new();
+        let of = of.map(|code| {
+            let next = numbers.len() as u32;
+            *numbers.entry(code).or_insert(next)
+        });
+        Self { column, of: of.collect(), len: numbers.len() }
+    }
+
+    /// The column the entities come from.
+    #[must_use]
+    pub fn column(&self) -> &str {
+        &self.column
+    }
+
+    /// Each example's entity, from 0.
+    #[must_use]
+    pub fn of(&self) -> &[u32] {
+        &self.of
+    }
+
+    /// Number of entities, at least one.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "a sample is never empty")]
+    pub fn len(&self) -> usize {
+        self.len
     }
 }
 
@@ -355,6 +425,16 @@ mod tests {
         assert_eq!(groups.rows(1), [0, 3]);
         assert_eq!(sample.totals(), ClassTotals { positives: 5.0, negatives: 10.0 });
         assert_eq!(sample.group_totals(groups, 1), ClassTotals { positives: 1.0, negatives: 8.0 });
+    }
+
+    #[test]
+    fn entities_are_numbered_as_they_occur() {
+        let sample = sample().with_entities("who", &[7, 3, 7, 5]).unwrap();
+        let entities = sample.entities().unwrap();
+        assert_eq!((entities.of(), entities.len(), entities.column()), (&[0, 1, 0, 2][..], 3, "who"));
+        let some = sample.select(&[3, 1, 3]);
+        assert_eq!((some.entities().unwrap().of(), some.entities().unwrap().len()), (&[0, 1, 0][..], 2));
+        assert!(super::Sample::new(vec![true]).unwrap().with_entities("who", &[]).is_err());
     }
 
     #[test]

@@ -45,6 +45,10 @@ pub struct Document {
     /// What held-out data proves about the thresholds.
     #[serde(deserialize_with = "Option::deserialize")]
     pub certificate: Option<Value>,
+    /// What it makes likely about them, where it proves nothing. Absent from files without it, which any
+    /// version reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approximate: Option<Value>,
     /// The digest of the data it was trained on.
     #[serde(deserialize_with = "Option::deserialize")]
     pub data_hash: Option<String>,
@@ -79,6 +83,7 @@ impl Document {
             thresholds,
             groups: None,
             certificate: None,
+            approximate: None,
             data_hash: None,
             seed: 0,
             metrics: BTreeMap::new(),
@@ -115,6 +120,7 @@ impl Document {
         sorted.settings.values_mut().for_each(Value::sort_all_objects);
         sorted.features.sort_all_objects();
         sorted.certificate.as_mut().map(Value::sort_all_objects);
+        sorted.approximate.as_mut().map(Value::sort_all_objects);
         let text = serde_json::to_string(&sorted).map_err(ArtifactErrorKind::document)?;
         // What nests too deep to be read is found now rather than when it is needed.
         Self::from_text(&text)?;

@@ -5,11 +5,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::error::{of_group, percent};
+use crate::sample::Sample;
 
 /// Thresholds and what is proved about them.
 ///
 /// With probability `confidence` over the draw of the calibration sample, *all* conditions hold on
-/// the population it was drawn from.
+/// the population it was drawn from; of thresholds that are [approximate](Self::is_approximate), only
+/// about so.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     /// The chance that every condition holds.
@@ -18,6 +20,9 @@ pub struct Certificate {
     pub confidence_each: f64,
     /// Examples of the calibration sample.
     pub examples: u64,
+    /// The entities that the examples belong to, where those are the draws.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entities: Option<CertifiedEntities>,
     /// The column whose groups have a threshold each.
     pub column: Option<String>,
     /// The groups' names, in the order of the thresholds; empty where one threshold serves all.
@@ -26,6 +31,15 @@ pub struct Certificate {
     pub thresholds: Vec<f32>,
     /// What is certified: each condition, in each group.
     pub conditions: Vec<CertifiedCondition>,
+}
+
+/// The entities of a calibration sample.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CertifiedEntities {
+    /// The column that tells them apart.
+    pub column: String,
+    /// How many there are.
+    pub count: u64,
 }
 
 /// One condition that was certified.
@@ -75,9 +89,31 @@ pub enum Method {
         /// The p-value at the threshold.
         p_value: f64,
     },
+    /// Bets on the entities, each against the rate being past its target, all won together.
+    Betting {
+        /// Entities with examples that the rate is a share of.
+        entities: u64,
+        /// What is assumed: no entity has more such examples than this.
+        largest: u64,
+        /// One over what the bets came to, at the threshold.
+        p_value: f64,
+    },
+    /// No proof: draws of whole entities put the rate within its target about as often as was asked for.
+    Approximate {
+        /// Entities with examples that the rate is a share of.
+        entities: u64,
+        /// The chance of a rate so good, were the true one at its target, as far as the draws tell.
+        p_value: f64,
+    },
 }
 
 impl Certificate {
+    /// Whether it is no certificate at all: its limits are approximate, and nothing is proved.
+    #[must_use]
+    pub fn is_approximate(&self) -> bool {
+        self.conditions.iter().any(|one| matches!(one.method, Method::Approximate { .. }))
+    }
+
     /// The threshold of a group; without one, the only threshold, where groups do not differ in it.
     #[must_use]
     pub fn threshold(&self, group: Option<&str>) -> Option<f32> {
@@ -90,6 +126,14 @@ impl Certificate {
     }
 }
 
+impl CertifiedEntities {
+    /// The entities of a sample, where some have several examples.
+    pub(super) fn of(sample: &Sample) -> Option<Self> {
+        let entities = sample.together()?;
+        Some(Self { column: entities.column().to_owned(), count: entities.len() as u64 })
+    }
+}
+
 impl Method {
     /// The method's name in reports.
     #[must_use]
@@ -98,6 +142,8 @@ impl Method {
             Self::OrderStatistic { .. } => "order statistic",
             Self::RankGrid { .. } => "exact tests on a grid of ranks",
             Self::FixedSequence { .. } => "exact tests in a fixed sequence",
+            Self::Betting { .. } => "bets on entities",
+            Self::Approximate { .. } => "draws of entities (no proof)",
         }
     }
 }
@@ -105,7 +151,12 @@ impl Method {
 /// One line for each condition, after one that says what they are worth together.
 impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "certified at {} confidence on {} examples", percent(self.confidence), self.examples)?;
+        let approximate = self.is_approximate();
+        let standing = if approximate { "approximate, not certified: meant for" } else { "certified at" };
+        write!(f, "{standing} {} confidence on {} examples", percent(self.confidence), self.examples)?;
+        if let Some(entities) = &self.entities {
+            write!(f, " of {} entities (column {:?})", entities.count, entities.column)?;
+        }
         if self.conditions.len() > 1 {
             let each = percent(self.confidence_each);
             write!(f, ", {each} for each of {} conditions", self.conditions.len())?;
@@ -131,6 +182,12 @@ impl fmt::Display for CertifiedCondition {
             self.counted,
             self.examples,
             self.method.name()
-        )
+        )?;
+        match self.method {
+            Method::Betting { entities, largest, .. } => {
+                write!(f, ": {entities} of them, assuming that none has more than {largest} such examples")
+            }
+            _ => Ok(()),
+        }
     }
 }

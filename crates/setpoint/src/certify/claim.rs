@@ -112,6 +112,23 @@ impl Claim {
         }
     }
 
+    /// The share of bad examples that the claim allows.
+    pub fn allowed_share(&self) -> f64 {
+        if self.side == Relation::AtMost { self.target } else { 1.0 - self.target }
+    }
+
+    /// Whether an example so decided is bad, and whether it is one that the rate is a share of.
+    pub fn of_decision(&self, label: bool, predicted: bool) -> (bool, bool) {
+        let one = |is: bool| u64::from(is);
+        let (counted, examples) = self.share(&Tally {
+            true_positives: one(label && predicted),
+            false_negatives: one(label && !predicted),
+            false_positives: one(!label && predicted),
+            true_negatives: one(!label && !predicted),
+        });
+        (self.bad(counted, examples) > 0, examples > 0)
+    }
+
     /// How many of these are bad.
     pub fn bad(&self, counted: u64, examples: u64) -> u64 {
         if self.side == Relation::AtMost { counted } else { examples - counted }

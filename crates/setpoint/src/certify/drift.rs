@@ -8,12 +8,14 @@
 //!
 //! is exact. A condition counts as violated where the p-value is at most its share of delta, so
 //! that data from the calibration's own population raises any alarm at all with probability at
-//! most delta (beyond the delta with which the certificate itself may be wrong).
+//! most delta (beyond the delta with which the certificate itself may be wrong). Where the new rows come
+//! in entities, those are the draws, and bets on them (`entity.rs`) take the place of the binomial.
 
 use std::fmt;
 
-use super::certificate::{Certificate, CertifiedCondition};
+use super::certificate::{Certificate, CertifiedCondition, Method};
 use super::claim::Claim;
+use super::entity::{Bets, EntityClaim, Test};
 use super::error::{CertifyError, of_group, percent};
 use super::part::{Part, check_weights};
 use crate::goal::parse_conditions;
@@ -61,11 +63,15 @@ pub struct Drift {
 ///
 /// # Errors
 /// If the scores do not fit the sample, the sample has weights that differ or lacks the group
-/// column, a group has no threshold, or the certificate cannot be read.
+/// column, or the entities that the certificate counts, a group has no threshold, or the certificate
+/// cannot be read.
 pub fn drift(certificate: &Certificate, sample: &Sample, scores: &[f32]) -> Result<Vec<Drift>, CertifyError> {
     sample.check_scores(scores)?;
     check_weights(sample)?;
     check(certificate)?;
+    if let (Some(entities), None) = (&certificate.entities, sample.entities()) {
+        return Err(CertifyError::NoEntities { column: entities.column.clone() });
+    }
     let mut parts = Part::all(sample, scores, certificate.column.as_deref())?;
     for part in &parts {
         if certificate.threshold(part.name()).is_none() {
@@ -114,10 +120,22 @@ fn test(
         .threshold(group)
         .ok_or(CertifyError::Damaged { reason: "a condition is on a group without a threshold" })?;
     // A group without new examples has nothing to tell.
-    let tally = parts.iter().find(|part| part.name() == group).map(|part| part.tally(threshold));
-    let (counted, examples) = claim.share(&tally.unwrap_or_default());
-    let bad = claim.bad(counted, examples);
-    let p_value = claim.opposite_tail(examples, bad);
+    let part = parts.iter().find(|part| part.name() == group);
+    let (counted, examples) = claim.share(&part.map(|part| part.tally(threshold)).unwrap_or_default());
+    // The threshold is fixed, so every entity tests it.
+    let entities = part.and_then(|part| EntityClaim::new(&claim, part, level, Test::Betting, Some(&[])));
+    let p_value = match &entities {
+        Some(entities) => {
+            let counts = entities.counts(threshold);
+            // The assumption of the certificate, or what is seen to break it.
+            let largest = match certified.method {
+                Method::Betting { largest, .. } => largest.max(entities.largest(&counts)),
+                _ => entities.largest(&counts),
+            };
+            Bets::for_violation(&claim, largest).p_value(&counts, level)
+        }
+        None => claim.opposite_tail(examples, claim.bad(counted, examples)),
+    };
     let observed = (examples > 0).then(|| counted as f64 / examples as f64);
     let verdict = match observed {
         Some(_) if p_value <= level => Verdict::Violated,

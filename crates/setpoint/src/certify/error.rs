@@ -60,6 +60,31 @@ pub enum CertifyError {
         /// The fewest examples that can certify the condition.
         needed: u64,
     },
+    /// Fewer entities than any certificate of this condition takes.
+    #[error(
+        "{}{found} entities (column {column:?}, up to {largest} {noun} each) cannot certify {condition} at {}; {}",
+        of_group(group.as_deref()), at(*confidence, *shared_by), entities_needed(*needed)
+    )]
+    TooFewEntities {
+        /// The group that is too small, where there are groups.
+        group: Option<String>,
+        /// Entities with such examples.
+        found: u64,
+        /// The column that tells them apart.
+        column: String,
+        /// Most such examples of an entity.
+        largest: u64,
+        /// Which examples count.
+        noun: &'static str,
+        /// The condition.
+        condition: String,
+        /// The confidence asked for.
+        confidence: f64,
+        /// How many conditions and groups share it.
+        shared_by: usize,
+        /// Entities like these that could certify the condition, all without a bad example.
+        needed: Option<u64>,
+    },
     /// There are enough examples, but the rate is not good enough at any threshold tested.
     #[error(
         "{}no threshold certifies {condition} at {}: of {tested} tested the nearest has {counted} of {examples} {noun} ({:.1}%), p-value {p_value:.2e} where {level:.2e} is needed; relax the condition, lower the confidence or bring more examples",
@@ -132,6 +157,14 @@ pub enum CertifyError {
         /// The column asked for.
         column: String,
     },
+    /// The certificate is of entities and the sample has none.
+    #[error(
+        "the certificate counts entities (column {column:?}) and the data does not say which rows belong together; name the column (split_by)"
+    )]
+    NoEntities {
+        /// The column of the calibration sample.
+        column: String,
+    },
     /// The sample has the groups of another column.
     #[error("the conditions are on groups of column {expected:?} and the sample has those of {found:?}")]
     OtherColumn {
@@ -190,6 +223,13 @@ pub enum CertifyError {
 /// `group "f": ` or nothing.
 pub(super) fn of_group(group: Option<&str>) -> String {
     group.map_or_else(String::new, |group| format!("group {group:?}: "))
+}
+
+fn entities_needed(needed: Option<u64>) -> String {
+    match needed {
+        Some(needed) => format!("at least {needed} like these are needed"),
+        None => "no number of them that there could be will".to_owned(),
+    }
 }
 
 /// `95% confidence`, and how it is shared.

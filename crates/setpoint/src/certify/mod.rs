@@ -4,16 +4,18 @@
 //! was used neither for training nor for selection and picks the threshold so that the conditions
 //! hold *on new data from the same distribution*, with probability 1 - delta over the draw of the
 //! calibration sample. No model of the scores is assumed, only that examples are independent
-//! draws; ties are handled on the safe side.
+//! draws, or where they come in [entities](crate::sample::Entities) that those are; ties are handled
+//! on the safe side.
 //!
 //! | condition | what is certified | how |
 //! |---|---|---|
 //! | `fpr`, `tnr`, `recall`, `fnr`, `positive-rate` | all thresholds on one side of a limit | one order statistic of the slice's scores |
 //! | `precision`, `fdr`, `npv`, `for` | single thresholds | exact binomial tests on a grid of ranks, or of thresholds fixed in advance |
 //! | the same, `(column)` | a threshold for each group | as above, within each group |
+//! | any of these, of examples that come in entities | the same | bets on the entities |
 //!
 //! `=` is certified on its safe side. Several conditions and groups share delta equally
-//! (Bonferroni). The proofs are in the files: `order_statistic.rs` and `predictive.rs`.
+//! (Bonferroni). The proofs are in the files: `order_statistic.rs`, `predictive.rs` and `entity.rs`.
 //!
 //! [`drift`] tests on new labelled data whether a certified rate still holds.
 //!
@@ -35,12 +37,14 @@
 mod certificate;
 mod claim;
 mod drift;
+mod entity;
 mod error;
 mod level;
 mod order_statistic;
 mod part;
 mod predictive;
 mod region;
+mod sequence;
 mod shared;
 
 #[cfg(test)]
@@ -48,11 +52,13 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
-pub use certificate::{Certificate, CertifiedCondition, Method};
+pub use certificate::{Certificate, CertifiedCondition, CertifiedEntities, Method};
 pub use drift::{Drift, Verdict, drift};
 pub use error::CertifyError;
+pub use sequence::sequence;
 
 use claim::{Claim, Slice};
+use entity::{EntityClaim, Test};
 use level::Level;
 use part::{Part, check_weights};
 use region::Region;
@@ -76,13 +82,16 @@ pub struct CertifyOptions {
     pub grid: Option<Vec<f32>>,
     /// One threshold for all groups, where conditions are on groups.
     pub shared_threshold: bool,
+    /// Limits that hold about as often as asked for, with no proof, where examples come in entities
+    /// that are too few for one. What is returned then [says so](Certificate::is_approximate).
+    pub approximate: bool,
 }
 
 impl CertifyOptions {
-    /// No objective, no grid, a threshold for each group.
+    /// No objective, no grid, a threshold for each group, a proof.
     #[must_use]
     pub fn new(confidence: f64) -> Self {
-        Self { confidence, objective: None, grid: None, shared_threshold: false }
+        Self { confidence, objective: None, grid: None, shared_threshold: false, approximate: false }
     }
 }
 
@@ -130,22 +139,19 @@ pub fn certify(
         let mut region = Region::default();
         let mut methods = Vec::with_capacity(claims.len());
         for (claim, condition) in claims.iter().zip(conditions) {
-            let grid = options.grid.as_deref();
-            methods.push(narrow(&mut region, claim, &condition.to_string(), part, &level, grid)?);
+            methods.push(narrow(&mut region, claim, &condition.to_string(), part, &level, options)?);
         }
         let threshold = region.choose(objective, part)?;
-        let tally = part.tally(threshold);
         for ((claim, condition), method) in claims.iter().zip(conditions).zip(methods) {
-            let (counted, examples) = claim.share(&tally);
-            certified.push(CertifiedCondition {
-                condition: condition.to_string(),
-                group: part.name().map(str::to_owned),
-                target: claim.target,
-                examples,
-                counted,
-                observed: counted as f64 / examples as f64,
-                method: at_threshold(method, claim, counted, examples),
-            });
+            certified.push(at_threshold(
+                method,
+                claim,
+                condition.to_string(),
+                part,
+                &level,
+                options,
+                threshold,
+            ));
         }
         thresholds.push(threshold);
     }
@@ -153,6 +159,7 @@ pub fn certify(
         confidence: options.confidence,
         confidence_each: 1.0 - level.delta(),
         examples: sample.len() as u64,
+        entities: CertifiedEntities::of(sample),
         column: column.map(str::to_owned),
         groups: parts.iter().filter_map(|part| part.name().map(str::to_owned)).collect(),
         thresholds,
@@ -209,33 +216,85 @@ fn narrow(
     condition: &str,
     part: &Part,
     level: &Level,
-    grid: Option<&[f32]>,
+    options: &CertifyOptions,
 ) -> Result<Method, CertifyError> {
+    let test = if options.approximate { Test::Approximate } else { Test::Betting };
+    let grid = options.grid.as_deref();
+    let entities = EntityClaim::new(claim, part, level.delta(), test, grid);
+    // What holds at the threshold is filled in once there is one.
+    let by_entity = match test {
+        Test::Betting => Method::Betting { entities: 0, largest: 0, p_value: 1.0 },
+        Test::Approximate => Method::Approximate { entities: 0, p_value: 1.0 },
+    };
     if !claim.is_predictive() {
-        let order_statistic::Limit { threshold, k } = order_statistic::limit(claim, part, level)?;
+        let (threshold, method) = match &entities {
+            Some(entities) => (entities.limit(level)?, by_entity),
+            None => {
+                let order_statistic::Limit { threshold, k } = order_statistic::limit(claim, part, level)?;
+                (threshold, Method::OrderStatistic { k, limit: threshold })
+            }
+        };
         if claim.wants_strict() {
             region.limit_below(threshold, condition);
         } else {
             region.limit_above(threshold, condition);
         }
-        return Ok(Method::OrderStatistic { k, limit: threshold });
+        return Ok(method);
     }
-    let (passed, fixed) = match grid {
-        Some(grid) => (predictive::fixed_sequence(claim, part, level, grid)?, true),
-        None => (predictive::rank_grid(claim, part, level)?, false),
+    let (passed, method) = match (entities, grid) {
+        (Some(entities), _) => (entities.sequence(level)?, by_entity),
+        (None, Some(grid)) => {
+            let passed = predictive::fixed_sequence(claim, part, level, grid)?;
+            let tested = passed.tested as u64;
+            (passed, Method::FixedSequence { tested, p_value: 1.0 })
+        }
+        (None, None) => {
+            let passed = predictive::rank_grid(claim, part, level)?;
+            let tested = passed.tested as u64;
+            (passed, Method::RankGrid { tested, p_value: 1.0 })
+        }
     };
     let loose_is_low = claim.slice == Slice::PredictedPositives;
     region.limit_to(&passed.thresholds, condition, loose_is_low, part.name())?;
-    let (tested, p_value) = (passed.tested as u64, 1.0);
-    Ok(if fixed { Method::FixedSequence { tested, p_value } } else { Method::RankGrid { tested, p_value } })
+    Ok(method)
 }
 
-/// The method with the p-value at the threshold chosen.
-fn at_threshold(method: Method, claim: &Claim, counted: u64, examples: u64) -> Method {
-    let p_value = claim.tail(examples, claim.bad(counted, examples));
-    match method {
-        Method::RankGrid { tested, .. } => Method::RankGrid { tested, p_value },
-        Method::FixedSequence { tested, .. } => Method::FixedSequence { tested, p_value },
+/// What was certified of a claim, as it stands at the threshold chosen.
+fn at_threshold(
+    method: Method,
+    claim: &Claim,
+    condition: String,
+    part: &Part,
+    level: &Level,
+    options: &CertifyOptions,
+    threshold: f32,
+) -> CertifiedCondition {
+    let (counted, examples) = claim.share(&part.tally(threshold));
+    let p_value = || claim.tail(examples, claim.bad(counted, examples));
+    let entities = |test| {
+        let entities = EntityClaim::new(claim, part, level.delta(), test, options.grid.as_deref());
+        entities.map(|entities| (entities, entities.counts(threshold)))
+    };
+    let method = match method {
         Method::OrderStatistic { .. } => method,
+        Method::RankGrid { tested, .. } => Method::RankGrid { tested, p_value: p_value() },
+        Method::FixedSequence { tested, .. } => Method::FixedSequence { tested, p_value: p_value() },
+        Method::Betting { .. } => entities(Test::Betting).map_or(method, |(claim, counts)| Method::Betting {
+            entities: EntityClaim::tested(&counts),
+            largest: claim.largest(&counts),
+            p_value: claim.p_value(&counts),
+        }),
+        Method::Approximate { .. } => entities(Test::Approximate).map_or(method, |(claim, counts)| {
+            Method::Approximate { entities: EntityClaim::tested(&counts), p_value: claim.p_value(&counts) }
+        }),
+    };
+    CertifiedCondition {
+        condition,
+        group: part.name().map(str::to_owned),
+        target: claim.target,
+        examples,
+        counted,
+        observed: counted as f64 / examples as f64,
+        method,
     }
 }

@@ -55,15 +55,19 @@ impl<'a> Part<'a> {
         self.rows().map_or(self.scores.len(), <[u32]>::len)
     }
 
-    /// Every score with its label. Adding zero makes -0.0 and 0.0 the same number.
-    pub fn visit(&self, mut visit: impl FnMut(f32, bool)) {
+    /// Every row with its score and label. Adding zero makes -0.0 and 0.0 the same number.
+    pub fn visit_rows(&self, mut visit: impl FnMut(usize, f32, bool)) {
         let labels = self.sample.labels();
+        let mut at = |row: usize| visit(row, self.scores[row] + 0.0, labels[row]);
         match self.rows() {
-            Some(rows) => {
-                rows.iter().for_each(|row| visit(self.scores[*row as usize] + 0.0, labels[*row as usize]));
-            }
-            None => self.scores.iter().zip(labels).for_each(|(score, label)| visit(*score + 0.0, *label)),
+            Some(rows) => rows.iter().for_each(|row| at(*row as usize)),
+            None => (0..self.scores.len()).for_each(at),
         }
+    }
+
+    /// Every score with its label.
+    pub fn visit(&self, mut visit: impl FnMut(f32, bool)) {
+        self.visit_rows(|_, score, label| visit(score, label));
     }
 
     /// The scores of one label, or all.

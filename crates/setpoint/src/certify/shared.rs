@@ -3,7 +3,7 @@
 //! Each condition within groups is proved in every group, each over all examples once, all at levels
 //! that share delta; what every one of them allows is certified for the threshold in common.
 
-use super::certificate::{Certificate, CertifiedCondition};
+use super::certificate::{Certificate, CertifiedEntities};
 use super::claim::Claim;
 use super::error::CertifyError;
 use super::level::Level;
@@ -37,25 +37,17 @@ pub(super) fn certify(
     let mut region = Region::default();
     let mut methods = Vec::with_capacity(proofs.len());
     for (claim, condition, part) in &proofs {
-        methods.push(narrow(&mut region, claim, condition, part, &level, options.grid.as_deref())?);
+        methods.push(narrow(&mut region, claim, condition, part, &level, options)?);
     }
     let threshold = region.choose(objective, &whole)?;
-    let certified = proofs.iter().zip(methods).map(|((claim, condition, part), method)| {
-        let (counted, examples) = claim.share(&part.tally(threshold));
-        CertifiedCondition {
-            condition: condition.clone(),
-            group: part.name().map(str::to_owned),
-            target: claim.target,
-            examples,
-            counted,
-            observed: counted as f64 / examples as f64,
-            method: at_threshold(method, claim, counted, examples),
-        }
+    let certified = proofs.into_iter().zip(methods).map(|((claim, condition, part), method)| {
+        at_threshold(method, claim, condition, &part, &level, options, threshold)
     });
     Ok(Certificate {
         confidence: options.confidence,
         confidence_each: 1.0 - level.delta(),
         examples: sample.len() as u64,
+        entities: CertifiedEntities::of(sample),
         column: column.map(str::to_owned),
         groups: groups.iter().filter_map(|part| part.name().map(str::to_owned)).collect(),
         thresholds: vec![threshold; groups.len()],

@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::goal::parse_conditions;
-use crate::metric::interval::{lower_tail, upper_tail};
+use crate::metric::interval::{lower_tail, normal_quantile, upper_tail};
 
 const DRAWS: u64 = 4000;
 const DELTA: f64 = 0.1;
@@ -314,4 +314,125 @@ fn drift_raises_few_false_alarms_and_sees_a_doubled_rate() {
             assert!(alarms > DRAWS * 95 / 100, "{alarms}");
         }
     }
+}
+
+/// Entities of 1 to `most` rows that share most of what makes their score, with labels that do not
+/// depend on it. P[score >= t] is that of a standard normal, or of one moved up for the positives.
+fn entities(rng: &mut Draw, count: u32, most: u32, positive: f64) -> (Sample, Vec<f32>) {
+    let (mut labels, mut scores, mut codes) = (Vec::new(), Vec::new(), Vec::new());
+    let normal = |rng: &mut Draw| normal_quantile(uniform(rng).clamp(1e-15, 1.0 - 1e-15));
+    for entity in 0..count {
+        let common = normal(rng);
+        for _ in 0..=(most / 2 + rng.random_range(0..most / 2)) {
+            let label = uniform(rng) < positive;
+            let score = 0.8_f64.sqrt() * common + 0.2_f64.sqrt() * normal(rng);
+            labels.push(label);
+            scores.push((score + if label { 2.0 } else { 0.0 }) as f32);
+            codes.push(entity);
+        }
+    }
+    (Sample::new(labels).unwrap().with_entities("who", &codes).unwrap(), scores)
+}
+
+/// The threshold above which a standard normal has this share.
+fn above(share: f64) -> f64 {
+    normal_quantile(1.0 - share)
+}
+
+#[test]
+fn entities_are_counted_where_counting_rows_breaks_the_promise() {
+    let draws = 300;
+    let (mut by_row, mut by_entity, mut approximate, mut found) = (0, 0, 0, 0);
+    let mut rng = ChaCha8Rng::seed_from_u64(71);
+    for _ in 0..draws {
+        let (sample, scores) = entities(&mut rng, 100, 20, 0.2);
+        let rows = Sample::new(sample.labels().to_vec()).unwrap();
+        let broken = |sample: &Sample, options: &CertifyOptions| {
+            let certificate = certified("fpr<=10%", sample, &scores, options)?;
+            Some(f64::from(certificate.thresholds[0]) < above(0.1))
+        };
+        by_row += u64::from(broken(&rows, &options()).unwrap());
+        let proved = broken(&sample, &options());
+        found += u64::from(proved.is_some());
+        by_entity += u64::from(proved == Some(true));
+        let near = CertifyOptions { approximate: true, ..options() };
+        approximate += u64::from(broken(&sample, &near) == Some(true));
+    }
+    assert!(upper_tail(draws, by_entity, DELTA) > 1e-4, "{by_entity} of {draws}");
+    assert!(by_row > 2 * draws / 10, "{by_row} of {draws}");
+    assert_eq!(found, draws);
+    // No promise, but near one: half as often again at the most.
+    assert!(upper_tail(draws, approximate, 1.5 * DELTA) > 1e-4, "{approximate} of {draws}");
+}
+
+#[test]
+fn recall_and_precision_hold_over_entities_too() {
+    let draws = 200;
+    let (mut recall, mut precision, mut proved) = (0, 0, 0);
+    let mut rng = ChaCha8Rng::seed_from_u64(72);
+    for _ in 0..draws {
+        let (sample, scores) = entities(&mut rng, 300, 4, 0.5);
+        let at = |conditions: &str| {
+            certified(conditions, &sample, &scores, &options()).map(|one| f64::from(one.thresholds[0]))
+        };
+        recall += u64::from(at("recall>=0.8").unwrap() > 2.0 + above(0.8));
+        // Of the population's rows above t, as many are true as 1 - Phi(t - 2) is of both.
+        let tail = |t: f64| chance_below(-t);
+        let true_share = |t: f64| tail(t - 2.0) / (tail(t - 2.0) + tail(t));
+        if let Some(t) = at("precision>=0.8") {
+            proved += 1;
+            precision += u64::from(true_share(t) < 0.8);
+        }
+    }
+    assert!(upper_tail(draws, recall, DELTA) > 1e-4, "{recall} of {draws}");
+    assert!(upper_tail(draws, precision, DELTA) > 1e-4, "{precision} of {draws}");
+    assert!(proved > 0, "{proved} of {draws}");
+}
+
+/// The chance that a standard normal number is below x, by bisection on its quantile.
+fn chance_below(x: f64) -> f64 {
+    let (mut low, mut high) = (1e-15, 1.0 - 1e-15);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if normal_quantile(middle) < x { low = middle } else { high = middle }
+    }
+    f64::midpoint(low, high)
+}
+
+#[test]
+fn groups_of_entities_hold_together() {
+    let draws = 200;
+    let mut rng = ChaCha8Rng::seed_from_u64(73);
+    let mut broken = 0;
+    for _ in 0..draws {
+        let (sample, scores) = entities(&mut rng, 150, 10, 0.1);
+        // Rows of one entity may be in either group.
+        let codes: Vec<u32> = (0..sample.len() as u32).map(|row| row % 2).collect();
+        let sample = sample.with_groups("g", vec!["a".into(), "b".into()], codes).unwrap();
+        let certificate = certified("fpr(g)<=20%", &sample, &scores, &options()).unwrap();
+        broken += u64::from(certificate.thresholds.iter().any(|one| f64::from(*one) < above(0.2)));
+    }
+    assert!(upper_tail(draws, broken, DELTA) > 1e-4, "{broken} of {draws}");
+}
+
+#[test]
+fn drift_tests_of_entities_raise_few_false_alarms_and_see_a_shift() {
+    let draws = 200;
+    let mut rng = ChaCha8Rng::seed_from_u64(74);
+    let (mut alarms, mut seen) = (0, 0);
+    let (sample, scores) = entities(&mut rng, 300, 20, 0.2);
+    let mut certificate = certified("fpr<=10%", &sample, &scores, &options()).unwrap();
+    // The worst that a certificate may be: the rate is at its target.
+    certificate.thresholds = vec![above(0.1) as f32];
+    let plain = Sample::new(sample.labels().to_vec()).unwrap();
+    assert!(matches!(drift(&certificate, &plain, &scores), Err(CertifyError::NoEntities { .. })));
+    for _ in 0..draws {
+        let (sample, scores) = entities(&mut rng, 100, 20, 0.2);
+        let violated =
+            |scores: &[f32]| drift(&certificate, &sample, scores).unwrap()[0].verdict == Verdict::Violated;
+        alarms += u64::from(violated(&scores));
+        seen += u64::from(violated(&scores.iter().map(|score| score + 1.0).collect::<Vec<f32>>()));
+    }
+    assert!(upper_tail(draws, alarms, DELTA) > 1e-4, "{alarms} of {draws}");
+    assert!(seen > 9 * draws / 10, "{seen} of {draws}");
 }

@@ -79,6 +79,20 @@ impl Counts {
         negatives: 0.0,
     };
 
+    /// One example that was decided.
+    #[must_use]
+    pub(crate) fn decision(label: bool, predicted: bool) -> Self {
+        let one = |is: bool| f64::from(u8::from(is));
+        Self {
+            true_positives: one(label && predicted),
+            false_negatives: one(label && !predicted),
+            false_positives: one(!label && predicted),
+            true_negatives: one(!label && !predicted),
+            positives: one(label),
+            negatives: one(!label),
+        }
+    }
+
     /// Adds `factor` times another set of counts.
     pub fn add(&mut self, other: &Self, factor: f64) {
         self.true_positives += factor * other.true_positives;

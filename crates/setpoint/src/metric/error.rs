@@ -140,6 +140,20 @@ pub enum MetricError {
         /// The method.
         method: &'static str,
     },
+    /// Too few entities to tell how they differ.
+    #[error("{found} entities are too few to tell how they differ; at least {needed} are needed")]
+    Entities {
+        /// Entities with examples.
+        found: usize,
+        /// The fewest it takes.
+        needed: usize,
+    },
+    /// A method for independent examples, where examples belong together.
+    #[error("{method} is for independent examples, and these come in entities")]
+    Together {
+        /// The method.
+        method: &'static str,
+    },
     /// Too few bootstrap replicates for the confidence.
     #[error("{replicates} bootstrap replicates are too few: at least {needed} for confidence {confidence}")]
     Replicates {

@@ -5,6 +5,8 @@
 //! it was drawn, which is linear in the number of rows. A metric is a function of
 //! [`Cuts`], and does not notice.
 //!
+//! Where examples come in entities, whole entities are drawn instead, as many as there are.
+//!
 //! Replicate `i` draws from stream `i` of one seeded generator: the result is the same, bit for
 //! bit, for any number of threads.
 
@@ -14,7 +16,7 @@ use rayon::prelude::*;
 
 use super::{Interval, check_confidence};
 use crate::metric::{Cuts, MetricError, Sorted};
-use crate::sample::Sample;
+use crate::sample::{Entities, Sample};
 
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,7 +71,7 @@ impl Bootstrap {
         let sorted = Sorted::new(sample, scores)?;
         let cuts = sorted.cuts();
         let value = metric(&cuts)?;
-        self.resample(sample.len(), &by_label(sample), value, cuts, |times, cuts| {
+        self.resample(sample.len(), &Draws::of(sample), value, cuts, |times, cuts| {
             sorted.recount(times, cuts);
             metric(cuts)
         })
@@ -93,13 +95,7 @@ impl Bootstrap {
     {
         sample.check_scores(scores)?;
         let value = metric(sample, scores)?;
-        let groups = sample.groups().map_or(1, |groups| groups.names().len());
-        let mut strata = vec![Vec::new(); 2 * groups];
-        for (row, label) in sample.labels().iter().enumerate() {
-            let group = sample.groups().map_or(0, |groups| groups.codes()[row] as usize);
-            strata[2 * group + usize::from(*label)].push(row as u32);
-        }
-        self.resample(sample.len(), &strata, value, (), |times, ()| {
+        self.resample(sample.len(), &Draws::by_group(sample), value, (), |times, ()| {
             let rows: Vec<u32> =
                 (0..).zip(times).flat_map(|(row, times)| std::iter::repeat_n(row, *times as usize)).collect();
             let drawn: Vec<f32> = rows.iter().map(|row| scores[*row as usize]).collect();
@@ -125,7 +121,7 @@ impl Bootstrap {
         let sorted = (Sorted::new(sample, first)?, Sorted::new(sample, second)?);
         let cuts = (sorted.0.cuts(), sorted.1.cuts());
         let value = metric(&cuts.0)? - metric(&cuts.1)?;
-        self.resample(sample.len(), &by_label(sample), value, cuts, |times, cuts| {
+        self.resample(sample.len(), &Draws::of(sample), value, cuts, |times, cuts| {
             sorted.0.recount(times, &mut cuts.0);
             sorted.1.recount(times, &mut cuts.1);
             Ok(metric(&cuts.0)? - metric(&cuts.1)?)
@@ -135,7 +131,7 @@ impl Bootstrap {
     fn resample<C>(
         &self,
         rows: usize,
-        strata: &[Vec<u32>],
+        draws: &Draws<'_>,
         value: f64,
         cuts: C,
         replicate: impl Fn(&[u32], &mut C) -> Result<f64, MetricError> + Sync,
@@ -153,11 +149,11 @@ impl Bootstrap {
         let values: Vec<Result<f64, MetricError>> = (0..self.replicates)
             .into_par_iter()
             .map_init(
-                || (vec![0; rows], cuts.clone()),
-                |(times, cuts), index| {
+                || (vec![0; rows], Vec::new(), cuts.clone()),
+                |(times, entities, cuts), index| {
                     let mut generator = generator.clone();
                     generator.set_stream(index as u64);
-                    draw(strata, &mut generator, times);
+                    draws.draw(&mut generator, times, entities);
                     replicate(times, cuts)
                 },
             )
@@ -193,21 +189,61 @@ impl Bootstrap {
     }
 }
 
-/// The rows of each class.
-fn by_label(sample: &Sample) -> [Vec<u32>; 2] {
-    [true, false].map(|class| {
-        let of_class = sample.labels().iter().enumerate().filter(|(_, label)| **label == class);
-        of_class.map(|(row, _)| row as u32).collect()
-    })
+/// What is drawn with replacement.
+enum Draws<'a> {
+    /// From each of these lists as many rows as it has.
+    Rows(Vec<Vec<u32>>),
+    /// As many entities as there are, with all their rows.
+    Entities(&'a Entities),
 }
 
-/// Draws each stratum as often as it has rows, and counts how often each row came up.
-fn draw(strata: &[Vec<u32>], generator: &mut ChaCha8Rng, times: &mut [u32]) {
-    times.fill(0);
-    for rows in strata {
-        for _ in 0..rows.len() {
-            let row = rows[generator.random_range(0..rows.len() as u32) as usize];
-            times[row as usize] += 1;
+impl<'a> Draws<'a> {
+    /// Entities, or rows by class.
+    fn of(sample: &'a Sample) -> Self {
+        Self::by_class(sample, 1, |_| 0)
+    }
+
+    /// Entities, or rows by group and class.
+    fn by_group(sample: &'a Sample) -> Self {
+        match sample.groups() {
+            Some(groups) => Self::by_class(sample, groups.names().len(), |row| groups.codes()[row] as usize),
+            None => Self::of(sample),
+        }
+    }
+
+    fn by_class(sample: &'a Sample, groups: usize, group: impl Fn(usize) -> usize) -> Self {
+        if let Some(entities) = sample.together() {
+            return Self::Entities(entities);
+        }
+        let mut strata = vec![Vec::new(); 2 * groups];
+        for (row, label) in sample.labels().iter().enumerate() {
+            // Positives first.
+            strata[2 * group(row) + usize::from(!*label)].push(row as u32);
+        }
+        Self::Rows(strata)
+    }
+
+    /// Draws, and counts how often each row came up.
+    fn draw(&self, generator: &mut ChaCha8Rng, times: &mut [u32], drawn: &mut Vec<u32>) {
+        match self {
+            Self::Rows(strata) => {
+                times.fill(0);
+                for rows in strata {
+                    for _ in 0..rows.len() {
+                        let row = rows[generator.random_range(0..rows.len() as u32) as usize];
+                        times[row as usize] += 1;
+                    }
+                }
+            }
+            Self::Entities(entities) => {
+                let count = entities.len() as u32;
+                drawn.clear();
+                drawn.resize(entities.len(), 0);
+                (0..count).for_each(|_| drawn[generator.random_range(0..count) as usize] += 1);
+                for (times, entity) in times.iter_mut().zip(entities.of()) {
+                    *times = drawn[*entity as usize];
+                }
+            }
         }
     }
 }
@@ -238,9 +274,8 @@ mod tests {
             let sorted = Sorted::new(&sample, &scores).unwrap();
             let mut cuts = sorted.cuts();
             let mut times = vec![0; sample.len()];
-            let rows =
-                |class| (0..sample.len() as u32).filter(|r| sample.labels()[*r as usize] == class).collect();
-            draw(&[rows(true), rows(false)], &mut ChaCha8Rng::seed_from_u64(seed), &mut times);
+            let mut generator = ChaCha8Rng::seed_from_u64(seed);
+            Draws::of(&sample).draw(&mut generator, &mut times, &mut Vec::new());
             sorted.recount(&times, &mut cuts);
 
             let drawn: Vec<usize> =
@@ -278,6 +313,30 @@ mod tests {
         let estimate = few(3).estimate_by_group(&sample, &scores, mean).unwrap();
         assert!(estimate.interval.lower < estimate.value && estimate.value < estimate.interval.upper);
         assert_eq!(estimate, few(3).estimate_by_group(&sample, &scores, mean).unwrap());
+    }
+
+    #[test]
+    fn entities_are_drawn_whole_and_make_the_interval_wider() {
+        let (sample, scores) = random_case(3, 400);
+        // Every row ten times over: as much is known as from the rows once.
+        let once = sample.len() as u32;
+        let rows: Vec<u32> = (0..10 * once).map(|row| row % once).collect();
+        let copies = sample.select(&rows);
+        let copied: Vec<f32> = rows.iter().map(|row| scores[*row as usize]).collect();
+        let together = copies.clone().with_entities("row", &rows).unwrap();
+        let mut times = vec![0; rows.len()];
+        Draws::of(&together).draw(&mut ChaCha8Rng::seed_from_u64(1), &mut times, &mut Vec::new());
+        assert!(rows.iter().zip(&times).all(|(row, drawn)| times[*row as usize] == *drawn));
+        assert_eq!(times.iter().sum::<u32>(), 10 * once);
+        let error = |sample: &Sample, scores: &[f32]| {
+            few(1).estimate(sample, scores, roc::auc).unwrap().standard_error
+        };
+        // Ten copies of a row are no ten rows: sqrt(10) = 3.2 times too sure. The standard error of a
+        // standard deviation from 200 draws is 5%.
+        let (whole, apart) = (error(&together, &copied), error(&copies, &copied));
+        assert!((2.4..4.2).contains(&(whole / apart)), "{whole} {apart}");
+        let once = error(&sample, &scores);
+        assert!((0.75..1.4).contains(&(whole / once)), "{whole} {once}");
     }
 
     #[test]

@@ -11,10 +11,10 @@
 //! binomial varies less than the whole), so that the iteration converges from anywhere.
 
 use super::binomial::{pmf_pq, upper_tail_pq};
-use super::{Interval, check_confidence, sigmoid};
+use super::{EntityCount, Interval, by_entity, check_confidence, sigmoid};
 use crate::goal::{Counts, Rate};
 use crate::metric::{MetricError, confusion};
-use crate::sample::Sample;
+use crate::sample::{Entities, Sample};
 
 /// The two-sided interval for a proportion of which `successes` of `trials` were seen.
 ///
@@ -50,7 +50,8 @@ pub fn at_most(successes: u64, trials: u64, confidence: f64) -> Result<f64, Metr
 
 /// The interval for a rate at a threshold that was fixed without looking at this sample.
 ///
-/// For precision and its like the number of predicted positives is taken as given.
+/// For precision and its like the number of predicted positives is taken as given. Examples that come
+/// in entities get the interval [`by_entity`](super::by_entity).
 ///
 /// # Errors
 /// If the sample has weights or lacks what the rate is a share of, the rate is no share of examples
@@ -65,9 +66,34 @@ pub fn of_rate(
     if sample.weights().is_some() {
         return Err(MetricError::Weighted { method: "a binomial interval" });
     }
+    if let Some(entities) = sample.together() {
+        return by_entity(&entity_counts(rate, sample, entities, scores, threshold)?, confidence);
+    }
     let counts = confusion::at(sample, scores, threshold)?;
     let (successes, trials) = share(rate, &counts).ok_or(MetricError::NotAProportion { rate })?;
     clopper_pearson(successes as u64, trials as u64, confidence)
+}
+
+/// What a rate counts, entity by entity.
+fn entity_counts(
+    rate: Rate,
+    sample: &Sample,
+    entities: &Entities,
+    scores: &[f32],
+    threshold: f32,
+) -> Result<Vec<EntityCount>, MetricError> {
+    sample.check_scores(scores)?;
+    let of = |label, predicted| share(rate, &Counts::decision(label, predicted));
+    let table = [of(false, false), of(false, true), of(true, false), of(true, true)];
+    let mut counts = vec![EntityCount::default(); entities.len()];
+    for ((score, label), entity) in scores.iter().zip(sample.labels()).zip(entities.of()) {
+        let decision = 2 * usize::from(*label) + usize::from(*score >= threshold);
+        let (counted, examples) = table[decision].ok_or(MetricError::NotAProportion { rate })?;
+        let count = &mut counts[*entity as usize];
+        count.counted += counted as u64;
+        count.examples += examples as u64;
+    }
+    Ok(counts)
 }
 
 fn share(rate: Rate, counts: &Counts) -> Option<(f64, f64)> {

@@ -39,6 +39,9 @@ pub fn delong(sample: &Sample, scores: &[f32], confidence: f64) -> Result<DeLong
     if sample.weights().is_some() {
         return Err(MetricError::Weighted { method: "DeLong's variance" });
     }
+    if sample.together().is_some() {
+        return Err(MetricError::Together { method: "DeLong's variance" });
+    }
     let cuts = Cuts::new(sample, scores)?;
     let auc = roc::auc(&cuts)?;
     let (positives, negatives) = (cuts.positives(), cuts.negatives());

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | a rate at a fixed threshold, no weights | [`clopper_pearson`], exact: never covers less than it says |
 //! | roc-auc, no weights | [`delong`], on the logit scale |
-//! | anything, weights, differences between models | [`Bootstrap`], stratified by class |
+//! | a rate of examples that come in entities | [`by_entity`], an approximation |
+//! | anything, weights, differences between models | [`Bootstrap`], stratified by class, or of whole entities |
 //!
 //! None of them knows about a threshold chosen on the same data; that is what a certificate is for.
 
@@ -12,12 +13,14 @@ mod binomial;
 mod bootstrap;
 mod clopper_pearson;
 mod delong;
+mod entity;
 mod normal;
 
 pub use binomial::{lower_tail, upper_tail};
 pub use bootstrap::{Bootstrap, Estimate};
 pub use clopper_pearson::{at_least, at_most, clopper_pearson, of_rate};
 pub use delong::{DeLong, delong};
+pub use entity::{EntityCount, EntityShare, LEAST_ENTITIES, by_entity};
 pub use normal::normal_quantile;
 
 use super::MetricError;
