@@ -79,12 +79,12 @@ def weighted(
     return labels, scores, weights, coded(groups, column, len(labels))
 
 
-def coded(groups: Any, column: Optional[str], rows: int) -> Optional[Groups]:
-    """Groups as names in alphabetical order, and a code for each row."""
+def coded(groups: Any, column: Optional[str], rows: int, name: str = "groups") -> Optional[Groups]:
+    """Groups or entities as names in alphabetical order, and a code for each row."""
     if groups is None or column is None:
         return None
     array = np.asarray(groups)
     if array.shape != (rows,):
-        raise InputError(f"groups have shape {array.shape}: expected ({rows},), one for each row")
+        raise InputError(f"{name} have shape {array.shape}: expected ({rows},), one for each row")
     names, codes = np.unique(array.astype(str), return_inverse=True)
     return column, [str(name) for name in names], codes.reshape(-1).astype(np.uint32)

@@ -19,6 +19,10 @@ class Certificate(NamedTuple):
     confidence: float
     """The chance, over calibration samples, that every condition holds on new data."""
     examples: int
+    entities: Optional[dict[str, Any]]
+    """How many entities the examples belong to, where those are counted."""
+    caution: Optional[str]
+    """What speaks against taking the rows for independent draws."""
     conditions: list[dict[str, Any]]
     """Each condition: its text, group, target, observed rate, counts and method."""
     text: str
@@ -35,6 +39,8 @@ def certify(
     *,
     confidence: float = 0.95,
     groups: Any = None,
+    entities: Any = None,
+    approximate: bool = False,
     positive: Any = None,
 ) -> Certificate:
     """A threshold at which the conditions hold on new data, with this confidence.
@@ -42,6 +48,10 @@ def certify(
     The scores may come from any model, but not from rows it was trained or tuned on. `goal` is one or
     more conditions (`"fpr<=1%"`), or a goal whose objective chooses among the thresholds allowed. Only
     the order of the scores counts, with all their digits.
+
+    `entities` says which rows belong together (patient, customer, query): those are the draws then, not
+    the rows. Where they are too few for a proof, `approximate=True` gives a limit from draws of whole
+    entities that holds about as often as asked for; it is not a certificate, and says so.
 
     Raises InfeasibleError where the examples are too few; the message says how many are needed.
     """
@@ -53,9 +63,17 @@ def certify(
         column = _column(goal)
     elif _column(goal) is not None:
         raise InputError(f"the conditions are on {_column(goal)!r}: pass groups=, the group of each row")
-    found, text = _setpoint.certify(goal, values, truth, coded(groups, column, len(truth)), confidence)
+    found, text = _setpoint.certify(
+        goal,
+        values,
+        truth,
+        coded(groups, column, len(truth)),
+        coded(entities, "entities", len(truth), "entities"),
+        approximate,
+        confidence,
+    )
     record = json.loads(found)
-    return Certificate(text=text, **{key: record[key] for key in Certificate._fields if key != "text"})
+    return Certificate(text=text, **{key: record.get(key) for key in Certificate._fields if key != "text"})
 
 
 def _column(goal: str) -> Optional[str]:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from . import _setpoint
+from ._arrays import coded
 from ._decide import Decides, counting_rows, strict, two_classes
 from ._errors import InputError
 from ._frames import csr, frame_columns, is_frame, is_numeric, is_sparse
@@ -61,6 +62,7 @@ class SetpointClassifier(Decides, BaseEstimator):
     classes_ : the labels, negative first.
     thresholds_ : one, or one for each of `groups_`.
     certificate_ : what is proved about them, or None; `report_["certificate_refused"]` says why.
+    approximate_ : where rows come in too few entities for a proof: what is likely, and not proved.
     report_ : the record of the run, as `setpoint train --json`.
     model_ : the `setpoint.Model`.
     """
@@ -152,16 +154,22 @@ class SetpointClassifier(Decides, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "SetpointClassifier":
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, entities: Any = None
+    ) -> "SetpointClassifier":
         """Trains, chooses the threshold and certifies it.
 
-        `groups` is the group of each row, for goals with conditions on groups.
+        `groups` is the group of each row, for goals with conditions on groups. `entities` says which rows
+        belong together (patient, customer, query): they stay in one part, and are counted as one draw.
         """
         X, y, names = self._fit_data(X, y)
         self.classes_, labels = two_classes(y, self.positive)
         weights, kept = counting_rows(sample_weight, labels)
         coded_groups = self._coded(groups, len(labels))
+        together = coded(entities, "entities", len(labels), "entities")
         if not kept.all():
+            if together is not None:
+                together = (*together[:2], together[2][kept])
             labels, X = labels[kept], _rows(X, kept)
             if coded_groups is not None:
                 coded_groups = self._coded(np.asarray(groups)[kept], len(labels))
@@ -178,6 +186,7 @@ class SetpointClassifier(Decides, BaseEstimator):
             labels,
             weights,
             coded_groups,
+            together,
             self._options(names),
             line,
         )
@@ -186,6 +195,7 @@ class SetpointClassifier(Decides, BaseEstimator):
         self.thresholds_ = self.model_.thresholds
         self.groups_ = self.model_.groups
         self.certificate_ = self.report_["certificate"]
+        self.approximate_ = self.report_["approximate"]
         if line is not None:
             line.close(f"kept {self.report_['winner']}")
         return self

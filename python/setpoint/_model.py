@@ -59,6 +59,11 @@ class Model:
         return self.document["certificate"]
 
     @property
+    def approximate(self) -> Optional[dict[str, Any]]:
+        """What takes its place where rows came in too few entities for a proof: likely, and not proved."""
+        return self.document.get("approximate")
+
+    @property
     def label(self) -> Optional[dict[str, Any]]:
         """The label's column and what makes a row positive."""
         return self.document["features"].get("label")
@@ -97,17 +102,23 @@ class Model:
         *,
         sample_weight: Any = None,
         groups: Any = None,
+        entities: Any = None,
         positive: Any = None,
         confidence: float = 0.95,
     ) -> dict[str, Any]:
-        """Metrics with intervals at the goal's condition and at the threshold, as `setpoint evaluate --json`."""
+        """Metrics with intervals at the goal's condition and at the threshold, as `setpoint evaluate --json`.
+
+        `entities` says which rows belong together, for intervals and tests that count those.
+        """
         names, features = for_model(X, self._inner.inputs(), self.feature_names)
         labels = binary(y, positive)
         column = self.document["groups"]["column"] if self.document["groups"] else None
         if sample_weight is not None and not np.all(np.asarray(sample_weight) > 0):
             raise InputError("sample_weight holds weights that are not positive: leave those rows out")
         _, _, weights, coded_groups = weighted(labels, labels, sample_weight, groups, column)
-        return json.loads(self._inner.evaluate(features, names, labels, weights, coded_groups, confidence))
+        together = coded(entities, "entities", len(labels), "entities")
+        found = self._inner.evaluate(features, names, labels, weights, coded_groups, together, confidence)
+        return json.loads(found)
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the model file: whole, or not at all."""

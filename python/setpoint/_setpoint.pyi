@@ -33,6 +33,7 @@ class Model:
         labels: Labels,
         weights: Optional[Scores],
         groups: Optional[Groups],
+        entities: Optional[Groups],
         confidence: float,
     ) -> str: ...
 
@@ -43,6 +44,7 @@ def fit(
     labels: Labels,
     weights: Optional[npt.NDArray[np.float32]],
     groups: Optional[Groups],
+    entities: Optional[Groups],
     options: str,
     report: Optional[Callable[..., None]],
 ) -> tuple[Model, str]: ...
@@ -70,7 +72,13 @@ def interval(
     seed: int,
 ) -> tuple[float, float, float, str]: ...
 def certify(
-    asked: str, scores: Scores, labels: Labels, groups: Optional[Groups], confidence: float
+    asked: str,
+    scores: Scores,
+    labels: Labels,
+    groups: Optional[Groups],
+    entities: Optional[Groups],
+    approximate: bool,
+    confidence: float,
 ) -> tuple[str, str]: ...
 def choose(
     text: str,
@@ -78,8 +86,9 @@ def choose(
     labels: Labels,
     weights: Optional[Scores],
     groups: Optional[Groups],
+    entities: Optional[Groups],
     confidence: Optional[float],
-) -> tuple[list[float], list[str], Optional[str], Optional[str]]: ...
+) -> tuple[list[float], list[str], Optional[str], Optional[str], Optional[str]]: ...
 def step(
     text: str,
     scores: npt.NDArray[np.float32],

@@ -5,12 +5,12 @@ from typing import Any, Optional
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from . import _setpoint
-from ._arrays import vector
+from ._arrays import coded, vector
 from ._decide import Decides, counting_rows, strict, two_classes
 from ._errors import InputError
 
@@ -36,6 +36,7 @@ class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
     classes_ : the labels, negative first.
     thresholds_ : on the classifier's scores; one, or one for each of `groups_`.
     certificate_ : what is proved about them, or None; then `certificate_refused_` says why.
+    approximate_ : where rows come in too few entities for a proof: what is likely, and not proved.
     """
 
     def __init__(
@@ -58,9 +59,18 @@ class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        entities: Any = None,
+        **fit_params: Any,
     ) -> "SetpointThreshold":
-        """Fits the classifier on some of the rows, unless it is fitted, and chooses on the others."""
+        """Fits the classifier on some of the rows, unless it is fitted, and chooses on the others.
+
+        `entities` says which rows belong together: they stay on one side, and are counted as one draw.
+        """
         X, y = indexable(X, y)
         y = column_or_1d(y, warn=True)
         if len(y) == 0:
@@ -72,9 +82,7 @@ class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
             check_is_fitted(self.estimator)
             self.estimator_, held_out = self.estimator, rows
         else:
-            training, held_out = train_test_split(
-                rows, test_size=self.calibration, stratify=labels[rows], random_state=self.random_state
-            )
+            training, held_out = self._split(rows, labels, entities)
             if sample_weight is not None and not np.isscalar(sample_weight):
                 fit_params = {**fit_params, "sample_weight": np.asarray(sample_weight)[training]}
             self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, training), y[training], **fit_params)
@@ -95,12 +103,26 @@ class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
             np.ascontiguousarray(labels[held_out]),
             weights,
             self._coded(coded_groups, len(scores)),
+            None if entities is None else coded(np.asarray(entities)[held_out], "entities", len(scores), "entities"),
             self.confidence,
         )
-        thresholds, self.groups_, certificate, self.certificate_refused_ = found
+        thresholds, self.groups_, certificate, approximate, self.certificate_refused_ = found
         self.thresholds_ = np.array(thresholds)
         self.certificate_ = None if certificate is None else json.loads(certificate)
+        self.approximate_ = None if approximate is None else json.loads(approximate)
         return self
+
+    def _split(self, rows: np.ndarray, labels: np.ndarray, entities: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Rows to train on and rows held out, entities whole."""
+        if entities is None:
+            return train_test_split(
+                rows, test_size=self.calibration, stratify=labels[rows], random_state=self.random_state
+            )
+        if np.shape(entities) != np.shape(labels):
+            raise InputError(f"entities have shape {np.shape(entities)}: expected {np.shape(labels)}, one for each row")
+        splitter = GroupShuffleSplit(1, test_size=self.calibration, random_state=self.random_state)
+        training, held_out = next(splitter.split(rows, groups=np.asarray(entities)[rows]))
+        return rows[training], rows[held_out]
 
     def _scores(self, X: Any) -> np.ndarray:
         """The classifier's score for the positive class."""

@@ -119,7 +119,8 @@ pub(crate) fn from_sparse(
         let (flag, hint) = ("--split-by qid", "this one has no qid");
         return Err(RoleError::Sparse { file: file.to_owned(), flag, hint }.into());
     }
-    let entities = if roles.split_by.is_some() { queries.clone() } else { None };
+    let by_query = roles.split_by.is_some() || roles.split_by_if_there.as_deref() == Some("qid");
+    let entities = if by_query { queries.clone() } else { None };
     Ok(Table {
         file: file.to_owned(),
         rows: raw.matrix.rows,

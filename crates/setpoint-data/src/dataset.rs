@@ -135,7 +135,12 @@ pub fn select_sample(sample: &Sample, rows: &[u32]) -> Result<Sample, SampleErro
         names: groups.names().to_vec(),
         of: pick(groups.codes(), rows),
     });
-    checked_sample(pick(sample.labels(), rows), sample.weights().map(|weights| pick(weights, rows)), groups)
+    let weights = sample.weights().map(|weights| pick(weights, rows));
+    let selected = checked_sample(pick(sample.labels(), rows), weights, groups)?;
+    match sample.entities() {
+        Some(entities) => selected.with_entities(entities.column(), &pick(entities.of(), rows)),
+        None => Ok(selected),
+    }
 }
 
 /// A checked sample; groups that no row has are left out, as the sample wants none.

@@ -132,7 +132,10 @@ impl Layout {
         layout.label = column(&roles.label, "--label")?;
         layout.weight = column(&roles.weight, "--weight")?;
         layout.group = column(&roles.group, "--group")?;
-        layout.entity = column(&roles.split_by, "--split-by")?;
+        layout.entity = match (&roles.split_by, &roles.split_by_if_there) {
+            (None, Some(wanted)) => names.iter().position(|name| name == wanted),
+            (given, _) => column(given, "--split-by")?,
+        };
         layout.time = column(&roles.split_time, "--split-time")?;
         let numeric_label = matches!(roles.positive, Positive::Rule(..));
         let label_use = if numeric_label { Some(RealKind::Number) } else { None };

@@ -63,6 +63,8 @@ pub struct About {
     pub weights: Option<Vec<f32>>,
     /// Groups, in alphabetical order.
     pub groups: Option<Codes>,
+    /// Rows that belong together, and stay so in a split.
+    pub entities: Option<Codes>,
 }
 
 impl About {
@@ -78,6 +80,7 @@ impl About {
             labels: self.labels.as_ref().map(|labels| pick(labels, rows)),
             weights: self.weights.as_ref().map(|weights| pick(weights, rows)),
             groups: self.groups.as_ref().map(|groups| groups.select(rows)),
+            entities: self.entities.as_ref().map(|entities| entities.select(rows)),
         }
     }
 }
@@ -172,7 +175,7 @@ fn assembled(about: About, rows: usize, mut names: Vec<String>, body: Body, note
         labels: about.labels,
         weights: about.weights,
         groups: about.groups,
-        entities: None,
+        entities: about.entities,
         times: None,
         queries: None,
         hash: None,

@@ -27,6 +27,8 @@ pub struct Roles {
     pub group_is_feature: bool,
     /// Rows with the same value here stay in the same part of a split.
     pub split_by: Option<String>,
+    /// The same, if the file has such a column and no other is given.
+    pub split_by_if_there: Option<String>,
     /// Rows with later values here are held out.
     pub split_time: Option<String>,
     /// Columns to treat as categories even if they look like numbers.
@@ -49,6 +51,7 @@ impl Default for Roles {
             group: None,
             group_is_feature: false,
             split_by: None,
+            split_by_if_there: None,
             split_time: None,
             categorical: Vec::new(),
             max_categories: 1000,

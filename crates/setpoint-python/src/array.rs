@@ -37,3 +37,11 @@ pub fn sample(
     }
     Ok(sample)
 }
+
+/// The same sample with its entities, where there are any.
+pub fn together(sample: Sample, entities: Option<&GroupArrays<'_>>) -> Result<Sample, Wrong> {
+    match entities {
+        Some((column, _, of)) => Ok(sample.with_entities(column, slice(of)?)?),
+        None => Ok(sample),
+    }
+}

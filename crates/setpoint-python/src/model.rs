@@ -11,7 +11,7 @@ use setpoint_data::{About, Inputs, Kind, LabelRule, LabelSchema, Table};
 use setpoint_report::{Seconds, to_json};
 use setpoint_run::{Examples, Opened, evaluate, load, margins, opened, train};
 
-use crate::array::{GroupArrays, codes, sample, slice};
+use crate::array::{GroupArrays, codes, sample, slice, together};
 use crate::error::Wrong;
 use crate::options::Plan;
 use crate::table::{Features, View};
@@ -52,6 +52,7 @@ pub fn fit<'py>(
     labels: PyReadonlyArray1<'py, bool>,
     weights: Option<PyReadonlyArray1<'py, f32>>,
     groups: Option<GroupArrays<'py>>,
+    entities: Option<GroupArrays<'py>>,
     options: &str,
     report: Option<Py<PyAny>>,
 ) -> PyResult<(Model, String)> {
@@ -64,6 +65,7 @@ pub fn fit<'py>(
         labels: Some(slice(&labels)?.to_vec()),
         weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
         groups: groups.as_ref().map(codes).transpose()?,
+        entities: entities.as_ref().map(codes).transpose()?,
     };
     let view = features.view()?;
     let mut watch = Watch::new(report);
@@ -217,10 +219,11 @@ impl Model {
         labels: PyReadonlyArray1<'py, bool>,
         weights: Option<PyReadonlyArray1<'py, f64>>,
         groups: Option<GroupArrays<'py>>,
+        entities: Option<GroupArrays<'py>>,
         confidence: f64,
     ) -> PyResult<String> {
         let weights = weights.as_ref().map(slice).transpose()?;
-        let sample = sample(slice(&labels)?, weights, groups.as_ref())?;
+        let sample = together(sample(slice(&labels)?, weights, groups.as_ref())?, entities.as_ref())?;
         let view = features.view()?;
         let record = py.detach(|| -> Result<String, Wrong> {
             let held = self.opened.blueprint.hold(self.encode(view, names)?)?;

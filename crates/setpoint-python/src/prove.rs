@@ -7,7 +7,7 @@ use setpoint::problem::ProblemOptions;
 use setpoint::threshold::exact;
 use setpoint_run::{Asked, Kind};
 
-use crate::array::{GroupArrays, sample, slice};
+use crate::array::{GroupArrays, sample, slice, together};
 use crate::error::{Wrong, goal};
 
 /// A certificate as JSON, and in words.
@@ -18,10 +18,13 @@ pub fn certify(
     scores: PyReadonlyArray1<'_, f64>,
     labels: PyReadonlyArray1<'_, bool>,
     groups: Option<GroupArrays<'_>>,
+    entities: Option<GroupArrays<'_>>,
+    approximate: bool,
     confidence: f64,
 ) -> PyResult<(String, String)> {
-    let asked = Asked::new(asked).map_err(Wrong::from)?;
-    let (scores, sample) = (slice(&scores)?, sample(slice(&labels)?, None, groups.as_ref())?);
+    let asked = Asked { approximate, ..Asked::new(asked).map_err(Wrong::from)? };
+    let sample = together(sample(slice(&labels)?, None, groups.as_ref())?, entities.as_ref())?;
+    let scores = slice(&scores)?;
     let found = py.detach(|| -> Result<_, Wrong> {
         let certified = setpoint_run::certify(&asked, &sample, scores, confidence)?;
         Ok((serde_json::to_string(&certified.record)?, certified.text))
@@ -31,8 +34,9 @@ pub fn certify(
 
 /// The thresholds of a goal: certified where that can be done, else exact, with the reason.
 ///
-/// Thresholds, their groups, the certificate as JSON, and why there is none.
-pub type Chosen = (Vec<f64>, Vec<String>, Option<String>, Option<String>);
+/// Thresholds, their groups, the certificate as JSON, the approximate limits in its place, and why there
+/// is none.
+pub type Chosen = (Vec<f64>, Vec<String>, Option<String>, Option<String>, Option<String>);
 
 /// Chooses the thresholds of a goal on held-out scores.
 #[pyfunction]
@@ -43,26 +47,31 @@ pub fn choose(
     labels: PyReadonlyArray1<'_, bool>,
     weights: Option<PyReadonlyArray1<'_, f64>>,
     groups: Option<GroupArrays<'_>>,
+    entities: Option<GroupArrays<'_>>,
     confidence: Option<f64>,
 ) -> PyResult<Chosen> {
     let goal = goal(text)?.operating();
     let weights = weights.as_ref().map(slice).transpose()?;
-    let (scores, sample) = (slice(&scores)?, sample(slice(&labels)?, weights, groups.as_ref())?);
+    let sample = together(sample(slice(&labels)?, weights, groups.as_ref())?, entities.as_ref())?;
+    let scores = slice(&scores)?;
     let found = py.detach(|| -> Result<Chosen, Wrong> {
         let mut refused = None;
         if let Some(confidence) = confidence {
-            let asked = Asked {
-                conditions: goal.constraints.clone(),
-                objective: Some(goal.objective.clone()),
-                shared_threshold: false,
-            };
-            match setpoint_run::certify(&asked, &sample, scores, confidence) {
+            let proved = Asked::of(goal.constraints.clone(), Some(goal.objective.clone()));
+            match setpoint_run::certify(&proved, &sample, scores, confidence) {
                 Ok(certified) => {
                     let record = serde_json::to_string(&certified.record)?;
-                    return Ok((certified.thresholds, certified.by_rank.groups, Some(record), None));
+                    return Ok((certified.thresholds, certified.by_rank.groups, Some(record), None, None));
                 }
                 Err(failure) if failure.kind == Kind::Interrupted => return Err(failure.into()),
                 Err(failure) => refused = Some(failure.message),
+            }
+            let near = Asked { approximate: true, ..proved };
+            if let Ok(limits) = setpoint_run::certify(&near, &sample, scores, confidence)
+                && limits.by_rank.is_approximate()
+            {
+                let record = serde_json::to_string(&limits.record)?;
+                return Ok((limits.thresholds, limits.by_rank.groups, None, Some(record), refused));
             }
         }
         let ranked = Ranked::new(scores)?;
@@ -74,7 +83,7 @@ pub fn choose(
             }
             _ => Vec::new(),
         };
-        Ok((thresholds, groups, None, refused))
+        Ok((thresholds, groups, None, None, refused))
     });
     Ok(found?)
 }

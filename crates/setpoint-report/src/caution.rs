@@ -82,6 +82,14 @@ impl Circumstances<'_> {
             (None, Some(_)) => "no certificate was asked for",
             (None, None) => "no certificate travels with the model",
         };
+        if let Some(limits) = &self.shown()?.evaluation.approximate {
+            let entities = limits.full.entities.as_ref().map_or(0, |entities| entities.count);
+            return Some(format!(
+                "The threshold is not certified: {reason}. It is an approximate limit, from draws of the \
+                 {entities} entities of the calibration rows: meant to hold with {} confidence, and nothing proves it.",
+                percent(limits.full.confidence)
+            ));
+        }
         let from = self.thresholds_from.map_or_else(String::new, |part| {
             format!(" It holds exactly on the {part} rows it was chosen on, and on new rows only about so.")
         });
@@ -187,6 +195,7 @@ mod tests {
 
     fn part(name: &str, rows: u64, positives: u64) -> PartRecord {
         let evaluation = EvaluateRecord {
+            approximate: None,
             artifact: String::new(),
             goal: "recall @ fpr<=1%".to_owned(),
             operating: "recall @ fpr<=1%".to_owned(),

@@ -39,6 +39,8 @@ pub struct EvaluateRecord {
     pub groups: Vec<GroupRecord>,
     /// What travels with the model.
     pub certificate: Option<CertificateRecord>,
+    /// What takes its place where nothing was proved.
+    pub approximate: Option<CertificateRecord>,
     /// Whether it still holds here.
     pub drift: Vec<DriftRecord>,
     /// Why that was not tested, where there is a certificate and no test.
@@ -139,7 +141,7 @@ impl fmt::Display for EvaluateRecord {
         if !self.groups.is_empty() {
             write!(f, "\n{}", group_table(&self.groups))?;
         }
-        if let Some(certificate) = &self.certificate {
+        if let Some(certificate) = self.certificate.as_ref().or(self.approximate.as_ref()) {
             writeln!(f, "\n{}", certificate.full)?;
         }
         for drift in &self.drift {

@@ -60,6 +60,8 @@ pub struct TrainRecord {
     pub shipped: Splits<Option<Shipped>>,
     /// What the calibration part proves.
     pub certificate: Option<CertificateRecord>,
+    /// What it makes likely, where it proves nothing.
+    pub approximate: Option<CertificateRecord>,
     /// Why it proves nothing, where it does not.
     pub certificate_refused: Option<String>,
     /// Cross-entropy, beside.
@@ -299,6 +301,10 @@ impl TrainRecord {
             }
             (None, reason) => {
                 let reason = reason.as_deref().unwrap_or("no certificate was asked for");
+                if let Some(limits) = &self.approximate {
+                    let text = limits.full.to_string().replace("\n  ", "\n          ");
+                    return writeln!(f, "          {text}\n          no certificate: {reason}");
+                }
                 writeln!(f, "          not certified ({reason})")?;
                 writeln!(f, "          chosen on the {} part, where it holds exactly", self.thresholds_from)
             }

@@ -11,6 +11,11 @@ use setpoint_report::CertificateRecord;
 
 use crate::failure::Failure;
 
+/// Rows for each score from which repetition is suspected.
+const REPEATED: usize = 3;
+/// Fewest different scores of rows that may be copies; fewer are the levels of a coarse model.
+const LEAST_COPIED: usize = 50;
+
 /// What is asked of thresholds: conditions alone, or an operating goal whose objective chooses among
 /// the thresholds allowed.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +26,8 @@ pub struct Asked {
     pub objective: Option<Objective>,
     /// Whether groups share one threshold.
     pub shared_threshold: bool,
+    /// Whether limits will do that hold about as often as asked for, with no proof.
+    pub approximate: bool,
 }
 
 impl Asked {
@@ -32,9 +39,14 @@ impl Asked {
         if text.contains('@') {
             let goal: Goal = text.parse()?;
             let Goal { objective, constraints } = goal.operating();
-            return Ok(Self { conditions: constraints, objective: Some(objective), shared_threshold: false });
+            return Ok(Self::of(constraints, Some(objective)));
         }
-        Ok(Self { conditions: parse_conditions(text)?, objective: None, shared_threshold: false })
+        Ok(Self::of(parse_conditions(text)?, None))
+    }
+
+    /// These conditions, proved, with a threshold for each group where they are on groups.
+    pub fn of(conditions: Vec<Constraint>, objective: Option<Objective>) -> Self {
+        Self { conditions, objective, shared_threshold: false, approximate: false }
     }
 
     /// The group column that the conditions name.
@@ -54,6 +66,8 @@ pub struct Certified {
     pub record: Value,
     /// The same in words.
     pub text: String,
+    /// What speaks against taking the rows for independent draws.
+    pub caution: Option<String>,
 }
 
 /// Certifies thresholds on these scores.
@@ -70,16 +84,37 @@ pub fn certify(
     let options = CertifyOptions {
         objective: asked.objective.clone(),
         shared_threshold: asked.shared_threshold,
+        approximate: asked.approximate,
         ..CertifyOptions::new(confidence)
     };
     let certificate = prove(&asked.conditions, sample, &ranked.ranks()?, &options);
     let certificate = certificate.map_err(|error| in_scores(error, &ranked))?;
     let thresholds: Vec<f64> = certificate.thresholds.iter().map(|one| ranked.score(*one)).collect();
-    Ok(Certified {
-        record: record(&certificate, &thresholds, &ranked)?,
-        text: describe(&certificate, &ranked),
-        thresholds,
-        by_rank: certificate,
+    let caution = copies(sample, scores);
+    let mut record = record(&certificate, &thresholds, &ranked)?;
+    record["caution"] = json!(caution);
+    let text = describe(&certificate, &ranked);
+    Ok(Certified { record, text, thresholds, by_rank: certificate, caution })
+}
+
+/// A caution where rows seem to be repeated: a few scores, many rows each, of one label as copies are.
+fn copies(sample: &Sample, scores: &[f64]) -> Option<String> {
+    if sample.entities().is_some() {
+        return None;
+    }
+    let mut rows: Vec<(u64, bool)> =
+        scores.iter().zip(sample.labels()).map(|(score, label)| (score.to_bits(), *label)).collect();
+    rows.sort_unstable();
+    let ties = || rows.chunk_by(|a, b| a.0 == b.0);
+    let different = ties().count();
+    let of_one_label = ties().filter(|tie| tie[0].1 == tie[tie.len() - 1].1).count();
+    let copied = different >= LEAST_COPIED && REPEATED * different <= rows.len();
+    (copied && 20 * of_one_label >= 19 * different).then(|| {
+        format!(
+            "{} rows have {different} different scores, nearly all of one label each: if rows are repeated, or \
+             several belong to one case, they are not independent draws; say which belong together (split_by)",
+            rows.len()
+        )
     })
 }
 
@@ -110,14 +145,8 @@ fn record(certificate: &Certificate, thresholds: &[f64], ranked: &Ranked<'_>) ->
 }
 
 fn describe(certificate: &Certificate, ranked: &Ranked<'_>) -> String {
-    let mut text = format!(
-        "certified at {}% confidence on {} examples",
-        100.0 * certificate.confidence,
-        certificate.examples
-    );
-    if certificate.conditions.len() > 1 {
-        text += &format!(", shared by {} conditions", certificate.conditions.len());
-    }
+    let whole = certificate.to_string();
+    let mut text = whole.lines().next().unwrap_or_default().to_owned();
     for condition in &certificate.conditions {
         let threshold = certificate.threshold(condition.group.as_deref()).map(|one| ranked.score(one));
         text += &format!("\n  {condition} at threshold {}", threshold.unwrap_or(f64::NAN));

@@ -77,6 +77,7 @@ pub(crate) fn measured(
         ranking: measurer.ranking(sample, scores),
         groups: measurer.groups(shipped, sample, &margins, &RATES)?,
         certificate: certificate.map(CertificateRecord::new),
+        approximate: shipped.approximate.clone().map(CertificateRecord::new),
         drift: drifts.iter().map(drift_record).collect(),
         drift_refused,
         data_hash: None,

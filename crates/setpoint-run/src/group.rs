@@ -72,11 +72,7 @@ pub fn pool_others(sample: &Sample, known: &[String]) -> Result<Sample, SampleEr
     if of.contains(&(names.len() as u32)) {
         names.push(POOL.to_owned());
     }
-    let mut pooled = Sample::new(sample.labels().to_vec())?;
-    if let Some(weights) = sample.weights() {
-        pooled = pooled.with_weights(weights.to_vec())?;
-    }
-    pooled.with_groups(groups.column(), names, of)
+    sample.clone().with_groups(groups.column(), names, of)
 }
 
 #[cfg(test)]

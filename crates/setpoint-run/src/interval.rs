@@ -50,7 +50,7 @@ impl Measurer {
         metric: impl Fn(&Cuts) -> Result<f64, MetricError> + Sync,
     ) -> Option<Bounds> {
         let estimate = self.bootstrap(sample).estimate(sample, scores, metric).ok()?;
-        Some(bounds(estimate.interval, "stratified bootstrap"))
+        Some(bounds(estimate.interval, drawn(sample, "stratified bootstrap")))
     }
 
     /// Groups and their thresholds are solved anew for each replicate, so there are fewer of them,
@@ -68,7 +68,7 @@ impl Measurer {
         let bootstrap =
             Bootstrap { replicates: (5 * needed).min(400).max(needed), confidence: self.confidence, seed: 0 };
         let estimate = bootstrap.estimate_by_group(sample, scores, metric).ok()?;
-        Some(bounds(estimate.interval, "bootstrap by group and label"))
+        Some(bounds(estimate.interval, drawn(sample, "bootstrap by group and label")))
     }
 
     /// The goal's value where its conditions hold exactly on the sample.
@@ -109,7 +109,7 @@ impl Measurer {
         }
         let value = |cuts: &Cuts| value_of(goal, cuts).map(|value| value.value);
         let found = self.bootstrap(sample).difference(sample, first, second, value).ok()?;
-        Some(bounds(found.interval, "paired stratified bootstrap"))
+        Some(bounds(found.interval, drawn(sample, "paired stratified bootstrap")))
     }
 
     /// Rates of the decisions `margin >= 0`, those left out that are undefined.
@@ -125,7 +125,7 @@ impl Measurer {
             let value = rate.of(&counts)?;
             let exact = interval::of_rate(rate, sample, margins, 0.0, self.confidence);
             let interval = match exact {
-                Ok(interval) => Some(bounds(interval, "Clopper-Pearson")),
+                Ok(interval) => Some(bounds(interval, drawn(sample, "Clopper-Pearson"))),
                 Err(_) => self.estimate(sample, margins, |cuts| {
                     let counts = cuts.counts_at(cuts.cut_of(0.0));
                     rate.of(&counts).ok_or_else(|| MetricError::Undefined {
@@ -187,6 +187,11 @@ impl Measurer {
             Err(_) => self.estimate(sample, scores, roc::auc),
         }
     }
+}
+
+/// The method's name, or that of the one in its place where rows come in entities.
+fn drawn(sample: &Sample, method: &'static str) -> &'static str {
+    if sample.together().is_some() { "bootstrap of entities" } else { method }
 }
 
 fn bounds(interval: Interval, method: &'static str) -> Bounds {

@@ -63,6 +63,12 @@ impl Opened {
         }
     }
 
+    /// The column that tells which rows belong together, where the thresholds were chosen by it.
+    pub fn entity_column(&self) -> Option<&str> {
+        let chosen = self.shipped.certificate.as_ref().or(self.shipped.approximate.as_ref())?;
+        Some(chosen.entities.as_ref()?.column.as_str())
+    }
+
     /// The score of each row of a matrix that the encoder made.
     ///
     /// # Errors
@@ -108,12 +114,14 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
     let scorer = Scorer::restore(file, "", &blueprint, columns)?
         .ok_or_else(|| bad("holds no parameters".to_owned()))?;
     let baseline = Scorer::restore(file, BASELINE, &blueprint, columns)?;
-    let certificate: Option<Certificate> = document
-        .certificate
-        .clone()
-        .map(serde_json::from_value)
-        .transpose()
-        .map_err(|error| bad(format!("its certificate cannot be read: {error}")))?;
+    let read = |value: &Option<Value>| -> Result<Option<Certificate>, Failure> {
+        let read = value.clone().map(serde_json::from_value).transpose();
+        read.map_err(|error| bad(format!("its certificate cannot be read: {error}")))
+    };
+    let (certificate, approximate) = (read(&document.certificate)?, read(&document.approximate)?);
+    if certificate.as_ref().is_some_and(Certificate::is_approximate) {
+        return Err(bad("its certificate proves nothing".to_owned()));
+    }
     let probability = match file.tensors.contains_key(PROBABILITY) {
         true => {
             let curve = file.tensor_f64(PROBABILITY, &[2])?;
@@ -129,7 +137,7 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
         // Groups may share the one threshold, certified for each.
         None => certificate.threshold(None) != document.thresholds.first().copied(),
     };
-    if certificate.as_ref().is_some_and(other) {
+    if certificate.as_ref().is_some_and(other) || approximate.as_ref().is_some_and(other) {
         return Err(bad("its certificate is for other thresholds".to_owned()));
     }
     let goal = document.parse_goal()?;
@@ -138,6 +146,7 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
         thresholds: document.thresholds.clone(),
         groups: document.groups.clone(),
         certificate,
+        approximate,
         refused: None,
         from: "calibration",
     };
@@ -164,6 +173,7 @@ pub fn file(
     document.features = loaded.schema.to_json()?;
     document.groups = shipped.groups.clone();
     document.certificate = shipped.certificate.as_ref().map(serde_json::to_value).transpose()?;
+    document.approximate = shipped.approximate.as_ref().map(serde_json::to_value).transpose()?;
     document.data_hash = record.data_hash.clone();
     document.seed = job.settings.seed;
     document.metrics = metrics(record);

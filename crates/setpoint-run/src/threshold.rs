@@ -1,9 +1,7 @@
 //! The thresholds that ship: certified where held-out data can prove them, else exact.
 
-use setpoint::certify::{Certificate, CertifyOptions, certify};
-use setpoint::goal::{Constraint, Goal, Rate, Relation, safe_side};
-use setpoint::metric::interval::{lower_tail, upper_tail};
-use setpoint::metric::{Cuts, MetricError};
+use setpoint::certify::{Certificate, CertifyError, CertifyOptions, certify, sequence};
+use setpoint::goal::Goal;
 use setpoint::problem::ProblemOptions;
 use setpoint::sample::Groups;
 use setpoint::threshold::{ThresholdError, exact};
@@ -11,9 +9,6 @@ use setpoint::{Sample, artifact};
 
 use crate::failure::Failure;
 use crate::group::POOL;
-
-/// Most thresholds of the sequence on which precision and its like are tested.
-const GRID: usize = 100;
 
 /// A part with the model's scores on it.
 #[derive(Clone, Copy)]
@@ -35,7 +30,10 @@ pub struct Shipped {
     pub groups: Option<artifact::Groups>,
     /// The proof.
     pub certificate: Option<Certificate>,
-    /// Why there is none.
+    /// What takes its place where rows come in too few entities for a proof: limits that hold about
+    /// as often as was asked for.
+    pub approximate: Option<Certificate>,
+    /// Why there is no proof.
     pub refused: Option<String>,
     /// The part they were chosen on.
     pub from: &'static str,
@@ -44,21 +42,17 @@ pub struct Shipped {
 impl Shipped {
     /// Chooses the thresholds of an operating goal.
     ///
-    /// On the calibration part, certified; where that is refused, exact there; without a
-    /// calibration part, exact on validation.
+    /// On the calibration part, certified; where that is refused, approximate there if its rows come in
+    /// entities, else exact there; without a calibration part, exact on validation.
     pub fn choose(
         goal: &Goal,
         validation: Scored<'_>,
         calibration: Option<Scored<'_>>,
         confidence: Option<f64>,
     ) -> Result<Self, Failure> {
-        let refused = match (calibration, confidence) {
-            (Some(part), Some(confidence)) => match prove(goal, false, validation, part, confidence) {
-                Ok(certificate) => return Ok(Self::certified(certificate, part.name)),
-                Err(error) => Some(error.to_string()),
-            },
-            (None, Some(_)) => Some("there is no calibration part; give it a share with --split".to_owned()),
-            (_, None) => None,
+        let refused = match Self::held_out(goal, false, validation, calibration, confidence) {
+            Ok(shipped) => return Ok(shipped),
+            Err(reason) => reason,
         };
         let part = calibration.unwrap_or(validation);
         let thresholds = solve(goal, false, part)?;
@@ -70,42 +64,68 @@ impl Shipped {
                 column: groups.column().to_owned(),
                 names: groups.names().to_vec(),
             });
-        Ok(Self { thresholds, groups, certificate: None, refused, from: part.name })
+        Ok(Self { thresholds, groups, certificate: None, approximate: None, refused, from: part.name })
     }
 
     /// Chooses the one threshold that all groups share.
     ///
-    /// On the calibration part where it can be certified there. Else on validation, on which training
-    /// made the model meet the conditions on groups: on other rows one threshold cannot mend them.
+    /// On the calibration part where it can be certified there, or nearly so. Else on validation, on which
+    /// training made the model meet the conditions on groups: on other rows one threshold cannot mend them.
     pub fn choose_shared(
         goal: &Goal,
         validation: Scored<'_>,
         calibration: Option<Scored<'_>>,
         confidence: Option<f64>,
     ) -> Result<Self, Failure> {
-        let refused = match (calibration, confidence) {
-            (Some(part), Some(confidence)) => match prove(goal, true, validation, part, confidence) {
-                Ok(certificate) => {
-                    let certified = Self::certified(certificate, part.name);
-                    let thresholds = certified.thresholds[..1].to_vec();
-                    return Ok(Self { thresholds, groups: None, ..certified });
-                }
-                Err(error) => Some(error.to_string()),
-            },
-            (None, Some(_)) => Some("there is no calibration part; give it a share with --split".to_owned()),
-            (_, None) => None,
-        };
-        let thresholds = solve(goal, true, validation)?;
-        Ok(Self { thresholds, groups: None, certificate: None, refused, from: validation.name })
+        match Self::held_out(goal, true, validation, calibration, confidence) {
+            Ok(shipped) => {
+                let thresholds = shipped.thresholds[..1].to_vec();
+                Ok(Self { thresholds, groups: None, ..shipped })
+            }
+            Err(refused) => {
+                let (thresholds, from) = (solve(goal, true, validation)?, validation.name);
+                Ok(Self { thresholds, groups: None, certificate: None, approximate: None, refused, from })
+            }
+        }
     }
 
-    fn certified(certificate: Certificate, from: &'static str) -> Self {
-        let groups = certificate
-            .column
-            .clone()
-            .map(|column| artifact::Groups { column, names: certificate.groups.clone() });
-        let thresholds = certificate.thresholds.clone();
-        Self { thresholds, groups, certificate: Some(certificate), refused: None, from }
+    /// Thresholds that held-out rows prove, or make likely where they come in too few entities; or why
+    /// there are none, where some were asked for.
+    fn held_out(
+        goal: &Goal,
+        shared_threshold: bool,
+        validation: Scored<'_>,
+        calibration: Option<Scored<'_>>,
+        confidence: Option<f64>,
+    ) -> Result<Self, Option<String>> {
+        let confidence = confidence.ok_or(None)?;
+        let part = calibration
+            .ok_or_else(|| Some("there is no calibration part; give it a share with --split".to_owned()))?;
+        let prove = |approximate| prove(goal, shared_threshold, validation, part, confidence, approximate);
+        let error = match prove(false) {
+            Ok(certificate) => {
+                return Ok(Self {
+                    certificate: Some(certificate.clone()),
+                    ..Self::of(certificate, part.name)
+                });
+            }
+            Err(error) => error.to_string(),
+        };
+        match prove(true) {
+            Ok(limits) if limits.is_approximate() => Ok(Self {
+                approximate: Some(limits.clone()),
+                refused: Some(error),
+                ..Self::of(limits, part.name)
+            }),
+            _ => Err(Some(error)),
+        }
+    }
+
+    /// The thresholds of a certificate, without it.
+    fn of(certificate: Certificate, from: &'static str) -> Self {
+        let Certificate { column, groups: names, thresholds, .. } = certificate;
+        let groups = column.map(|column| artifact::Groups { column, names });
+        Self { thresholds, groups, certificate: None, approximate: None, refused: None, from }
     }
 
     /// How far each score is above its threshold: positive decisions are those of 0 or more.
@@ -162,12 +182,14 @@ fn prove(
     validation: Scored<'_>,
     calibration: Scored<'_>,
     confidence: f64,
-) -> Result<Certificate, setpoint::certify::CertifyError> {
+    approximate: bool,
+) -> Result<Certificate, CertifyError> {
     let delta = (1.0 - confidence) / goal.constraints.len().max(1) as f64;
     let options = CertifyOptions {
         objective: Some(goal.objective.clone()),
-        grid: grid(goal, validation, delta).unwrap_or_default(),
+        grid: sequence(&goal.constraints, validation.sample, validation.scores, delta).unwrap_or_default(),
         shared_threshold,
+        approximate,
         ..CertifyOptions::new(confidence)
     };
     certify(&goal.constraints, calibration.sample, calibration.scores, &options)
@@ -180,79 +202,6 @@ fn solve(goal: &Goal, shared_threshold: bool, part: Scored<'_>) -> Result<Vec<f3
         Failure::from(error).context(format!("{goal} on the {} part", part.name))
     })?;
     Ok(found.thresholds.iter().map(|threshold| threshold.clamp(f32::MIN, f32::MAX)).collect())
-}
-
-/// Thresholds, from validation scores, on which to test a condition on precision or its like.
-///
-/// A fixed sequence ends at its first failure, so it starts where validation passes the test most
-/// clearly, and goes on towards looser thresholds as far as validation meets the target at all.
-/// `None` where no condition needs one: then, and with groups, the certificate has its own grid.
-fn grid(goal: &Goal, validation: Scored<'_>, delta: f64) -> Result<Option<Vec<f32>>, MetricError> {
-    let mut tested = goal.constraints.iter().filter_map(predictive);
-    let Some((rate, side, target)) = tested.next() else { return Ok(None) };
-    if tested.next().is_some() || goal.column().is_some() || validation.sample.weights().is_some() {
-        return Ok(None);
-    }
-    let upper = matches!(rate, Rate::Precision | Rate::FalseDiscoveryRate);
-    let cuts = Cuts::new(validation.sample, validation.scores)?;
-    // Cut i predicts the i highest distinct scores positive: strict to loose for precision, the
-    // other way round for npv.
-    let mut order: Vec<usize> = (1..cuts.len()).collect();
-    if !upper {
-        order.reverse();
-    }
-    let (examples, good) = shares(&cuts, upper);
-    let p_value = |cut: usize| match side {
-        Relation::AtMost => lower_tail(examples[cut], examples[cut] - good[cut], target),
-        _ => upper_tail(examples[cut], good[cut], target),
-    };
-    let meets = |cut: usize| {
-        let (good, all) = (good[cut] as f64, examples[cut] as f64);
-        all > 0.0
-            && if side == Relation::AtMost { (all - good) / all <= target } else { good / all >= target }
-    };
-    let known: Vec<usize> = order.iter().copied().filter(|cut| examples[*cut] > 0).collect();
-    // A thousand places are looked at, evenly by rank.
-    let step = known.len().div_ceil(1000).max(1);
-    let Some(start) = (0..known.len())
-        .step_by(step)
-        .min_by(|a, b| p_value(known[*a]).total_cmp(&p_value(known[*b])).then(a.cmp(b)))
-    else {
-        return Ok(None);
-    };
-    if p_value(known[start]) > delta.sqrt() {
-        return Ok(None);
-    }
-    let end = (start..known.len()).rev().find(|place| meets(known[*place])).unwrap_or(start);
-    let step = (end - start).div_ceil(GRID).max(1);
-    let grid = (start..=end).step_by(step).map(|place| cuts.threshold(known[place]));
-    Ok(Some(grid.filter(|threshold| threshold.is_finite()).collect()))
-}
-
-/// The predicted examples of each cut, and how many of them are right.
-fn shares(cuts: &Cuts, upper: bool) -> (Vec<u64>, Vec<u64>) {
-    let (positives, negatives) = (cuts.positives(), cuts.negatives());
-    (0..cuts.len())
-        .map(|cut| {
-            let (tp, fp) = (cuts.true_positives()[cut], cuts.false_positives()[cut]);
-            if upper {
-                ((tp + fp) as u64, tp as u64)
-            } else {
-                ((positives - tp + negatives - fp) as u64, (negatives - fp) as u64)
-            }
-        })
-        .unzip()
-}
-
-/// The condition's rate, side and target, if it is a share of predicted examples.
-fn predictive(constraint: &Constraint) -> Option<(Rate, Relation, f64)> {
-    let Constraint::Rate { rate, relation, target } = constraint else { return None };
-    let side = if *relation == Relation::Equal { safe_side(*rate) } else { *relation };
-    matches!(
-        rate,
-        Rate::Precision | Rate::FalseDiscoveryRate | Rate::NegativePredictiveValue | Rate::FalseOmissionRate
-    )
-    .then_some((*rate, side, *target))
 }
 
 #[cfg(test)]
@@ -272,12 +221,10 @@ mod tests {
     }
 
     #[test]
-    fn the_grid_starts_where_validation_passes_and_finds_a_certificate() {
+    fn validation_finds_where_to_test_precision() {
         let goal: Goal = "recall @ precision>=0.8".parse().unwrap();
         let (sample, scores) = scored(4000, 1);
         let validation = Scored { name: "validation", sample: &sample, scores: &scores };
-        let grid = grid(&goal, validation, 0.05).unwrap().unwrap();
-        assert!(grid.len() > 10 && grid.len() <= GRID + 1, "{}", grid.len());
         let (sample, scores) = scored(4000, 2);
         let calibration = Scored { name: "calibration", sample: &sample, scores: &scores };
         let shipped = Shipped::choose(&goal, validation, Some(calibration), Some(0.95)).unwrap();
@@ -295,6 +242,25 @@ mod tests {
         assert!(shipped.certificate.is_none());
         assert!(shipped.refused.unwrap().contains("at least 2995 are needed"));
         assert!(shipped.thresholds[0].is_finite());
+    }
+
+    #[test]
+    fn too_few_entities_leave_an_approximate_limit_and_the_reason() {
+        let goal: Goal = "recall @ fpr<=10%".parse().unwrap();
+        let (sample, scores) = scored(400, 3);
+        let codes: Vec<u32> = (0..400).map(|row| row / 20).collect();
+        let sample = sample.with_entities("who", &codes).unwrap();
+        let part = Scored { name: "calibration", sample: &sample, scores: &scores };
+        let shipped = Shipped::choose(&goal, part, Some(part), Some(0.95)).unwrap();
+        let reason = shipped.refused.unwrap();
+        assert!(reason.starts_with("20 entities (column \"who\", up to "), "{reason}");
+        assert!(reason.contains("cannot certify fpr <= 10% at 95% confidence; at least "), "{reason}");
+        let limits = shipped.approximate.unwrap();
+        assert!(shipped.certificate.is_none() && limits.thresholds == shipped.thresholds);
+        let text = limits.to_string();
+        assert!(text.starts_with("approximate, not certified: meant for 95% confidence on 400"), "{text}");
+        let exact = solve(&goal, false, part).unwrap();
+        assert!(exact[0] < shipped.thresholds[0], "{exact:?} {:?}", shipped.thresholds);
     }
 
     #[test]

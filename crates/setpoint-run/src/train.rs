@@ -63,6 +63,8 @@ impl Job {
                  trained on: give the split a calibration part"
             ))),
             Some(rotations) => Ok(rotations),
+            // Rows that belong together must not change places.
+            None if loaded.parts.train.as_ref().is_some_and(|part| part.sample.entities().is_some()) => Ok(1),
             None => {
                 let rows = |part: &Option<Examples>| part.as_ref().map_or(0, |part| part.sample.len());
                 let rows = rows(&loaded.parts.train) + rows(&loaded.parts.validation);
@@ -277,6 +279,7 @@ fn measured(
             None => Ok::<_, Failure>(None),
         })?,
         certificate: shipped.certificate.clone().map(CertificateRecord::new),
+        approximate: shipped.approximate.clone().map(CertificateRecord::new),
         certificate_refused: shipped.refused.clone(),
         baseline: BaselineRecord {
             method: "cross-entropy".to_owned(),

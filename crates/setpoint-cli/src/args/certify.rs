@@ -14,7 +14,8 @@ asked for: predict positive when score >= threshold.
 Examples:
   setpoint certify scores.csv --label y --score p --goal \"fpr<=1%\"
   setpoint certify scores.parquet --label y --score p --goal \"recall>=0.95\" --confidence 99%
-  setpoint certify scores.csv --label y --score p --goal \"fpr(site)<=2%\" --json";
+  setpoint certify scores.csv --label y --score p --goal \"fpr(site)<=2%\" --json
+  setpoint certify scores.csv --label y --score p --goal \"fpr<=5%\" --split-by patient";
 
 /// Find a threshold that holds on new data.
 #[derive(Args, Clone, Debug)]
@@ -42,6 +43,12 @@ pub struct CertifyArgs {
     /// Column with the weight of each row; weights that differ are refused
     #[arg(long, value_name = "COL")]
     pub weight: Option<String>,
+    /// Column that says which rows belong together (patient, customer, query): those are counted then
+    #[arg(long, value_name = "COL")]
+    pub split_by: Option<String>,
+    /// Where rows come in too few entities for a proof: a limit that holds about so, and nothing proves
+    #[arg(long, requires = "split_by")]
+    pub approximate: bool,
     /// Confidence that all conditions hold
     #[arg(long, value_name = "P", default_value = "95%")]
     pub confidence: String,

@@ -51,6 +51,9 @@ pub struct MeasureArgs {
     /// Column with groups to report on; by default the one the model has thresholds for
     #[arg(long, value_name = "COL")]
     pub group: Option<String>,
+    /// Column that says which rows belong together, if not that of training
+    #[arg(long, value_name = "COL")]
+    pub split_by: Option<String>,
     /// Confidence of the intervals
     #[arg(long, value_name = "P", default_value = "95%")]
     pub confidence: String,

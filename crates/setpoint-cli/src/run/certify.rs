@@ -12,7 +12,8 @@ use crate::plan::{confidence, positive, read_options};
 
 /// Finds and prints the threshold.
 pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
-    let asked = Asked { shared_threshold: args.shared_threshold, ..Asked::new(&args.goal)? };
+    let (shared_threshold, approximate) = (args.shared_threshold, args.approximate);
+    let asked = Asked { shared_threshold, approximate, ..Asked::new(&args.goal)? };
     let confidence = confidence(&args.confidence)?;
     let column = asked.column();
     if let (Some(given), Some(named)) = (args.group.as_deref(), column)
@@ -42,6 +43,7 @@ pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
     }
     if !quiet {
         line(&certified.text);
+        certified.caution.iter().for_each(|caution| line(&format!("caution: {caution}")));
     }
     Ok(())
 }
@@ -54,6 +56,7 @@ fn read(args: &CertifyArgs, column: Option<&str>) -> Result<(Sample, Vec<f64>), 
         missing: args.read.missing.as_deref().map(setpoint_data::list),
         group: args.group.clone().or_else(|| column.map(str::to_owned)),
         weight: args.weight.clone(),
+        split_by: args.split_by.clone(),
         // Times are the one role whose numbers are kept with 64 bits, and any number is a time.
         split_time: Some(args.score.clone()),
         ..Roles::default()
@@ -78,6 +81,9 @@ fn read(args: &CertifyArgs, column: Option<&str>) -> Result<(Sample, Vec<f64>), 
     }
     if let (Some(groups), Some(_)) = (table.groups(), column) {
         sample = sample.with_groups(&groups.column, groups.names.clone(), groups.of.clone())?;
+    }
+    if let Some(entities) = table.entities() {
+        sample = sample.with_entities(&entities.column, &entities.of)?;
     }
     Ok((sample, scores.to_vec()))
 }

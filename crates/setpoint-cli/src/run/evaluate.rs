@@ -57,12 +57,18 @@ pub fn measure(args: &MeasureArgs, display: &mut Display) -> Result<Measured, Fa
     let model = setpoint_run::open(&args.model)?;
     display.show(&format!("reading {}", args.data.display()));
     let roles = roles(args, &model)?;
-    let (mut examples, hash, notes) = match &model.schema {
+    let (mut examples, hash, mut notes) = match &model.schema {
         Schema::Table(encoder) => {
-            load_more(&args.data, &read_options(&args.read)?, &roles, encoder, &model.blueprint)?
+            let options = read_options(&args.read)?;
+            load_more(&args.data, &options, &roles, encoder, &model.blueprint)?
         }
         Schema::Images(schema) => labelled_images(args, &model, schema, &roles, display)?,
     };
+    if let (Some(column), None) = (model.entity_column(), examples.sample.entities()) {
+        notes.push(format!(
+            "no column {column:?}, which said in training which rows belong together: intervals take every row for a draw of its own"
+        ));
+    }
     interrupt::check()?;
     display.show("measuring");
     let mut record = setpoint_run::evaluate(&model, &mut examples, confidence)?;
@@ -111,6 +117,8 @@ fn roles(args: &MeasureArgs, model: &Opened) -> Result<Roles, Failure> {
         positive: positive(args.positive.as_ref())?,
         weight: args.weight.clone().or_else(|| trained("weight").filter(|_| !args.unweighted)),
         group: args.group.clone().or(groups),
+        split_by: args.split_by.clone(),
+        split_by_if_there: model.entity_column().map(str::to_owned),
         missing: args.read.missing.as_deref().map(setpoint_data::list),
         ..Roles::default()
     })

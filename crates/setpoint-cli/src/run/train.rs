@@ -144,6 +144,7 @@ fn load(plan: &TrainPlan) -> Result<Loaded, Failure> {
             positive: plan.roles.positive.clone(),
             weight: plan.roles.weight.clone(),
             group: plan.roles.group.clone(),
+            split_by_if_there: plan.roles.split_by.clone(),
             missing: plan.roles.missing.clone(),
             ..setpoint_data::Roles::default()
         };

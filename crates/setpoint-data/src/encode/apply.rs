@@ -59,9 +59,13 @@ impl Encoder {
                 return Err(EncodeError::Column { file, column, expected }.into());
             }
         };
-        let sample = match table.labels {
-            Some(labels) => Some(checked_sample(labels, table.weights, table.groups)?),
-            None => None,
+        let sample = match (table.labels, &table.entities) {
+            (Some(labels), None) => Some(checked_sample(labels, table.weights, table.groups)?),
+            (Some(labels), Some(entities)) => {
+                let sample = checked_sample(labels, table.weights, table.groups)?;
+                Some(sample.with_entities(&entities.column, &entities.of)?)
+            }
+            (None, _) => None,
         };
         Ok(Dataset {
             features,

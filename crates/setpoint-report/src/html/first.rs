@@ -135,6 +135,10 @@ fn certified(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
                 "Certified: " (conditions.join(" and ")) " on new rows, with "
                 (level(certificate.full.confidence)) " confidence."
             },
+            None if evaluation.approximate.is_some() => p class="badge bad" {
+                span aria-hidden="true" { "! " }
+                "Not certified: an approximate limit by entity, which nothing proves."
+            },
             None => p class="badge bad" {
                 span aria-hidden="true" { "! " }
                 "Not certified: nothing is proved about new rows."

@@ -122,6 +122,10 @@ fn drift(record: &ReportRecord) -> Markup {
                 h3 { "The certificate" }
                 pre { (certificate.full) }
             }
+            @if let Some(limits) = &evaluation.approximate {
+                h3 { "The limit" }
+                pre { (limits.full) }
+            }
             @if !evaluation.drift.is_empty() {
                 p { "On the rows shown:" }
                 ul { @for drift in &evaluation.drift { li { (drift.text) } } }
