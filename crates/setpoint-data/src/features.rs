@@ -1,5 +1,6 @@
 //! The matrix a model sees: dense or sparse rows of `f32`.
 
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 /// A row of numbers for each example.
@@ -54,6 +55,22 @@ impl Features {
             Self::Dense(dense) => dense.columns,
             Self::Sparse(sparse) => sparse.columns,
         }
+    }
+
+    /// Feeds one row to a hasher: equal rows alike.
+    ///
+    /// # Panics
+    /// If the row number is not below [`Features::rows`].
+    pub fn hash_row(&self, row: usize, hasher: &mut impl Hasher) {
+        let (indices, values) = match self {
+            Self::Dense(dense) => (&[][..], dense.row(row)),
+            Self::Sparse(sparse) => {
+                let entries = sparse.indptr[row]..sparse.indptr[row + 1];
+                (&sparse.indices[entries.clone()], &sparse.values[entries])
+            }
+        };
+        indices.hash(hasher);
+        values.iter().for_each(|value| value.to_bits().hash(hasher));
     }
 
     /// Copies the rows listed, in that order.

@@ -1,5 +1,7 @@
 //! From a file to models over its parts, with one copy of the matrix.
 
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::Path;
 
@@ -75,11 +77,32 @@ pub fn load(
     if let (Some(least), Some(sample)) = (min_group, &data.sample) {
         data.sample = Some(group::pool_small(sample, least)?);
     }
-    let notes = notes(&data.notes, None);
+    let mut notes = notes(&data.notes, None);
+    notes.extend(copies(&data, parts.rows("calibration")));
     let (columns, hash) = (data.features.columns(), data.hash.clone());
     let parts = take_apart(data, parts, &blueprint)?;
     let schema = Schema::Table(encoder);
     Ok(Loaded { schema, blueprint, parts, columns, hash, test_hash: None, notes })
+}
+
+/// A caution where most calibration rows repeat others: each counts as a draw in a certificate.
+fn copies(data: &Dataset, rows: &[u32]) -> Option<String> {
+    let sample = data.sample.as_ref().filter(|sample| sample.entities().is_none())?;
+    let mut seen = HashSet::with_capacity(rows.len());
+    for row in rows {
+        let mut hasher = DefaultHasher::new();
+        sample.labels()[*row as usize].hash(&mut hasher);
+        data.features.hash_row(*row as usize, &mut hasher);
+        seen.insert(hasher.finish());
+    }
+    (2 * seen.len() <= rows.len() && !rows.is_empty()).then(|| {
+        format!(
+            "of {} calibration rows only {} differ: a certificate counts each as a draw of its own; if copies are \
+             one case, or several rows belong to one, say so (split_by)",
+            rows.len(),
+            seen.len()
+        )
+    })
 }
 
 /// The parts that training and selection use.

@@ -125,6 +125,7 @@ impl From<CertifyError> for Failure {
     fn from(error: CertifyError) -> Self {
         let kind = match &error {
             CertifyError::TooFew { .. }
+            | CertifyError::TooFewEntities { .. }
             | CertifyError::NoneCertified { .. }
             | CertifyError::Contradiction { .. } => Kind::No,
             _ => Kind::Input,

@@ -47,3 +47,19 @@ pub fn scores(rows: usize, seed: u64) -> String {
     }
     text
 }
+
+/// `who,x,z,y,p`: rows of entities that have most of x and of the score p in common, one in five positive.
+pub fn visits(entities: usize, rows: usize, seed: u64) -> String {
+    let mut random = Random::new(seed);
+    let mut text = "who,x,z,y,p\n".to_owned();
+    for who in 0..entities {
+        let common = random.normal();
+        for _ in 0..rows {
+            let positive = random.next() < 0.2;
+            let x = 0.9 * common + 0.4 * random.normal() + if positive { 1.5 } else { 0.0 };
+            let z = random.normal() + if positive { 1.0 } else { 0.0 };
+            text += &format!("w{who},{x:.6},{z:.6},{},{:.6}\n", u8::from(positive), x + 0.3 * z);
+        }
+    }
+    text
+}

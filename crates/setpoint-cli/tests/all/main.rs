@@ -5,6 +5,7 @@
 mod browser;
 mod certify;
 mod data;
+mod entity;
 mod group;
 mod interrupt;
 mod misuse;
