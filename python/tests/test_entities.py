@@ -56,7 +56,7 @@ def test_classifier_keeps_entities_whole_and_counts_them(tmp_path):
     few.save(tmp_path / "m")
     model = setpoint.load(tmp_path / "m")
     assert model.certificate is None
-    assert model.approximate["thresholds"] == few.approximate_["thresholds"]
+    assert np.float32(model.approximate["thresholds"]) == np.float32(few.approximate_["thresholds"])
     found = model.evaluate(X, y, entities=who)
     assert found["at_threshold"][0]["interval"]["method"] == "bootstrap of entities"
     X, y, who = visits(700, 8, 5)

@@ -46,6 +46,8 @@ pub(super) enum Test {
     Approximate,
 }
 
+/// Entities with bad examples from which draws of them tell something.
+const SOME_BAD: usize = 5;
 /// One entity in this many fixes the sequence of thresholds where nothing else does.
 const CHOOSING: u32 = 3;
 
@@ -138,7 +140,7 @@ impl<'a> EntityClaim<'a> {
         let passes = |place: usize| p_value(place) <= self.delta;
         let bracket = match self.test {
             Test::Betting => passes(0).then_some((0, scores.len())),
-            Test::Approximate => self.start(scores.len(), p_value),
+            Test::Approximate => self.start(scores.len(), |place| self.counts(threshold(place))),
         };
         let Some((mut passed, mut failed)) = bracket else { return Err(self.refuse(threshold(0), level)) };
         while failed - passed > 1 {
@@ -149,25 +151,32 @@ impl<'a> EntityClaim<'a> {
     }
 
     /// Where an approximate limit is looked for: from the clearest pass, in steps of a tenth, to the
-    /// first failure. With next to nothing counted nothing can be said, so the strictest thresholds fail.
-    fn start(&self, places: usize, p_value: impl Fn(usize) -> f64) -> Option<(usize, usize)> {
+    /// first failure. Of a few bad entities nothing can be drawn, so that the strictest thresholds mostly
+    /// fail; without any, the pass is clear and worth little. So the search starts where there are some.
+    fn start(&self, places: usize, counts: impl Fn(usize) -> Vec<EntityCount>) -> Option<(usize, usize)> {
         let steps = std::iter::successors(Some(0_usize), |place| Some((place + 1).max(place * 11 / 10)));
-        let mut tested: Vec<(usize, f64)> = Vec::new();
+        let (mut tested, mut drawable) = (Vec::new(), 0);
         for place in steps.take_while(|place| *place < places) {
-            let p = p_value(place);
-            tested.push((place, p));
-            // Past the target: chances only rise from here.
-            if p > 0.5 && tested.iter().any(|(_, p)| *p < 0.4) {
+            let counts = counts(place);
+            let (bad, all) =
+                counts.iter().fold((0, 0), |sum, one| (sum.0 + one.counted, sum.1 + one.examples));
+            if counts.iter().filter(|count| count.counted > 0).count() < SOME_BAD {
+                drawable = tested.len() + 1;
+            }
+            tested.push((place, self.p_value(&counts)));
+            // Past the target, chances only rise.
+            if bad as f64 > self.claim.allowed_share() * all as f64 {
                 break;
             }
         }
-        let clearest = (0..tested.len()).min_by(|a, b| tested[*a].1.total_cmp(&tested[*b].1))?;
-        let failed = tested[clearest..].iter().position(|(_, p)| *p > self.delta);
-        match failed {
-            Some(0) => None,
-            Some(steps) => Some((tested[clearest + steps - 1].0, tested[clearest + steps].0)),
-            None => Some((tested.last()?.0, places)),
-        }
+        let clearest = |from: usize| {
+            let clearest = (from..tested.len()).min_by(|a, b| tested[*a].1.total_cmp(&tested[*b].1))?;
+            (tested[clearest].1 <= self.delta).then_some(clearest)
+        };
+        let clearest = clearest(drawable).or_else(|| clearest(0))?;
+        let steps = tested[clearest..].iter().take_while(|(_, p)| *p <= self.delta).count();
+        let failed = tested.get(clearest + steps).map_or(places, |(place, _)| *place);
+        Some((tested[clearest + steps - 1].0, failed))
     }
 
     /// Thresholds at which precision or its like passes, along a sequence fixed in advance or on a third

@@ -361,7 +361,8 @@ fn entities_are_counted_where_counting_rows_breaks_the_promise() {
     assert!(upper_tail(draws, by_entity, DELTA) > 1e-4, "{by_entity} of {draws}");
     assert!(by_row > 2 * draws / 10, "{by_row} of {draws}");
     assert_eq!(found, draws);
-    // No promise, but near one: half as often again at the most.
+    // No promise, but near one: half as often again at the most, and not by being strict.
+    assert!(approximate > 0);
     assert!(upper_tail(draws, approximate, 1.5 * DELTA) > 1e-4, "{approximate} of {draws}");
 }
 
