@@ -3,13 +3,21 @@
 Nothing is copied that has the right type and layout already.
 """
 
+import re
 from typing import Any, Optional
 
 import numpy as np
 
+from . import _setpoint
 from ._errors import InputError
+from ._frames import MISSING, is_missing, texts, written
 
 Groups = tuple[str, list[str], np.ndarray]
+
+# What means a missing value in a file, in lower case.
+MISSING_TEXTS = frozenset(["", *(text.lower() for text in _setpoint.MISSING_TEXTS)])
+# Labels that need no explanation, as texts.
+PLAIN_LABELS = {"true": True, "1": True, "false": False, "0": False, "-1": False}
 
 
 def vector(values: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
@@ -34,7 +42,8 @@ def vector(values: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
 def binary(y: Any, positive: Any = None) -> np.ndarray:
     """True for positives.
 
-    Booleans, 0 and 1, or -1 and 1 are read as they are; for other labels `positive` says which.
+    Booleans, 0 and 1, or -1 and 1, or texts of them, are read as they are; for other labels `positive` says
+    which.
     """
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -42,7 +51,11 @@ def binary(y: Any, positive: Any = None) -> np.ndarray:
     if array.ndim != 1:
         raise InputError(f"labels have shape {array.shape}: expected one label for each row")
     if positive is not None:
-        return np.ascontiguousarray(array == positive)
+        labels = np.ascontiguousarray(array == positive)
+        if labels.shape == array.shape and (labels.any() or array.dtype.kind not in "OUST"):
+            return labels
+        # True and "True", 1 and "1.0" say the same.
+        return np.array([group_name(label) == group_name(positive) for label in array], dtype=bool)
     if array.dtype == bool:
         return np.ascontiguousarray(array)
     if array.dtype.kind in "iuf":
@@ -51,6 +64,10 @@ def binary(y: Any, positive: Any = None) -> np.ndarray:
         labels = array == 1
         if np.all(labels | (array == 0)) or np.all(labels | (array == -1)):
             return np.ascontiguousarray(labels)
+    elif array.dtype.kind in "OUST":
+        plain = [group_name(label) for label in array]
+        if set(plain) <= PLAIN_LABELS.keys() and not {"0", "-1"} <= set(plain):
+            return np.array([PLAIN_LABELS[label] for label in plain], dtype=bool)
     found = ", ".join(repr(value) for value in np.unique(array.astype(str))[:5])
     raise InputError(f"labels hold {found}: expected 0 and 1 or booleans; say which is positive with positive=")
 
@@ -86,5 +103,28 @@ def coded(groups: Any, column: Optional[str], rows: int, name: str = "groups") -
     array = np.asarray(groups)
     if array.shape != (rows,):
         raise InputError(f"{name} have shape {array.shape}: expected ({rows},), one for each row")
-    names, codes = np.unique(array.astype(str), return_inverse=True)
-    return column, [str(name) for name in names], codes.reshape(-1).astype(np.uint32)
+    if array.dtype.kind in "biuf":
+        values, codes = np.unique(array, return_inverse=True)
+        found = [group_name(value) for value in values]
+    else:
+        values, codes = texts(array)
+        found = [group_name(value) for value in values]
+        if (codes == MISSING).any():
+            codes = np.where(codes == MISSING, len(found), codes)
+            found.append(group_name(None))
+    if name == "entities" and group_name(None) in found:
+        raise InputError("entities are missing in some rows: fill them in or leave the rows out")
+    # Alphabetical, and names that say the same joined.
+    names, places = np.unique(np.array(found, dtype=object), return_inverse=True)
+    return column, [str(name) for name in names], places.reshape(-1)[codes.reshape(-1)].astype(np.uint32)
+
+
+def group_name(value: Any) -> str:
+    """The name of a group as files have it: `1` for `1.0`, `true` for `True`, `(missing)`."""
+    text = "" if is_missing(value) else written(value).strip()
+    lower = text.lower()
+    if lower in MISSING_TEXTS:
+        return "(missing)"
+    if lower in ("true", "false"):
+        return lower
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", text, flags=re.ASCII)

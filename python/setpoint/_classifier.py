@@ -19,10 +19,10 @@ from sklearn.utils.validation import (
 )
 
 from . import _setpoint
-from ._arrays import coded
+from ._arrays import MISSING_TEXTS, coded
 from ._decide import Decides, counting_rows, strict, two_classes
 from ._errors import InputError
-from ._frames import csr, frame_columns, is_frame, is_numeric, is_sparse
+from ._frames import csr, frame_columns, is_frame, is_numeric, is_sparse, missing_rows, take_rows
 from ._model import Model
 from ._progress import Line
 
@@ -210,7 +210,7 @@ class SetpointClassifier(Decides, BaseEstimator):
             check_consistent_length(X, y)
             names, columns = frame_columns(X)
             features: Any = columns
-            self._refuse_missing(features)
+            self._refuse_missing(names, columns)
         else:
             finite: Any = "allow-nan" if self.allow_nan and not is_sparse(X) else True
             X, y = validate_data(
@@ -226,13 +226,19 @@ class SetpointClassifier(Decides, BaseEstimator):
             self._label += "_"
         return features, y, names
 
-    def _refuse_missing(self, columns: list[Any]) -> None:
+    def _refuse_missing(self, names: list[str], columns: list[Any], fitted: bool = False) -> None:
         if self.allow_nan:
             return
-        for column in columns:
-            found = (column[1] == 0xFFFFFFFF) if isinstance(column, tuple) else np.isnan(column)
-            if found.any():
+        for name, column in zip(names, columns):
+            if missing_rows(column).any():
                 raise ValueError("Input X contains NaN or None; allow_nan=True fills them in and flags them.")
+            texts = column[0] if isinstance(column, tuple) and len(column) == 3 and not fitted else []
+            for text in texts:
+                if text.strip().lower() in MISSING_TEXTS:
+                    raise ValueError(
+                        f"Input X contains {text!r} in column {name!r}, which counts as missing, as NaN does; "
+                        "allow_nan=True fills them in and flags them."
+                    )
 
     def _options(self, names: list[str]) -> str:
         """The settings by the names that the command line and the model file have for them."""
@@ -254,10 +260,11 @@ class SetpointClassifier(Decides, BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "model_")
-        if is_frame(X) and not is_numeric(X):
+        inputs = self.model_._inner.inputs()
+        if is_frame(X) and not (is_numeric(X) and all(is_number for _, is_number in inputs or [])):
             _check_feature_names(self, X, reset=False)
             if not self.allow_nan:
-                self._refuse_missing(frame_columns(X)[1])
+                self._refuse_missing(*frame_columns(X), fitted=True)
             return self.model_.scores(X)
         finite = "allow-nan" if self.allow_nan and not is_sparse(X) else True
         X = validate_data(
@@ -268,9 +275,9 @@ class SetpointClassifier(Decides, BaseEstimator):
             dtype=[np.float64, np.float32],
             ensure_all_finite=finite,
         )
-        if is_sparse(X) and self.model_._inner.inputs() is not None:
+        if is_sparse(X) and inputs is not None:
             X = X.toarray()
-        elif not is_sparse(X) and self.model_._inner.inputs() is None:
+        elif not is_sparse(X) and inputs is None:
             from scipy.sparse import csr_matrix
 
             X = csr_matrix(X)
@@ -327,4 +334,4 @@ def _rows(X: Any, kept: np.ndarray) -> Any:
 
         starts, indices, values, columns = X
         return csr(csr_matrix((values, indices, starts), shape=(len(starts) - 1, columns))[kept])
-    return [(c[0], c[1][kept]) if isinstance(c, tuple) else c[kept] for c in X]
+    return [take_rows(column, kept) for column in X]

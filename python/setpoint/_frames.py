@@ -1,5 +1,13 @@
-"""Matrices, sparse matrices and data frames as the columns that the compiled half takes."""
+"""Matrices, sparse matrices and data frames as the columns that the compiled half takes.
 
+A column becomes an array of numbers (booleans are 0 and 1), `("times", seconds since 1970)`, or
+`(texts, codes, whether they are categories whatever they say)`. What texts mean is for the compiled half
+to say, which reads them as it reads files.
+"""
+
+import datetime
+import decimal
+import numbers as abstract
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -8,6 +16,8 @@ import numpy as np
 from ._errors import InputError
 
 MISSING = np.uint32(0xFFFFFFFF)
+CONTAINERS = (list, tuple, dict, set, frozenset, np.ndarray)
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def is_frame(X: Any) -> bool:
@@ -24,9 +34,14 @@ def frame_names(X: Any) -> list[str]:
 
 
 def numbers(column: Any) -> Optional[np.ndarray]:
-    """A column's numbers, missing ones as NaN; none if it holds something else."""
-    array = column.to_numpy(dtype=None, na_value=np.nan) if is_nullable(column) else column.to_numpy()
-    if array.dtype.kind not in "biuf":
+    """The numbers of a column of a number type, missing ones as NaN; none if it has another type."""
+    if is_categories(column):
+        return None
+    if is_nullable(column):
+        array = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        array = column.to_numpy()
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
         return None
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
@@ -37,24 +52,105 @@ def is_nullable(column: Any) -> bool:
     return hasattr(dtype, "na_value") and getattr(dtype, "kind", "O") in "biuf"
 
 
-def texts(column: Any) -> tuple[list[str], np.ndarray]:
-    """A column's different texts, and for each row which it is."""
-    values = column.to_numpy()
-    seen: dict[str, int] = {}
-    codes = np.empty(len(values), dtype=np.uint32)
-    for row, value in enumerate(values):
-        if value is None or value != value or str(value) == "<NA>":
-            codes[row] = MISSING
-        else:
-            codes[row] = seen.setdefault(written(value), len(seen))
-    return list(seen), codes
+def is_categories(column: Any) -> bool:
+    """Whether it has a type for categories: pandas' category, polars' Categorical or Enum."""
+    dtype = getattr(column, "dtype", None)
+    return type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether it is None, NaN, NA or NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return not isinstance(value, (str, *CONTAINERS)) and bool(value != value)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (abstract.Real, np.bool_, decimal.Decimal))
+
+
+def is_time(value: Any) -> bool:
+    return isinstance(value, (datetime.date, np.datetime64))
+
+
+def seconds(value: Any) -> float:
+    """Seconds since 1970; a time without a zone is one of UTC."""
+    if isinstance(value, np.datetime64):
+        return float(value.astype("datetime64[us]").astype(np.int64) / 1e6)
+    if not isinstance(value, datetime.datetime):
+        value = datetime.datetime(value.year, value.month, value.day)
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=datetime.timezone.utc)
+    return float((value - EPOCH).total_seconds())
 
 
 def written(value: Any) -> str:
-    """As a file would have it: whole numbers without a point."""
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
+    """As any file would have it: whole numbers without a point, true and false, dates of ISO 8601."""
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, decimal.Decimal):
+        value = float(value)
+    if isinstance(value, (float, np.floating)):
+        return str(int(value)) if float(value).is_integer() else str(value)
+    if is_time(value):
+        text = str(value) if isinstance(value, np.datetime64) else value.isoformat()
+        return text.removesuffix(".000000000").removesuffix("T00:00:00")
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
     return str(value)
+
+
+def texts(values: Any) -> tuple[list[str], np.ndarray]:
+    """The different texts of some values, and for each value which it is."""
+    seen: dict[str, int] = {}
+    codes = np.empty(len(values), dtype=np.uint32)
+    for row, value in enumerate(values):
+        if type(value) is str:
+            codes[row] = seen.setdefault(value, len(seen))
+        else:
+            codes[row] = MISSING if is_missing(value) else seen.setdefault(written(value), len(seen))
+    return list(seen), codes
+
+
+def frame_column(name: str, column: Any) -> Any:
+    """A column by its type, or by the types of its values where it may hold anything."""
+    found = numbers(column)
+    if found is not None:
+        return found
+    values = column.to_numpy()
+    if is_categories(column):
+        return (*texts(values), True)
+    if values.dtype.kind == "M":
+        whole = values.astype("datetime64[us]")
+        return "times", np.where(np.isnat(whole), np.nan, whole.astype(np.int64) / 1e6)
+    wanted = "expected numbers, texts, booleans or dates"
+    if values.dtype.kind not in "OUST" or values.ndim != 1:
+        raise InputError(f"X: column {name!r} is of type {getattr(column, 'dtype', 'frame')}: {wanted}")
+    kinds = set(map(type, values)) - {type(None)}
+    for kind in kinds:
+        if issubclass(kind, CONTAINERS) or (hasattr(kind, "to_numpy") and hasattr(kind, "__len__")):
+            raise InputError(f"X: column {name!r} holds a value of type {kind.__name__}: {wanted}")
+    if str not in kinds:
+        held = [value for value in values if not is_missing(value)]
+        for is_kind, convert in ((is_number, float), (is_time, seconds)):
+            if all(map(is_kind, held)):
+                found = np.array(
+                    [np.nan if is_missing(value) else convert(value) for value in values], dtype=np.float64
+                )
+                return found if convert is float else ("times", found)
+    return (*texts(values), False)
+
+
+def missing_rows(column: Any) -> np.ndarray:
+    """For each row whether its value in a column of `frame_column` is missing."""
+    if isinstance(column, tuple):
+        return np.isnan(column[1]) if column[0] == "times" else column[1] == MISSING
+    return np.isnan(column)
+
+
+def take_rows(column: Any, kept: np.ndarray) -> Any:
+    """Some rows of a column of `frame_column`."""
+    return (column[0], column[1][kept], *column[2:]) if isinstance(column, tuple) else column[kept]
 
 
 def frame_columns(X: Any, kinds: Optional[dict[str, bool]] = None) -> tuple[list[str], list[Any]]:
@@ -62,22 +158,18 @@ def frame_columns(X: Any, kinds: Optional[dict[str, bool]] = None) -> tuple[list
     names, columns = [], []
     for key in X.columns:
         name, column = str(key), X[key]
-        if kinds is None:
-            found = numbers(column)
-            columns.append(texts(column) if found is None else found)
-        elif name in kinds:
-            converted: Any = numbers(column) if kinds[name] else texts(column)
-            if converted is None:
-                raise InputError(f"X: column {name!r} does not hold numbers, as it did in training")
-            columns.append(converted)
-        else:
+        if kinds is not None and name not in kinds:
             continue
+        if kinds is None or kinds[name]:
+            columns.append(frame_column(name, column))
+        else:
+            columns.append((*texts(column.to_numpy()), True))
         names.append(name)
     return names, columns
 
 
 def is_numeric(X: Any) -> bool:
-    """Whether every column of a frame holds numbers."""
+    """Whether every column of a frame has a type for numbers."""
     return all(numbers(X[key]) is not None for key in X.columns)
 
 
@@ -98,6 +190,8 @@ def matrix(X: Any) -> np.ndarray:
     """A matrix of 32- or 64-bit numbers, not copied if it is one."""
     try:
         array = np.asarray(X)
+        if array.dtype.kind in "Mm":
+            raise TypeError(f"{array.dtype} is a type for times; pass a data frame")
         if array.dtype not in (np.float32, np.float64):
             array = array.astype(np.float64)
     except (TypeError, ValueError) as error:

@@ -12,6 +12,8 @@ Labels = npt.NDArray[np.bool_]
 Scores = npt.NDArray[np.float64]
 Groups = tuple[str, list[str], npt.NDArray[np.uint32]]
 
+MISSING_TEXTS: list[str]
+
 class Model:
     @staticmethod
     def load(path: Any) -> Model: ...

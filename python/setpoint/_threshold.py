@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from . import _setpoint
-from ._arrays import coded, vector
+from ._arrays import coded, group_name, vector
 from ._decide import Decides, counting_rows, strict, two_classes
 from ._errors import InputError
 
@@ -119,7 +119,9 @@ class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
                 rows, test_size=self.calibration, stratify=labels[rows], random_state=self.random_state
             )
         if np.shape(entities) != np.shape(labels):
-            raise InputError(f"entities have shape {np.shape(entities)}: expected {np.shape(labels)}, one for each row")
+            raise InputError(
+                f"entities have shape {np.shape(entities)}: expected {np.shape(labels)}, one for each row"
+            )
         splitter = GroupShuffleSplit(1, test_size=self.calibration, random_state=self.random_state)
         training, held_out = next(splitter.split(rows, groups=np.asarray(entities)[rows]))
         return rows[training], rows[held_out]
@@ -142,10 +144,11 @@ class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
         found = self._coded(groups, len(scores))
         assert found is not None, "a goal with groups names their column"
         _, names, codes = found
-        unknown = [name for name in names if name not in self.groups_]
+        known = [group_name(name) for name in self.groups_]
+        unknown = [name for name in names if name not in known]
         if unknown:
             raise InputError(f"groups {unknown}: no threshold is known for them; known are {self.groups_}")
-        by_code = self.thresholds_[[self.groups_.index(name) for name in names]]
+        by_code = self.thresholds_[[known.index(name) for name in names]]
         return strict(scores - by_code[codes])
 
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -65,10 +65,16 @@ pub(crate) fn from_raw(
             Use::Number(slot) | Use::Real(slot, _) => (Kind::Number, slot),
             Use::Skip => (Kind::Number, 0),
         };
-        FeatureColumn { name: name(*column), kind, slot }
+        FeatureColumn { name: name(*column), kind, slot, form: layout.forms[*column] }
     };
-    let columns = layout.features.iter().map(feature).collect();
-    let notes = Notes { unlabelled, extra_columns: layout.extra.clone(), ..Notes::default() };
+    let columns: Vec<FeatureColumn> = layout.features.iter().map(feature).collect();
+    let mut read_as = raw.read_as;
+    if !layout.strict {
+        let formed =
+            columns.iter().filter_map(|column| Some((column.name.clone(), column.form?.to_string())));
+        read_as.extend(formed);
+    }
+    let notes = Notes { unlabelled, extra_columns: layout.extra.clone(), read_as, ..Notes::default() };
     Ok(Table {
         file: file.to_owned(),
         rows,
@@ -243,7 +249,7 @@ fn reals(raw: &Raw, column: usize) -> Vec<f64> {
 pub(crate) fn codes(column: String, raw: &Raw, at: usize) -> Codes {
     let Use::Text(slot) = raw.layout.uses[at] else { return Codes::default() };
     let of = raw.chunks.iter().flat_map(|chunk| chunk.code(slot)).copied().collect();
-    Codes { column, names: raw.texts[slot].values.clone(), of }
+    Codes { column, names: raw.texts[slot].values.clone(), of }.canonical()
 }
 
 /// Groups in alphabetical order, those that occur only; missing ones are a group.

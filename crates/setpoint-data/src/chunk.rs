@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
+use crate::form::Tally;
+
 /// Code of a missing text.
 pub(crate) const MISSING: u32 = u32::MAX;
 
@@ -24,16 +26,8 @@ pub(crate) struct Chunk {
     pub reals: Vec<f64>,
     /// What the codes stand for, until they are merged into the table's.
     pub texts: Vec<LocalTexts>,
-    /// For each number column, then each text column: what it held.
-    pub number_tallies: Vec<Tally>,
-}
-
-/// How often a column held a number, and the first value that is none.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
-    pub numbers: u64,
-    pub others: u64,
-    pub first_other: Option<(u64, String)>,
+    /// For each number column: what it held besides plain numbers, if anything.
+    pub number_tallies: Vec<Option<Box<Tally>>>,
 }
 
 /// The different texts of one column of a chunk.
@@ -61,7 +55,7 @@ impl Chunk {
             codes: vec![MISSING; stride * texts],
             reals: vec![f64::NAN; stride * reals],
             texts: (0..texts).map(|_| LocalTexts::default()).collect(),
-            number_tallies: vec![Tally::default(); numbers],
+            number_tallies: vec![None; numbers],
         }
     }
 
@@ -137,23 +131,6 @@ impl Chunk {
     }
 }
 
-impl Tally {
-    pub fn other(&mut self, line: impl FnOnce() -> u64, value: &str) {
-        self.others += 1;
-        if self.first_other.is_none() {
-            self.first_other = Some((line(), value.to_owned()));
-        }
-    }
-
-    pub fn merge(&mut self, later: Self) {
-        self.numbers += later.numbers;
-        self.others += later.others;
-        if self.first_other.is_none() {
-            self.first_other = later.first_other;
-        }
-    }
-}
-
 impl LocalTexts {
     /// The code of a text; `MISSING` if it marks a missing value.
     pub fn code(
@@ -197,14 +174,7 @@ impl LocalTexts {
     pub fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         for value in &self.values {
-            if fast_float2::parse::<f64, _>(&value.text).is_ok_and(f64::is_finite) {
-                tally.numbers += value.count;
-            } else {
-                tally.others += value.count;
-                if tally.first_other.is_none() {
-                    tally.first_other = Some((value.line, value.text.clone()));
-                }
-            }
+            tally.add(&value.text, value.count, || value.line);
         }
         tally
     }
@@ -277,7 +247,7 @@ mod tests {
         assert_eq!(texts.counts, [2, 1, 1]);
         assert_eq!(merged, [0, 1, MISSING, 2, 0, MISSING]);
         assert!(texts.overflow);
-        assert_eq!(texts.tally.others, 5);
+        assert_eq!(texts.tally.surprises(), 5);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Rows ready for a model, and everything known about them.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use setpoint::Sample;
@@ -8,6 +9,7 @@ use setpoint::sample::SampleError;
 use crate::chunk::MISSING;
 use crate::encode::Notes;
 use crate::features::Features;
+use crate::form::canonical_name;
 use crate::split::Parts;
 
 /// One of some names for each row: groups, entities, queries.
@@ -29,6 +31,26 @@ impl Codes {
     #[must_use]
     pub fn select(&self, rows: &[u32]) -> Self {
         Self { column: self.column.clone(), names: self.names.clone(), of: pick(&self.of, rows) }
+    }
+
+    /// Names as any format has them (`true` for `True`, `1` for `1.0`), equal ones joined.
+    pub(crate) fn canonical(mut self) -> Self {
+        if self.names.iter().all(|name| canonical_name(name) == name) {
+            return self;
+        }
+        let mut names: Vec<String> = Vec::new();
+        let mut known = HashMap::new();
+        let place: Vec<u32> = (self.names.iter())
+            .map(|name| {
+                *known.entry(canonical_name(name).to_owned()).or_insert_with_key(|name| {
+                    names.push(name.clone());
+                    names.len() as u32 - 1
+                })
+            })
+            .collect();
+        self.of.iter_mut().filter(|code| **code != MISSING).for_each(|code| *code = place[*code as usize]);
+        self.names = names;
+        self
     }
 
     /// Names in alphabetical order, those that occur only; missing ones get a name.

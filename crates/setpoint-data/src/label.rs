@@ -4,8 +4,8 @@
 //! rest, everything but a value, a numeric rule, or, where the column holds two
 //! values and one of them is the obvious positive, by itself.
 //!
-//! Two label texts are *the same* when they are equal, when both are numbers
-//! and equal as numbers (`1`, `+1`, `1.0`), or when they are equal once a full
+//! Two label texts are *the same* when they are equal, when both are numbers or
+//! truths and equal as numbers (`1`, `+1`, `1.0`, `True`), or when they are equal once a full
 //! stop at the end is left off (`>50K` in `adult.data`, `>50K.` in `adult.test`).
 
 use std::fmt;
@@ -13,6 +13,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use crate::form::same_value;
 
 /// What counts as positive, as a person writes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -205,16 +207,13 @@ impl Comparison {
 }
 
 fn number(text: &str) -> Option<f64> {
-    fast_float2::parse::<f64, _>(text).ok().filter(|value| value.is_finite())
+    crate::form::number(text.as_bytes())
 }
 
 /// Whether two label texts are the same; see the module's rule.
 pub(crate) fn same(left: &str, right: &str) -> bool {
-    if left == right {
+    if same_value(left, right) {
         return true;
-    }
-    if let (Some(left), Some(right)) = (number(left), number(right)) {
-        return left == right;
     }
     let bare = |text: &'_ str| text.strip_suffix('.').unwrap_or(text).to_owned();
     bare(left) == bare(right)
@@ -306,8 +305,7 @@ fn obvious(positive: &str, negative: &str) -> bool {
     if let (Some(positive), Some(negative)) = (number(positive), number(negative)) {
         return positive == 1.0 && (negative == 0.0 || negative == -1.0);
     }
-    let pairs =
-        [("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("positive", "negative"), ("pos", "neg")];
+    let pairs = [("yes", "no"), ("t", "f"), ("y", "n"), ("positive", "negative"), ("pos", "neg")];
     let (positive, negative) = (positive.to_lowercase(), negative.to_lowercase());
     pairs.contains(&(positive.as_str(), negative.as_str()))
 }

@@ -1,5 +1,6 @@
 //! Where each column of a file goes.
 
+use crate::form::Form;
 use crate::label::Positive;
 use crate::role::{RoleError, Roles, find, find_all, hint};
 
@@ -34,6 +35,8 @@ pub(crate) enum RealKind {
 pub(crate) struct Layout {
     pub names: Vec<String>,
     pub uses: Vec<Use>,
+    /// How the numbers of each column are written, where not plainly.
+    pub forms: Vec<Option<Form>>,
     pub numbers: usize,
     pub texts: usize,
     pub reals: usize,
@@ -53,7 +56,7 @@ pub(crate) struct Layout {
 /// The columns a model was trained on.
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
-    pub columns: Vec<(String, Kind)>,
+    pub columns: Vec<(String, Kind, Option<Form>)>,
     pub header: bool,
     /// Columns of the training file, and where its label stood.
     pub width: usize,
@@ -90,13 +93,14 @@ impl Layout {
         let names = &positional(file, names, roles, expected)?;
         let mut layout = Self::roles(file, names, roles)?;
         layout.strict = true;
-        for (name, kind) in &expected.columns {
+        for (name, kind, form) in &expected.columns {
             let column = names.iter().position(|other| other == name).ok_or_else(|| RoleError::Lacking {
                 file: file.to_owned(),
                 column: name.clone(),
                 hint: hint(names, name),
             })?;
             layout.add_feature(column, *kind);
+            layout.forms[column] = *form;
             if let (Use::Real(..), _) | (Use::Text(_), Kind::Number) = (layout.uses[column], kind) {
                 let second = if *kind == Kind::Number { "a number" } else { "a category" };
                 return Err(layout.two_roles(file, column, "a role", second));
@@ -114,6 +118,7 @@ impl Layout {
         let mut layout = Self {
             names: names.to_vec(),
             uses: vec![Use::Skip; names.len()],
+            forms: vec![None; names.len()],
             numbers: 0,
             texts: 0,
             reals: 0,
@@ -185,11 +190,6 @@ impl Layout {
         }
     }
 
-    /// The file column stored in a number slot.
-    pub fn number_column(&self, slot: usize) -> usize {
-        self.uses.iter().position(|use_| *use_ == Use::Number(slot)).unwrap_or_default()
-    }
-
     /// The file column stored in a text slot.
     pub fn text_column(&self, slot: usize) -> usize {
         self.uses.iter().position(|use_| *use_ == Use::Text(slot)).unwrap_or_default()
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn a_headerless_file_may_leave_out_only_the_label() {
         let expected = Expected {
-            columns: vec![("2".into(), Kind::Number), ("3".into(), Kind::Category)],
+            columns: vec![("2".into(), Kind::Number, None), ("3".into(), Kind::Category, None)],
             header: false,
             width: 3,
             label: Some(0),
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn a_column_the_model_needs_must_be_there() {
         let expected = Expected {
-            columns: vec![("age".into(), Kind::Number)],
+            columns: vec![("age".into(), Kind::Number, None)],
             header: true,
             width: 2,
             label: None,

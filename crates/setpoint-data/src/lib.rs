@@ -26,6 +26,7 @@ mod chunk;
 mod dataset;
 mod encode;
 mod features;
+mod form;
 mod image;
 mod label;
 mod layout;
@@ -39,6 +40,7 @@ mod time;
 pub use dataset::{Codes, Dataset, select_sample};
 pub use encode::{Category, EncodeError, Encoder, Encoding, Input, Inputs, LabelSchema, Notes, Scaling};
 pub use features::{Dense, Features, Sparse};
+pub use form::{Form, same_value};
 pub use image::{
     ChannelStatistics, ImageError, ImageLayout, ImageOptions, ImageSet, ImageShape, ImageTask, Progress,
     RecordLayout, default_cache, recognise_images,

@@ -3,15 +3,20 @@
 //! Numbers are copied once, column by column into the chunks that the encoder frees as it goes: two
 //! whole copies never exist.
 
+use std::collections::HashMap;
+
 use rayon::prelude::*;
 
 use crate::Error;
-use crate::chunk::{Chunk, Texts};
+use crate::chunk::{Chunk, MISSING, Texts};
 use crate::dataset::{Codes, pick};
-use crate::encode::{EncodeError, Encoder, LabelSchema, Notes};
+use crate::encode::{EncodeError, Encoder, Input, LabelSchema, Notes};
 use crate::features::Sparse;
+use crate::form::{Form, Reading, Tally, number, shortened};
 use crate::layout::Kind;
-use crate::read::ReadError;
+use crate::read::error::expected;
+use crate::read::kind::mixed;
+use crate::read::{Missing, ReadError};
 use crate::role::{DEFAULT_MISSING, RoleError, Roles, hint};
 use crate::table::{Body, FeatureColumn, Table};
 
@@ -32,20 +37,142 @@ pub trait Numbers: Sync {
 pub enum Values<'a> {
     /// Numbers.
     Numbers(Box<dyn Numbers + 'a>),
-    /// Texts: for each row an index into `texts`, `u32::MAX` where it is missing.
+    /// Times, in seconds since 1970.
+    Times(Box<dyn Numbers + 'a>),
+    /// Texts: for each row an index into `texts`, `u32::MAX` where it is missing. As in a file, they may
+    /// all be numbers.
     Texts {
         /// The different texts.
         texts: Vec<String>,
         /// One for each row.
         of: Vec<u32>,
+        /// Whether they are categories, whatever they say.
+        categories: bool,
     },
 }
 
-impl Values<'_> {
-    fn kind(&self) -> Kind {
-        match self {
-            Self::Numbers(_) => Kind::Number,
-            Self::Texts { .. } => Kind::Category,
+/// A column as it is stored.
+struct Settled<'a> {
+    values: Values<'a>,
+    form: Option<Form>,
+    /// What its texts were read as.
+    read_as: Option<String>,
+}
+
+impl<'a> Settled<'a> {
+    fn new(values: Values<'a>) -> Self {
+        Self { values, form: None, read_as: None }
+    }
+
+    /// What a column of training data is, told by its values.
+    fn train(file: &str, name: &str, values: Values<'a>, missing: &Missing) -> Result<Self, ReadError> {
+        let (texts, of, categories) = match values {
+            Values::Numbers(_) => return Ok(Self::new(values)),
+            Values::Times(times) => return Ok(Self::read(times, Some(Form::Date))),
+            Values::Texts { texts, of, categories } => (texts, of, categories),
+        };
+        let (texts, of) = tidy(texts, of, |text| missing.text(text.as_bytes()));
+        let mut tally = Tally::default();
+        if !categories {
+            let mut first = vec![None; texts.len()];
+            let mut counts = vec![0; texts.len()];
+            for (row, code) in of.iter().enumerate().filter(|(_, code)| **code != MISSING) {
+                first[*code as usize].get_or_insert(row as u64 + 1);
+                counts[*code as usize] += 1;
+            }
+            for (code, text) in texts.iter().enumerate().filter(|(code, _)| counts[*code] > 0) {
+                tally.add(text, counts[code], || first[code].unwrap_or(0));
+            }
+        }
+        let form = match tally.reading() {
+            Reading::Plain if !categories => None,
+            Reading::Form(form) => Some(form),
+            Reading::Mixed => {
+                let hint = "make them numbers or NaN, or give the column a category type";
+                return Err(mixed(file, name, &tally, hint));
+            }
+            _ => return Ok(Self::new(Values::Texts { texts, of, categories })),
+        };
+        let values = texts.iter().map(|text| read(text, form).unwrap_or(f64::NAN) as f32).collect();
+        Ok(Self::read(Box::new(Coded { values, of }), form))
+    }
+
+    fn read(numbers: Box<dyn Numbers + 'a>, form: Option<Form>) -> Self {
+        let read_as =
+            form.map_or_else(|| "numbers, which all its texts are".to_owned(), |form| form.to_string());
+        Self { values: Values::Numbers(numbers), form, read_as: Some(read_as) }
+    }
+
+    /// A column as a trained encoder takes it.
+    fn like(file: &str, input: &Input, values: Values<'a>, missing: &Missing) -> Result<Self, EncodeError> {
+        let column = || input.name.clone();
+        let wrong = |expected| EncodeError::Kind { file: file.to_owned(), column: column(), expected };
+        let is_number = input.kind() == Kind::Number;
+        let (texts, of) = match values {
+            Values::Numbers(_) if is_number => return Ok(Self::new(values)),
+            Values::Times(times) if input.form == Some(Form::Date) => {
+                return Ok(Self::new(Values::Numbers(times)));
+            }
+            Values::Texts { texts, of, .. } => (texts, of),
+            _ => return Err(wrong(if is_number { "numbers" } else { "texts" })),
+        };
+        if !is_number {
+            // What was a category in training stays one, even if it reads like a missing value.
+            let (texts, of) =
+                tidy(texts, of, |text| missing.text(text.as_bytes()) && !input.has_category(text));
+            return Ok(Self::new(Values::Texts { texts, of, categories: true }));
+        }
+        let (texts, of) = tidy(texts, of, |text| missing.text(text.as_bytes()));
+        let values: Vec<f32> =
+            texts.iter().map(|text| read(text, input.form).unwrap_or(f64::NAN) as f32).collect();
+        if let Some(row) = of.iter().position(|code| values.get(*code as usize).is_some_and(|v| v.is_nan())) {
+            let value = shortened(&texts[of[row] as usize]).into_owned();
+            let (file, row, expected) = (file.to_owned(), row + 1, expected(input.form));
+            return Err(EncodeError::Value { file, row, column: column(), value, expected });
+        }
+        Ok(Self::new(Values::Numbers(Box::new(Coded { values, of }))))
+    }
+}
+
+/// The number that a text in memory stands for.
+fn read(text: &str, form: Option<Form>) -> Option<f64> {
+    match form {
+        None => number(text.as_bytes()),
+        Some(form) => form.read(text),
+    }
+}
+
+/// Texts as a file would have them: without blanks around them, each once, missing ones left out.
+fn tidy(texts: Vec<String>, mut of: Vec<u32>, is_missing: impl Fn(&str) -> bool) -> (Vec<String>, Vec<u32>) {
+    let mut known: HashMap<String, u32> = HashMap::new();
+    let mut tidied = Vec::with_capacity(texts.len());
+    let place: Vec<u32> = texts
+        .into_iter()
+        .map(|text| {
+            if is_missing(text.trim()) {
+                return MISSING;
+            }
+            *known.entry(text.trim().to_owned()).or_insert_with_key(|text| {
+                tidied.push(text.clone());
+                tidied.len() as u32 - 1
+            })
+        })
+        .collect();
+    of.iter_mut().for_each(|code| *code = place.get(*code as usize).copied().unwrap_or(MISSING));
+    (tidied, of)
+}
+
+/// Numbers that were texts.
+struct Coded {
+    /// What each text stands for.
+    values: Vec<f32>,
+    of: Vec<u32>,
+}
+
+impl Numbers for Coded {
+    fn copy(&self, start: usize, out: &mut [f32]) {
+        for (out, code) in out.iter_mut().zip(&self.of[start..]) {
+            *out = self.values.get(*code as usize).copied().unwrap_or(f32::NAN);
         }
     }
 }
@@ -99,44 +226,51 @@ impl Table {
     ) -> Result<Self, Error> {
         let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
         let mut notes = Notes::default();
-        match encoder.and_then(Encoder::expected) {
-            Some(expected) => {
-                for (name, kind) in &expected.columns {
-                    let file = || about.name.clone();
-                    let Some((_, found)) = columns.iter().find(|(other, _)| other == name) else {
-                        let (column, hint) = (name.clone(), hint(&names, name));
-                        return Err(RoleError::Lacking { file: file(), column, hint }.into());
-                    };
-                    if found.kind() != *kind {
-                        let column = name.clone();
-                        let expected = if *kind == Kind::Number { "numbers" } else { "texts" };
-                        return Err(EncodeError::Kind { file: file(), column, expected }.into());
+        let mut settled: Vec<(String, Settled<'_>)> = Vec::with_capacity(columns.len());
+        match encoder {
+            Some(encoder) => {
+                let missing = Missing::new(&encoder.missing);
+                let needed = encoder.expected().map_or(Vec::new(), |expected| expected.columns);
+                if let Some((name, ..)) = needed.iter().find(|(name, ..)| !names.contains(name)) {
+                    let (file, hint) = (about.name.clone(), hint(&names, name));
+                    return Err(RoleError::Lacking { file, column: name.clone(), hint }.into());
+                }
+                for (name, values) in columns {
+                    match encoder.input(&name) {
+                        Some(input) => {
+                            settled.push((name, Settled::like(&about.name, input, values, &missing)?));
+                        }
+                        None if encoder.unused.contains(&name) => {}
+                        None => notes.extra_columns.push(name),
                     }
                 }
-                let known = |name: &String| {
-                    expected.known.contains(name) || expected.columns.iter().any(|(other, _)| other == name)
-                };
-                notes.extra_columns = names.iter().filter(|name| !known(name)).cloned().collect();
             }
-            None => refuse_identifiers(&about.name, rows, &columns)?,
+            None => {
+                let missing = Missing::new(&Roles::default().missing_texts());
+                for (name, values) in columns {
+                    let column = Settled::train(&about.name, &name, values, &missing)?;
+                    notes.read_as.extend(column.read_as.clone().map(|what| (name.clone(), what)));
+                    settled.push((name, column));
+                }
+                refuse_identifiers(&about.name, rows, &settled)?;
+            }
         }
         let (mut features, mut numbers, mut codes, mut texts) = (vec![], vec![], vec![], vec![]);
-        for (name, values) in columns {
-            let kind = values.kind();
-            let slot = match values {
-                Values::Numbers(column) => {
+        for (name, Settled { values, form, .. }) in settled {
+            let (kind, slot) = match values {
+                Values::Numbers(column) | Values::Times(column) => {
                     numbers.push(column);
-                    numbers.len() - 1
+                    (Kind::Number, numbers.len() - 1)
                 }
-                Values::Texts { texts: values, of } => {
+                Values::Texts { texts: values, of, .. } => {
                     codes.push(of);
                     let mut different = Texts::default();
                     different.values = values;
                     texts.push(different);
-                    codes.len() - 1
+                    (Kind::Category, codes.len() - 1)
                 }
             };
-            features.push(FeatureColumn { name, kind, slot });
+            features.push(FeatureColumn { name, kind, slot, form });
         }
         let chunks = copy(rows, &numbers, &codes);
         refuse_infinite(&about.name, &features, &chunks)?;
@@ -205,16 +339,16 @@ fn copy(rows: usize, numbers: &[Box<dyn Numbers + '_>], codes: &[Vec<u32>]) -> V
     chunks
 }
 
-fn refuse_identifiers(file: &str, rows: usize, columns: &[(String, Values<'_>)]) -> Result<(), ReadError> {
+fn refuse_identifiers(file: &str, rows: usize, columns: &[(String, Settled<'_>)]) -> Result<(), ReadError> {
     let limit = Roles::default().max_categories;
-    let is_identifier = |values: &Values<'_>| match values {
+    let is_identifier = |column: &Settled<'_>| match &column.values {
         Values::Texts { texts, .. } => {
             texts.len() > limit || (rows >= IDENTIFIER_ROWS && texts.len() == rows)
         }
-        Values::Numbers(_) => false,
+        Values::Numbers(_) | Values::Times(_) => false,
     };
     let found: Vec<String> =
-        columns.iter().filter(|(_, values)| is_identifier(values)).map(|(name, _)| name.clone()).collect();
+        columns.iter().filter(|(_, column)| is_identifier(column)).map(|(name, _)| name.clone()).collect();
     if found.is_empty() {
         return Ok(());
     }
@@ -259,7 +393,10 @@ mod tests {
                 column.copy(0, &mut all);
                 numbers(order.iter().map(|row| all[*row as usize]).collect::<Vec<_>>().into_iter())
             }
-            Values::Texts { texts, of } => Values::Texts { texts, of: pick(&of, order) },
+            Values::Times(_) => values,
+            Values::Texts { texts, of, categories } => {
+                Values::Texts { texts, of: pick(&of, order), categories }
+            }
         }
     }
 
@@ -269,7 +406,7 @@ mod tests {
         let towns = (0..rows).map(|row| if row % 7 == 3 { u32::MAX } else { row as u32 % 2 }).collect();
         vec![
             ("age".to_owned(), numbers((0..rows).map(|row| (row * row % 91) as f32))),
-            ("town".to_owned(), Values::Texts { texts, of: towns }),
+            ("town".to_owned(), Values::Texts { texts, of: towns, categories: false }),
         ]
     }
 

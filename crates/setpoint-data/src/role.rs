@@ -37,8 +37,8 @@ pub struct Roles {
     pub max_categories: usize,
 }
 
-/// Texts that mean a missing value unless others are given.
-pub const DEFAULT_MISSING: [&str; 4] = ["NA", "NaN", "null", "?"];
+/// Texts that mean a missing value unless others are given; a label may be called `None` all the same.
+pub const DEFAULT_MISSING: [&str; 9] = ["NA", "N/A", "#N/A", "<NA>", "NaN", "NaT", "None", "null", "?"];
 
 impl Default for Roles {
     fn default() -> Self {

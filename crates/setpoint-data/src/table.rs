@@ -8,6 +8,7 @@ use crate::chunk::{Chunk, Texts};
 use crate::dataset::Codes;
 use crate::encode::{Encoder, LabelSchema, Notes};
 use crate::features::Sparse;
+use crate::form::Form;
 use crate::label::{LabelRule, Positive};
 use crate::layout::Kind;
 use crate::read::source::Source;
@@ -50,6 +51,8 @@ pub(crate) struct FeatureColumn {
     pub name: String,
     pub kind: Kind,
     pub slot: usize,
+    /// How its numbers are written, where not plainly.
+    pub form: Option<Form>,
 }
 
 impl Table {

@@ -64,6 +64,29 @@ pub fn time_key(text: &str) -> Option<f64> {
     Some(midnight + (3600 * hour + 60 * minute - offset) as f64 + seconds)
 }
 
+/// The time as ISO 8601 has it: a date, with the time of day where it is not midnight.
+pub(crate) fn time_text(seconds: f64) -> String {
+    let day = (seconds / 86_400.0).floor();
+    // Years of an era count from March; see `days`.
+    let since = day as i64 + 719_468;
+    let (era, of_era) = (since.div_euclid(146_097), since.rem_euclid(146_097));
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let (date, month) =
+        (of_year - (153 * shifted + 2) / 5 + 1, if shifted < 10 { shifted + 3 } else { shifted - 9 });
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    let mut text = format!("{year:04}-{month:02}-{date:02}");
+    let rest = seconds - day * 86_400.0;
+    if rest > 0.0 {
+        let minutes = (rest / 60.0).floor();
+        let second = rest - minutes * 60.0;
+        text += &format!("T{:02}:{:02}:", minutes as u64 / 60, minutes as u64 % 60);
+        text += &if second.fract() == 0.0 { format!("{second:02}") } else { format!("{second:09.6}") };
+    }
+    text
+}
+
 fn month_length(year: i64, month: i64) -> i64 {
     let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     match month {
@@ -104,6 +127,11 @@ mod tests {
             ("17.5", 17.5),
         ] {
             assert_eq!(time_key(text), Some(seconds), "{text}");
+        }
+        for text in
+            ["1970-01-01", "2024-02-29", "1969-12-31", "2013-08-14T12:34:56", "1600-03-01T00:00:00.500000"]
+        {
+            assert_eq!(time_text(time_key(text).unwrap()), text);
         }
     }
 

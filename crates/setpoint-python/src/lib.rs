@@ -19,6 +19,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("MISSING_TEXTS", setpoint_data::DEFAULT_MISSING.to_vec())?;
     module.add_class::<model::Model>()?;
     for function in [
         wrap_pyfunction!(model::fit, module)?,

@@ -28,8 +28,11 @@ pub enum Column<'py> {
     F64(PyReadonlyArray1<'py, f64>),
     /// 32-bit numbers.
     F32(PyReadonlyArray1<'py, f32>),
-    /// Texts, and for each row an index into them, `u32::MAX` where it is missing.
-    Texts((Vec<String>, PyReadonlyArray1<'py, u32>)),
+    /// Seconds since 1970, after a word that says so.
+    Times((String, PyReadonlyArray1<'py, f64>)),
+    /// Texts, for each row an index into them, `u32::MAX` where it is missing, and whether they are
+    /// categories whatever they say.
+    Texts((Vec<String>, PyReadonlyArray1<'py, u32>, bool)),
 }
 
 /// Features that can be read without Python's lock.
@@ -43,7 +46,8 @@ pub enum View<'a> {
 pub enum ColumnView<'a> {
     F64(ArrayView1<'a, f64>),
     F32(ArrayView1<'a, f32>),
-    Texts(&'a [String], &'a [u32]),
+    Times(ArrayView1<'a, f64>),
+    Texts(&'a [String], &'a [u32], bool),
 }
 
 impl Features<'_> {
@@ -70,7 +74,8 @@ impl Column<'_> {
         Ok(match self {
             Self::F64(column) => ColumnView::F64(column.as_array()),
             Self::F32(column) => ColumnView::F32(column.as_array()),
-            Self::Texts((texts, of)) => ColumnView::Texts(texts, slice(of)?),
+            Self::Times((_, column)) => ColumnView::Times(column.as_array()),
+            Self::Texts((texts, of, categories)) => ColumnView::Texts(texts, slice(of)?, *categories),
         })
     }
 }
@@ -153,9 +158,9 @@ fn sparse(
 impl<'a> ColumnView<'a> {
     fn rows(&self) -> usize {
         match self {
-            Self::F64(column) => column.len(),
+            Self::F64(column) | Self::Times(column) => column.len(),
             Self::F32(column) => column.len(),
-            Self::Texts(_, of) => of.len(),
+            Self::Texts(_, of, _) => of.len(),
         }
     }
 
@@ -166,7 +171,9 @@ impl<'a> ColumnView<'a> {
         match self {
             Self::F64(column) => Values::Numbers(Box::new(Rounded(column, order))),
             Self::F32(column) => Values::Numbers(Box::new(Plain(column, order))),
-            Self::Texts(texts, of) => Values::Texts {
+            Self::Times(column) => Values::Times(Box::new(Rounded(column, order))),
+            Self::Texts(texts, of, categories) => Values::Texts {
+                categories,
                 texts: texts.to_vec(),
                 of: match order {
                     None => of.to_vec(),

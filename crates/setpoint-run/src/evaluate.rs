@@ -8,7 +8,7 @@ use setpoint_report::{CertificateRecord, DriftRecord, EvaluateRecord};
 
 use crate::examples::Examples;
 use crate::failure::Failure;
-use crate::group::{POOL, pool_others};
+use crate::group::{POOL, pool_others, spell_as};
 use crate::interval::{Measurer, RATES};
 use crate::measure;
 use crate::model::Opened;
@@ -19,6 +19,12 @@ use crate::threshold::Shipped;
 /// # Errors
 /// If the data lacks the model's groups, or a rate cannot be measured on it.
 pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Result<EvaluateRecord, Failure> {
+    let known = match (&model.shipped.groups, &model.shipped.certificate) {
+        (Some(groups), _) => &groups.names[..],
+        (None, Some(certificate)) => &certificate.groups,
+        (None, None) => &[],
+    };
+    examples.sample = spell_as(&examples.sample, known)?;
     if let Some(groups) = &model.shipped.groups
         && groups.names.iter().any(|name| name == POOL)
     {

@@ -218,6 +218,9 @@ pub fn notes(notes: &Notes, file: Option<&Path>) -> Vec<String> {
             list(&notes.extra_columns)
         ));
     }
+    for (column, what) in &notes.read_as {
+        said.push(format!("column {column:?} was read as {what}"));
+    }
     for (column, count) in &notes.unseen_categories {
         said.push(format!(
             "column {column:?}: {count} values that the training rows did not have count as no category"

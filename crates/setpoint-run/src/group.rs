@@ -3,6 +3,7 @@
 use setpoint::Sample;
 use setpoint::goal::Goal;
 use setpoint::sample::SampleError;
+use setpoint_data::same_value;
 use setpoint_report::Splits;
 
 use crate::examples::Examples;
@@ -58,6 +59,34 @@ pub fn pool_small(sample: &Sample, least: u64) -> Result<Sample, SampleError> {
     pool_others(sample, &kept)
 }
 
+/// The sample with its groups spelled as these are: `True` where it has `true`, `1.0` where it has `1`.
+pub fn spell_as(sample: &Sample, known: &[String]) -> Result<Sample, SampleError> {
+    let Some(groups) = sample.groups() else { return Ok(sample.clone()) };
+    let mut names: Vec<String> = Vec::new();
+    let place: Vec<u32> = groups
+        .names()
+        .iter()
+        .map(|name| {
+            let name = known_as(name, known).unwrap_or(name);
+            names.iter().position(|other| other == name).unwrap_or_else(|| {
+                names.push(name.clone());
+                names.len() - 1
+            }) as u32
+        })
+        .collect();
+    if names == groups.names() {
+        return Ok(sample.clone());
+    }
+    let of = groups.codes().iter().map(|code| place[*code as usize]).collect();
+    sample.clone().with_groups(groups.column(), names, of)
+}
+
+/// The group that a name is of: the one spelled so, else one that says the same.
+pub(crate) fn known_as<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
+    let same = || known.iter().find(|other| same_value(other, name));
+    known.iter().find(|other| *other == name).or_else(same)
+}
+
 /// The sample with every group that is not among these pooled into one.
 pub fn pool_others(sample: &Sample, known: &[String]) -> Result<Sample, SampleError> {
     let Some(groups) = sample.groups() else { return Ok(sample.clone()) };
@@ -78,6 +107,18 @@ pub fn pool_others(sample: &Sample, known: &[String]) -> Result<Sample, SampleEr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn groups_are_spelled_as_the_model_knows_them() {
+        let names = ["1", "true", "x"].map(str::to_owned).to_vec();
+        let sample = Sample::new(vec![true; 3]).unwrap().with_groups("g", names, vec![0, 1, 2]).unwrap();
+        let known = ["2.0", "1.0", "True"].map(str::to_owned);
+        let spelled = spell_as(&sample, &known).unwrap();
+        assert_eq!(spelled.groups().unwrap().names(), ["1.0", "True", "x"]);
+        let joined = spell_as(&sample, &["true".to_owned()]).unwrap();
+        assert_eq!(joined.groups().unwrap().names(), ["true", "x"]);
+        assert_eq!(joined.groups().unwrap().codes(), [0, 0, 1]);
+    }
 
     #[test]
     fn small_groups_are_pooled_and_large_ones_stay() {

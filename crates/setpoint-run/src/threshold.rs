@@ -8,7 +8,7 @@ use setpoint::threshold::{ThresholdError, exact};
 use setpoint::{Sample, artifact};
 
 use crate::failure::Failure;
-use crate::group::POOL;
+use crate::group::{POOL, known_as};
 
 /// A part with the model's scores on it.
 #[derive(Clone, Copy)]
@@ -153,7 +153,10 @@ impl Shipped {
     /// The threshold of a group.
     pub fn of_group(&self, column: &str, name: &str) -> Result<f32, Failure> {
         let Some(groups) = &self.groups else { return Ok(self.thresholds[0]) };
-        let place = |name: &str| groups.names.iter().position(|other| other == name);
+        let place = |name: &str| {
+            let known = known_as(name, &groups.names)?;
+            groups.names.iter().position(|other| other == known)
+        };
         match place(name).or_else(|| place(POOL)) {
             Some(place) => Ok(self.thresholds[place]),
             None => Err(Failure::input(format!(

@@ -15,7 +15,7 @@ pub struct ReadArgs {
     /// Whether the first row names the columns
     #[arg(long, value_name = "yes|no", value_parser = ["yes", "no"])]
     pub header: Option<String>,
-    /// Texts that mean a missing value, with commas between [default: NA,NaN,null,?]
+    /// Texts that mean a missing value, with commas between [default: NA,N/A,#N/A,<NA>,NaN,NaT,None,null,?]
     #[arg(long, value_name = "TEXTS")]
     pub missing: Option<String>,
 }

@@ -1,5 +1,7 @@
 //! A table turned into a matrix.
 
+use std::collections::HashMap;
+
 use rayon::prelude::*;
 
 use super::{EncodeError, Encoder, Encoding, Input, Inputs, Notes};
@@ -7,6 +9,7 @@ use crate::Error;
 use crate::chunk::{Chunk, MISSING, Texts};
 use crate::dataset::{Dataset, checked_sample};
 use crate::features::{Dense, Features, Sparse};
+use crate::form::Key;
 use crate::table::{Body, FeatureColumn, Table};
 
 /// Rows encoded at a time: few enough that they stay in cache from column to column.
@@ -98,18 +101,34 @@ fn place<'a>(
         let places = match &input.encoding {
             Encoding::Number { .. } | Encoding::Plain => Vec::new(),
             Encoding::Category { values, .. } => {
-                let place = |text: &String| values.binary_search_by(|category| category.value.cmp(text)).ok();
-                texts[column.slot].values.iter().map(place).collect()
+                let known: Vec<&str> = values.iter().map(|category| category.value.as_str()).collect();
+                places(&known, &texts[column.slot].values)
             }
             Encoding::Code { values } => {
-                let place = |text: &String| values.binary_search(text).ok();
-                texts[column.slot].values.iter().map(place).collect()
+                let known: Vec<&str> = values.iter().map(String::as_str).collect();
+                places(&known, &texts[column.slot].values)
             }
         };
         placed.push(Column { input, slot: column.slot, places, at });
         at += input.width();
     }
     Ok(placed)
+}
+
+/// For each text the category that it names: the one spelled so, else one that says the same (`1` for `1.0`).
+fn places(known: &[&str], texts: &[String]) -> Vec<Option<usize>> {
+    let mut places: Vec<Option<usize>> =
+        texts.iter().map(|text| known.binary_search(&text.as_str()).ok()).collect();
+    if places.contains(&None) {
+        let mut by_key = HashMap::new();
+        known.iter().enumerate().for_each(|(place, value)| {
+            by_key.entry(Key::of(value)).or_insert(place);
+        });
+        for (place, text) in places.iter_mut().zip(texts).filter(|(place, _)| place.is_none()) {
+            *place = by_key.get(&Key::of(text)).copied();
+        }
+    }
+    places
 }
 
 fn encode_dense(

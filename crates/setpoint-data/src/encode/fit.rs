@@ -41,7 +41,9 @@ impl Encoder {
                 let mut inputs = Vec::new();
                 for (column, encoding) in columns.iter().zip(encodings) {
                     match encoding {
-                        Some(encoding) => inputs.push(Input { name: column.name.clone(), encoding }),
+                        Some(encoding) => {
+                            inputs.push(Input { name: column.name.clone(), encoding, form: column.form });
+                        }
                         None => constant.push(column.name.clone()),
                     }
                 }

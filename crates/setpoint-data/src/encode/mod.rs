@@ -26,6 +26,7 @@ mod fit;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::form::Form;
 use crate::label::LabelRule;
 use crate::layout::{Expected, Kind};
 
@@ -81,6 +82,9 @@ pub struct Input {
     pub name: String,
     /// How its values become numbers.
     pub encoding: Encoding,
+    /// How its numbers are written, where not plainly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
 }
 
 /// How the values of a column become numbers.
@@ -147,6 +151,8 @@ pub struct Notes {
     pub unseen_categories: Vec<(String, u64)>,
     /// For each column, missing values where the training rows had none.
     pub unseen_missing: Vec<(String, u64)>,
+    /// For each column whose texts were read as numbers, what they were taken for.
+    pub read_as: Vec<(String, String)>,
     /// Entries of an SVMLight file beyond the model's columns, ignored.
     pub unknown_entries: u64,
 }
@@ -195,6 +201,20 @@ pub enum EncodeError {
         /// The column.
         column: String,
         /// `numbers` or `texts`.
+        expected: &'static str,
+    },
+    /// A text in memory that is not what the column held in training.
+    #[error("{file}: row {row}: column {column:?}: {value:?} is not {expected}, as in training")]
+    Value {
+        /// What the data is called.
+        file: String,
+        /// The row, from 1.
+        row: usize,
+        /// The column.
+        column: String,
+        /// The text.
+        value: String,
+        /// What it should be.
         expected: &'static str,
     },
     /// A number in memory that the matrix cannot hold.
@@ -349,10 +369,18 @@ impl Encoder {
         Ok(())
     }
 
+    /// A column of a table, by name.
+    pub(crate) fn input(&self, name: &str) -> Option<&Input> {
+        match &self.inputs {
+            Inputs::Table(inputs) => inputs.iter().find(|input| input.name == name),
+            Inputs::Sparse { .. } => None,
+        }
+    }
+
     pub(crate) fn expected(&self) -> Option<Expected> {
         let Inputs::Table(inputs) = &self.inputs else { return None };
         Some(Expected {
-            columns: inputs.iter().map(|input| (input.name.clone(), input.kind())).collect(),
+            columns: inputs.iter().map(|input| (input.name.clone(), input.kind(), input.form)).collect(),
             header: self.header,
             width: self.width,
             label: self.label.as_ref().map(|label| label.position),
@@ -375,6 +403,17 @@ impl Input {
         match self.encoding {
             Encoding::Number { .. } | Encoding::Plain => Kind::Number,
             Encoding::Category { .. } | Encoding::Code { .. } => Kind::Category,
+        }
+    }
+
+    /// Whether a text is one of its categories, spelled as in training.
+    pub(crate) fn has_category(&self, text: &str) -> bool {
+        match &self.encoding {
+            Encoding::Category { values, .. } => {
+                values.binary_search_by(|category| category.value.as_str().cmp(text)).is_ok()
+            }
+            Encoding::Code { values } => values.binary_search_by(|value| value.as_str().cmp(text)).is_ok(),
+            Encoding::Number { .. } | Encoding::Plain => false,
         }
     }
 

@@ -1,18 +1,20 @@
 //! CSV, TSV and relatives.
 //!
-//! One streaming pass. A column counts as numbers while all its values are; if
-//! a later value of a column is none, the pass goes on to learn all such
-//! columns, and a second pass reads them as texts. A column that is *mostly*
-//! numbers (nine in ten) is more likely to hold an unnamed missing-value mark
-//! than categories, and is refused with the line of the first such value.
+//! One streaming pass, mostly. The first rows say what the columns hold; where later
+//! values say otherwise, the pass goes on to learn all such columns, and the next
+//! pass reads them as what they are, or as texts, to see all there is. A column that
+//! is *mostly* numbers is more likely to hold an unnamed missing-value mark than
+//! categories, and is refused with the line of the first such value.
 
 use super::block::{Block, for_each_block};
+use super::kind::Columns;
 use super::record::{Cursor, End, QuoteProblem};
 use super::sniff::Dialect;
 use super::source::Source;
 use super::{Missing, Raw, ReadError, Request, text_of};
 use crate::Error;
-use crate::chunk::{Chunk, Tally};
+use crate::chunk::Chunk;
+use crate::form::{Tally, number, shortened, truth};
 use crate::layout::{Kind, Layout, RealKind, Use};
 use crate::role::Roles;
 use crate::time::time_key;
@@ -40,15 +42,15 @@ pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> 
     let header = options.header.or(expected.map(|expected| expected.header));
     let dialect = Dialect::of(file, &head, all, options.separator, header)?;
     let missing = Missing::new(&roles.missing_texts());
-    let mut kinds = match expected {
-        Some(_) => Vec::new(),
-        None => head_kinds(file, &head, all, &dialect, &missing)?,
+    let mut columns = match expected {
+        Some(_) => Columns::new(Vec::new()),
+        None => head_columns(file, &head, all, &dialect, &missing)?,
     };
-    // The second pass knows the kinds of all columns, so it is the last.
-    for _ in 0..2 {
+    // At the most: plain numbers, then a form, then texts, then the form that fits those.
+    for _ in 0..4 {
         let layout = match expected {
             Some(expected) => Layout::plan_like(file, &dialect.names, roles, expected)?,
-            None => Layout::plan(file, &dialect.names, roles, &kinds)?,
+            None => columns.plan(file, &dialect.names, roles)?,
         };
         let parser = Parser { file, dialect: &dialect, layout: &layout, missing: &missing };
         let mut raw = Raw::new(layout.clone(), dialect.header, roles.max_categories);
@@ -61,7 +63,7 @@ pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> 
             |block| parser.parse(block),
             |mut chunk: Chunk| {
                 for (tally, later) in tallies.iter_mut().zip(std::mem::take(&mut chunk.number_tallies)) {
-                    tally.merge(later);
+                    later.into_iter().for_each(|later| tally.merge(*later));
                 }
                 raw.gather(file, chunk)
             },
@@ -69,19 +71,7 @@ pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> 
         if raw.rows() == 0 {
             return Err(ReadError::HeaderOnly { file: file.to_owned(), columns: dialect.names.len() }.into());
         }
-        let mut surprised = false;
-        for (slot, tally) in tallies.iter_mut().enumerate() {
-            if tally.others > 0 {
-                let column = raw.layout.number_column(slot);
-                let count = |chunk: &Chunk| chunk.number(slot).iter().filter(|value| !value.is_nan()).count();
-                tally.numbers = raw.chunks.iter().map(count).sum::<usize>() as u64;
-                check_mostly(file, &raw.layout, column, tally)?;
-                kinds[column] = Kind::Category;
-                surprised = true;
-            }
-        }
-        if !surprised {
-            check_texts(file, &raw, roles)?;
+        if expected.is_some() || !columns.revise(file, &raw, &mut tallies, roles)? {
             return Ok(raw);
         }
     }
@@ -93,14 +83,14 @@ pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> 
     .into())
 }
 
-/// Kinds of all columns as far as the head tells.
-fn head_kinds(
+/// What all columns hold as far as the head tells.
+fn head_columns(
     file: &str,
     head: &[u8],
     all: bool,
     dialect: &Dialect,
     missing: &Missing,
-) -> Result<Vec<Kind>, Error> {
+) -> Result<Columns, Error> {
     let text = &head[dialect.skip.min(head.len())..];
     let whole = if all { Some(text.len()) } else { super::record::whole_rows(text, dialect.separator) };
     let bytes = text[..whole.unwrap_or(0)].to_vec();
@@ -108,40 +98,13 @@ fn head_kinds(
     let roles = Roles { drop: Vec::new(), ..Roles::default() };
     let layout = Layout::plan(file, &dialect.names, &roles, &vec![Kind::Number; width])?;
     let parser = Parser { file, dialect, layout: &layout, missing };
-    let chunk = parser.parse(&Block { bytes, line: 1 + dialect.skip_lines })?;
-    let kind = |tally: &Tally| if tally.others > 0 { Kind::Category } else { Kind::Number };
-    Ok(chunk.number_tallies.iter().map(kind).collect())
-}
-
-/// Text features that are mostly numbers are refused, unless asked for.
-fn check_texts(file: &str, raw: &Raw, roles: &Roles) -> Result<(), Error> {
-    if raw.layout.strict {
-        return Ok(());
-    }
-    let names = &raw.layout.names;
-    let forced = crate::role::find_all(file, names, &roles.categorical, "--categorical")?;
-    for column in &raw.layout.features {
-        if let Use::Text(slot) = raw.layout.uses[*column]
-            && raw.layout.group != Some(*column)
-            && !forced.contains(column)
-        {
-            check_mostly(file, &raw.layout, *column, &raw.texts[slot].tally)?;
-        }
-    }
-    Ok(())
-}
-
-fn check_mostly(file: &str, layout: &Layout, column: usize, tally: &Tally) -> Result<(), ReadError> {
-    match &tally.first_other {
-        Some((line, value)) if tally.numbers >= 9 * tally.others => Err(ReadError::NotANumber {
-            file: file.to_owned(),
-            line: *line,
-            column: layout.names[column].clone(),
-            value: value.clone(),
-            hint: format!(", or treat the column as categories with --categorical {}", layout.names[column]),
-        }),
-        _ => Ok(()),
-    }
+    let mut chunk = parser.parse(&Block { bytes, line: 1 + dialect.skip_lines })?;
+    let tallies = std::mem::take(&mut chunk.number_tallies);
+    Ok(Columns::of_head(tallies.into_iter().enumerate().map(|(slot, tally)| {
+        let mut tally = *tally?;
+        tally.count(chunk.number(slot).iter().copied());
+        Some(tally)
+    })))
 }
 
 impl Parser<'_> {
@@ -189,7 +152,9 @@ impl Parser<'_> {
         column: usize,
     ) -> Result<End, ReadError> {
         let at = |slot: usize| slot * chunk.stride + chunk.rows;
+        let form = self.layout.forms[column];
         if let Use::Number(slot) = self.layout.uses[column]
+            && form.is_none()
             && let Some((value, end)) = cursor.number()
         {
             let at = at(slot);
@@ -198,29 +163,42 @@ impl Parser<'_> {
         }
         let field = cursor.field();
         let (field, end) = field.map_err(|problem| self.quote(block, start, column, problem))?;
+        // Blanks within quotes mean as little as those around fields.
+        let field = field.trim_ascii();
         let line = || block.line_at(start);
         match self.layout.uses[column] {
             Use::Skip => {}
             Use::Number(slot) => {
                 let at = at(slot);
-                chunk.numbers[at] = match fast_float2::parse::<f32, _>(&field[..]) {
-                    _ if self.missing.text(&field) => f32::NAN,
-                    Ok(value) if value.is_finite() && !self.missing.number(value) => value,
-                    Ok(value) if value.is_finite() => f32::NAN,
-                    _ if self.layout.strict => return Err(self.not_a_number(line(), column, &field)),
-                    _ => {
-                        chunk.number_tallies[slot].other(line, &text_of(&field));
-                        f32::NAN
+                let value = match form {
+                    _ if self.missing.text(field) => Some(f32::NAN),
+                    None => fast_float2::parse::<f32, _>(field).ok().filter(|value| value.is_finite()),
+                    Some(form) => form.read(&text_of(field)).map(|value| value as f32),
+                };
+                chunk.numbers[at] = match value {
+                    Some(value) if self.missing.number(value) => f32::NAN,
+                    Some(value) => value,
+                    None => {
+                        let truth = if form.is_none() { truth(field) } else { None };
+                        if !self.layout.strict {
+                            let tally = chunk.number_tallies[slot].get_or_insert_default();
+                            tally.add(&text_of(field), 1, line);
+                        } else if truth.is_none() {
+                            return Err(self.not_a_number(line(), column, field));
+                        }
+                        truth.map_or(f32::NAN, |truth| f32::from(u8::from(truth)))
                     }
                 };
             }
             Use::Text(slot) => {
                 let at = at(slot);
-                chunk.codes[at] = chunk.texts[slot].code(&field, line, |text| self.missing.text(text));
+                let is_label = self.layout.label == Some(column);
+                let is_missing = |text: &[u8]| self.missing.role(text, is_label);
+                chunk.codes[at] = chunk.texts[slot].code(field, line, is_missing);
             }
             Use::Real(slot, kind) => {
                 let at = at(slot);
-                chunk.reals[at] = self.real(line, column, kind, &field)?;
+                chunk.reals[at] = self.real(line, column, kind, field)?;
             }
         }
         Ok(end)
@@ -237,10 +215,7 @@ impl Parser<'_> {
             return Ok(f64::NAN);
         }
         match kind {
-            RealKind::Number => match fast_float2::parse::<f64, _>(field) {
-                Ok(value) if value.is_finite() => Ok(value),
-                _ => Err(self.not_a_number(line(), column, field)),
-            },
+            RealKind::Number => number(field).ok_or_else(|| self.not_a_number(line(), column, field)),
             RealKind::Time => time_key(&text_of(field)).ok_or_else(|| ReadError::NotATime {
                 file: self.file.to_owned(),
                 line: line(),
@@ -255,8 +230,8 @@ impl Parser<'_> {
             file: self.file.to_owned(),
             line,
             column: self.layout.names[column].clone(),
-            value: text_of(field).into_owned(),
-            hint: String::new(),
+            value: shortened(&text_of(field)).into_owned(),
+            form: self.layout.forms[column],
         }
     }
 

@@ -4,6 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::form::Form;
+
 /// Why a file could not be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -98,7 +100,8 @@ pub enum ReadError {
     },
     /// A value of a numeric column is not a number.
     #[error(
-        "{file}:{line}: column {column:?}: {value:?} is not a number; name missing values with --missing{hint}"
+        "{file}:{line}: column {column:?}: {value:?} is not {}; name missing values with --missing",
+        expected(*.form)
     )]
     NotANumber {
         /// The file.
@@ -109,8 +112,22 @@ pub enum ReadError {
         column: String,
         /// What was found.
         value: String,
-        /// What else to do, if anything.
-        hint: String,
+        /// How the column's numbers are written, where not plainly.
+        form: Option<Form>,
+    },
+    /// A column that is mostly numbers, but not all of it, or not all in one form.
+    #[error("{file}:{line}: column {column:?}: {} as the rest are; {hint}", not_numbers(.texts))]
+    Mixed {
+        /// The file.
+        file: String,
+        /// Line (Parquet: row), from 1.
+        line: u64,
+        /// The column.
+        column: String,
+        /// Some of the texts.
+        texts: Vec<String>,
+        /// What to do.
+        hint: &'static str,
     },
     /// A value of the time column is neither a number nor a date.
     #[error(
@@ -185,7 +202,7 @@ pub enum ReadError {
     },
     /// A Parquet column that is not a plain value.
     #[error(
-        "{file}: column {column:?} is of type {found}; expected numbers, text or booleans (dates only for --split-time); leave it out with --drop {column}"
+        "{file}: column {column:?} is of type {found}; expected numbers, text or booleans (or dates, if it held dates in training); leave it out with --drop {column}"
     )]
     ColumnType {
         /// The file.
@@ -203,6 +220,22 @@ pub enum ReadError {
         /// Most rows supported.
         limit: usize,
     },
+}
+
+/// What a text should have been.
+pub(crate) fn expected(form: Option<Form>) -> &'static str {
+    match form {
+        None => "a number",
+        Some(Form::Date) => "a date",
+        Some(Form::Written { unit: Some('%'), .. }) => "a per cent",
+        Some(Form::Written { .. }) => "a number written like the others",
+    }
+}
+
+/// `"a" is not a number` or `"a", "b" are not numbers`.
+fn not_numbers(texts: &[String]) -> String {
+    let list: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
+    format!("{} {}", list.join(", "), if list.len() == 1 { "is not a number" } else { "are not numbers" })
 }
 
 /// `column "a"` or `columns "a", "b" and "c"`.

@@ -3,6 +3,7 @@
 mod block;
 pub(crate) mod delimited;
 pub(crate) mod error;
+pub(crate) mod kind;
 pub(crate) mod parquet;
 mod record;
 pub(crate) mod sniff;
@@ -18,6 +19,7 @@ pub use source::hash;
 
 use crate::chunk::{Chunk, Texts};
 use crate::layout::{Expected, Layout};
+use crate::role::DEFAULT_MISSING;
 
 /// How to read a file. By default everything is found out from its content.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +42,8 @@ pub(crate) struct Raw {
     pub chunks: Vec<Chunk>,
     /// One for each text slot.
     pub texts: Vec<Texts>,
+    /// Columns of texts that were read as plain numbers, and what to call that.
+    pub read_as: Vec<(String, String)>,
 }
 
 impl Raw {
@@ -53,7 +57,7 @@ impl Raw {
                 }
             }
         }
-        Self { layout, header, chunks: Vec::new(), texts }
+        Self { layout, header, chunks: Vec::new(), texts, read_as: Vec::new() }
     }
 
     /// Adds the next chunk as it is.
@@ -109,6 +113,8 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Missing {
     texts: Vec<String>,
     numbers: Vec<f32>,
+    /// Whether they are the usual ones, and nobody asked for them.
+    usual: bool,
 }
 
 impl Missing {
@@ -117,11 +123,17 @@ impl Missing {
         Self {
             texts: texts.iter().map(|text| text.trim().to_owned()).collect(),
             numbers: numbers.filter(|value| value.is_finite()).collect(),
+            usual: texts == DEFAULT_MISSING,
         }
     }
 
     pub fn text(&self, field: &[u8]) -> bool {
         field.is_empty() || self.texts.iter().any(|text| text.as_bytes().eq_ignore_ascii_case(field))
+    }
+
+    /// The same for a column with a role: a label may well be called `None`.
+    pub fn role(&self, field: &[u8], is_label: bool) -> bool {
+        self.text(field) && !(is_label && self.usual && field.eq_ignore_ascii_case(b"none"))
     }
 
     pub fn has_numbers(&self) -> bool {

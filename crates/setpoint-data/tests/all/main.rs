@@ -1,5 +1,6 @@
 //! Whole files in, data sets out.
 
+mod form;
 mod hostile;
 mod image;
 mod parquet;

@@ -109,8 +109,15 @@ fn a_model_trained_on_csv_reads_parquet() {
 }
 
 #[test]
-fn dates_are_no_features_and_infinity_is_no_number() {
-    let error = read(small_file(), &label("bought")).unwrap_err().to_string();
+fn dates_are_seconds_where_dates_are_known_and_infinity_is_no_number() {
+    let dated = read(small_file(), &label("bought")).unwrap();
+    assert_eq!(dated.notes().read_as, [("day".to_owned(), "dates, in seconds since 1970".to_owned())]);
+    let text = "day,bought\n".to_owned() + &"17,true\n18,false\n".repeat(10);
+    let csv = super::table(&text, &label("bought")).unwrap();
+    let encoder = Encoder::fit(&csv, &all_rows(&csv)).unwrap();
+    let (options, roles) = (ReadOptions::default(), Roles::default());
+    let numbered = Table::from_bytes_for("t.parquet", small_file(), &options, &roles, &encoder);
+    let error = numbered.unwrap_err().to_string();
     assert!(error.starts_with("t.parquet: column \"day\" is of type date"), "{error}");
     let roles = Roles { drop: list("day"), ..label("bought") };
     let infinite = file(1, 12, |row| if row == 4 { f32::INFINITY } else { 0.0 });

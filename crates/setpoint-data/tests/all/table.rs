@@ -33,17 +33,17 @@ fn files_without_rows_are_refused() {
 fn a_value_that_is_no_number_is_named_with_its_line() {
     let mut text = "age,y\n".to_owned();
     for row in 2..200 {
-        let age = if row == 118 { "n/a".to_owned() } else { row.to_string() };
+        let age = if row == 118 { "much".to_owned() } else { row.to_string() };
         writeln!(text, "{age},{}", row % 2).unwrap();
     }
     let message = error(&text, &label("y"));
     assert!(
         message.starts_with(
-            "t.csv:118: column \"age\": \"n/a\" is not a number; name missing values with --missing"
+            "t.csv:118: column \"age\": \"much\" is not a number as the rest are; name those that mean a missing value (missing)"
         ),
         "{message}"
     );
-    let roles = Roles { missing: Some(list("n/a")), ..label("y") };
+    let roles = Roles { missing: Some(list("much")), ..label("y") };
     assert_eq!(encode(&text, &roles).0.feature_names(), ["age", "age is missing"]);
 }
 
@@ -52,12 +52,12 @@ fn a_late_surprise_is_found_with_its_line_too() {
     // Far beyond the head and the first block.
     let mut text = "age,town,y\n".to_owned();
     for row in 2..400_000 {
-        let age = if row == 300_000 { "n/a".to_owned() } else { (row % 90).to_string() };
+        let age = if row == 300_000 { "much".to_owned() } else { (row % 90).to_string() };
         let town = if row < 200_000 { row % 3 } else { 7 };
         writeln!(text, "{age},{town},{}", row % 2).unwrap();
     }
     let message = error(&text, &label("y"));
-    assert!(message.starts_with("t.csv:300000: column \"age\": \"n/a\" is not a number"), "{message}");
+    assert!(message.starts_with("t.csv:300000: column \"age\": \"much\" is not a number"), "{message}");
     // A column that turns into texts halfway is read again as categories.
     let mut text = "code,x,y\n".to_owned();
     for row in 2..400_000 {

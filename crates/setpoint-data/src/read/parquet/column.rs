@@ -13,7 +13,8 @@ use super::super::{Missing, ReadError, text_of};
 use super::Meaning;
 use super::file::SharedFile;
 use crate::chunk::LocalTexts;
-use crate::time::time_key;
+use crate::form::{Form, number, shortened};
+use crate::time::{time_key, time_text};
 
 /// So many whole numbers of a text column are remembered with their codes.
 const FEW: usize = 8;
@@ -25,11 +26,20 @@ pub(super) enum Target<'a> {
     Real(&'a mut [f64]),
 }
 
+/// How the values of a column are to be taken.
+#[derive(Clone, Copy)]
+pub(super) struct How {
+    pub meaning: Meaning,
+    /// How its texts write numbers, where not plainly.
+    pub form: Option<Form>,
+    pub is_label: bool,
+}
+
 /// A column being read.
 pub(super) struct Column {
     name: String,
     reader: ColumnReader,
-    meaning: Meaning,
+    how: How,
     optional: bool,
     /// Kept from slice to slice: fresh memory costs more than decoding.
     floats: Vec<f32>,
@@ -38,6 +48,10 @@ pub(super) struct Column {
 /// A value in the widest form of its kind.
 enum Value<'a> {
     Number(f64),
+    /// A number of 32 bits, with the digits that those have.
+    Short(f32),
+    /// Seconds since 1970.
+    Time(f64),
     Whole(i128),
     Truth(bool),
     Text(&'a [u8]),
@@ -48,6 +62,7 @@ struct Place<'a> {
     file: &'a str,
     column: &'a str,
     row: u64,
+    form: Option<Form>,
 }
 
 impl Column {
@@ -55,7 +70,7 @@ impl Column {
         file: &Arc<SharedFile>,
         group: &RowGroupMetaData,
         index: usize,
-        meaning: Meaning,
+        how: How,
         name: &str,
     ) -> ParquetResult<Self> {
         let metadata = group.column(index);
@@ -75,7 +90,7 @@ impl Column {
         Ok(Self {
             name: name.to_owned(),
             reader: get_column_reader(descriptor, pages),
-            meaning,
+            how,
             optional,
             floats: Vec::new(),
         })
@@ -90,50 +105,50 @@ impl Column {
         missing: &Missing,
         target: Target<'_>,
     ) -> Result<(), ReadError> {
-        let meaning = self.meaning;
-        let place = |row: usize| Place { file, column: &self.name, row: first + row as u64 };
+        let (how, meaning) = (self.how, self.how.meaning);
+        let place = |row: usize| Place { file, column: &self.name, row: first + row as u64, form: how.form };
         let args = (file, rows, self.optional);
         match &mut self.reader {
             ColumnReader::FloatColumnReader(reader) => {
                 if let Target::Number(numbers) = target {
                     return read_floats(reader, args, place, missing, &mut self.floats, numbers);
                 }
-                fill(reader, args, place, missing, target, |value| Value::Number(f64::from(*value)))
+                fill(reader, args, place, missing, how, target, |value| Value::Short(*value))
             }
             ColumnReader::DoubleColumnReader(reader) => {
-                fill(reader, args, place, missing, target, |value| Value::Number(*value))
+                fill(reader, args, place, missing, how, target, |value| Value::Number(*value))
             }
             ColumnReader::BoolColumnReader(reader) => {
-                fill(reader, args, place, missing, target, |value| Value::Truth(*value))
+                fill(reader, args, place, missing, how, target, |value| Value::Truth(*value))
             }
             ColumnReader::Int32ColumnReader(reader) => {
-                fill(reader, args, place, missing, target, |value| match meaning {
+                fill(reader, args, place, missing, how, target, |value| match meaning {
                     Meaning::Unsigned => Value::Whole((*value as u32).into()),
                     _ => whole(meaning, (*value).into()),
                 })
             }
             ColumnReader::Int64ColumnReader(reader) => {
-                fill(reader, args, place, missing, target, |value| match meaning {
+                fill(reader, args, place, missing, how, target, |value| match meaning {
                     Meaning::Unsigned => Value::Whole((*value as u64).into()),
                     _ => whole(meaning, (*value).into()),
                 })
             }
             ColumnReader::Int96ColumnReader(reader) => {
-                fill(reader, args, place, missing, target, |value: &Int96| {
+                fill(reader, args, place, missing, how, target, |value: &Int96| {
                     // Nanoseconds of the day, then the Julian day.
-                    let [low, high, day] = *value.data() else { return Value::Number(f64::NAN) };
+                    let [low, high, day] = *value.data() else { return Value::Time(f64::NAN) };
                     let nanos = (u64::from(high) << 32 | u64::from(low)) as f64;
-                    Value::Number((f64::from(day) - 2_440_588.0) * 86_400.0 + nanos * 1e-9)
+                    Value::Time((f64::from(day) - 2_440_588.0) * 86_400.0 + nanos * 1e-9)
                 })
             }
             ColumnReader::ByteArrayColumnReader(reader) => {
-                fill(reader, args, place, missing, target, |value| match meaning {
+                fill(reader, args, place, missing, how, target, |value| match meaning {
                     Meaning::Decimal(_) => decimal(meaning, value.as_bytes()),
                     _ => Value::Text(value.as_bytes()),
                 })
             }
             ColumnReader::FixedLenByteArrayColumnReader(reader) => {
-                fill(reader, args, place, missing, target, |value| decimal(meaning, value.as_bytes()))
+                fill(reader, args, place, missing, how, target, |value| decimal(meaning, value.as_bytes()))
             }
         }
     }
@@ -142,7 +157,7 @@ impl Column {
 fn whole(meaning: Meaning, value: i128) -> Value<'static> {
     match meaning {
         Meaning::Decimal(scale) => Value::Number(value as f64 / scale),
-        Meaning::Time(seconds) => Value::Number(value as f64 * seconds),
+        Meaning::Time(seconds) => Value::Time(value as f64 * seconds),
         _ => Value::Whole(value),
     }
 }
@@ -229,6 +244,7 @@ fn fill<'p, T: DataType>(
     args: (&str, usize, bool),
     place: impl Fn(usize) -> Place<'p>,
     missing: &Missing,
+    how: How,
     target: Target<'_>,
     convert: impl Fn(&T::T) -> Value<'_>,
 ) -> Result<(), ReadError> {
@@ -258,7 +274,7 @@ fn fill<'p, T: DataType>(
             read_values(reader, args, |row, value| {
                 let Some(value) = value else { return Ok(()) };
                 let line = || place(row).row;
-                let is_missing = |text: &[u8]| missing.text(text);
+                let is_missing = |text: &[u8]| missing.role(text, how.is_label);
                 codes[row] = match convert(value) {
                     Value::Text(text) => texts.code(text.trim_ascii(), line, is_missing),
                     Value::Whole(value) => match spelled.iter().find(|(known, _)| *known == value) {
@@ -275,6 +291,8 @@ fn fill<'p, T: DataType>(
                         }
                     },
                     Value::Number(value) => texts.code(value.to_string().as_bytes(), line, is_missing),
+                    Value::Short(value) => texts.code(value.to_string().as_bytes(), line, is_missing),
+                    Value::Time(value) => texts.code(time_text(value).as_bytes(), line, is_missing),
                     Value::Truth(value) => {
                         texts.code(if value { b"true" } else { b"false" }, line, is_missing)
                     }
@@ -289,14 +307,17 @@ impl Value<'_> {
     fn real(self, place: &Place<'_>, missing: &Missing, time: bool) -> Result<f64, ReadError> {
         match self {
             Self::Number(value) if value.is_infinite() => Err(place.not_a_number(&value)),
-            Self::Number(value) => Ok(value),
+            Self::Number(value) | Self::Time(value) => Ok(value),
+            Self::Short(value) => Self::Number(value.into()).real(place, missing, time),
             Self::Whole(value) => Ok(value as f64),
             Self::Truth(value) => Ok(f64::from(u8::from(value))),
             Self::Text(text) if missing.text(text.trim_ascii()) => Ok(f64::NAN),
             Self::Text(text) => {
                 let text = text_of(text.trim_ascii());
-                let number =
-                    fast_float2::parse::<f64, _>(text.as_bytes()).ok().filter(|value| value.is_finite());
+                let number = match place.form {
+                    None => number(text.as_bytes()),
+                    Some(form) => form.read(&text),
+                };
                 let number = if time { number.or_else(|| time_key(&text)) } else { number };
                 number.ok_or_else(|| place.not_a_number(&text))
             }
@@ -310,8 +331,8 @@ impl Place<'_> {
             file: self.file.to_owned(),
             line: self.row,
             column: self.column.to_owned(),
-            value: value.to_string(),
-            hint: String::new(),
+            value: shortened(&value.to_string()).into_owned(),
+            form: self.form,
         }
     }
 }

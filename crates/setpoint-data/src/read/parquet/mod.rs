@@ -19,12 +19,14 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::ColumnDescriptor;
 use rayon::prelude::*;
 
-use self::column::{Column, Target};
+use self::column::{Column, How, Target};
 use self::file::SharedFile;
+use super::kind::{Columns, NUMBERS};
 use super::source::Source;
 use super::{Missing, Raw, ReadError, Request};
 use crate::Error;
 use crate::chunk::Chunk;
+use crate::form::Form;
 use crate::layout::{Kind, Layout, Use};
 
 /// Rows decoded at a time.
@@ -64,37 +66,48 @@ fn read_checked(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
     let schema = metadata.file_metadata().schema_descr();
     let names: Vec<String> = schema.columns().iter().map(|column| column.path().parts().join(".")).collect();
     let meanings: Vec<Meaning> = schema.columns().iter().map(|column| meaning(column)).collect();
-    let layout = match expected {
-        Some(expected) => Layout::plan_like(name, &names, roles, expected)?,
-        None => {
-            let kind =
-                |meaning: &Meaning| if *meaning == Meaning::Text { Kind::Category } else { Kind::Number };
-            let kinds: Vec<Kind> = meanings.iter().map(kind).collect();
-            Layout::plan(name, &names, roles, &kinds)?
-        }
-    };
-    for (index, use_) in layout.uses.iter().enumerate() {
-        let refused = match meanings[index] {
-            Meaning::Other => *use_ != Use::Skip,
-            Meaning::Time(_) => matches!(use_, Use::Number(_)),
-            _ => false,
-        };
-        if refused {
-            let found = type_name(schema.column(index).as_ref());
-            return Err(
-                ReadError::ColumnType { file: name.to_owned(), column: names[index].clone(), found }.into()
-            );
-        }
+    let kind = |meaning: &Meaning| if *meaning == Meaning::Text { Kind::Category } else { Kind::Number };
+    let mut columns = Columns::new(meanings.iter().map(kind).collect());
+    for (form, meaning) in columns.forms.iter_mut().zip(&meanings) {
+        *form = matches!(meaning, Meaning::Time(_)).then_some(Form::Date);
     }
     let missing = Missing::new(&roles.missing_texts());
-    let mut raw = Raw::new(layout.clone(), true, roles.max_categories);
-    for group in 0..metadata.num_row_groups() {
-        read_group(name, &file, metadata, group, &layout, &meanings, &missing, &mut raw)?;
+    loop {
+        let layout = match expected {
+            Some(expected) => Layout::plan_like(name, &names, roles, expected)?,
+            None => columns.plan(name, &names, roles)?,
+        };
+        for (index, use_) in layout.uses.iter().enumerate() {
+            let refused = match meanings[index] {
+                Meaning::Other => *use_ != Use::Skip,
+                Meaning::Time(_) => matches!(use_, Use::Number(_)) && layout.forms[index] != Some(Form::Date),
+                _ => false,
+            };
+            if refused {
+                let (file, column) = (name.to_owned(), names[index].clone());
+                let found = type_name(schema.column(index).as_ref());
+                return Err(ReadError::ColumnType { file, column, found }.into());
+            }
+        }
+        let mut raw = Raw::new(layout.clone(), true, roles.max_categories);
+        for group in 0..metadata.num_row_groups() {
+            read_group(name, &file, metadata, group, &layout, &meanings, &missing, &mut raw)?;
+        }
+        if raw.rows() == 0 {
+            return Err(ReadError::HeaderOnly { file: name.to_owned(), columns: names.len() }.into());
+        }
+        // Texts may turn out to be numbers; numbers stay what they are, so the next pass is the last.
+        if expected.is_none() && columns.revise(name, &raw, &mut [], roles)? {
+            continue;
+        }
+        for (index, use_) in layout.uses.iter().enumerate() {
+            let plain = matches!(use_, Use::Number(_)) && layout.forms[index].is_none();
+            if plain && meanings[index] == Meaning::Text && expected.is_none() {
+                raw.read_as.push((names[index].clone(), NUMBERS.to_owned()));
+            }
+        }
+        return Ok(raw);
     }
-    if raw.rows() == 0 {
-        return Err(ReadError::HeaderOnly { file: name.to_owned(), columns: names.len() }.into());
-    }
-    Ok(raw)
 }
 
 #[allow(clippy::too_many_arguments, reason = "one call, one place")]
@@ -112,7 +125,12 @@ fn read_group(
     let mut left = usize::try_from(group.num_rows()).unwrap_or(0);
     let mut columns = Vec::new();
     for (index, use_) in layout.uses.iter().enumerate().filter(|(_, use_)| **use_ != Use::Skip) {
-        let column = Column::open(file, group, index, meanings[index], &layout.names[index]);
+        let how = How {
+            meaning: meanings[index],
+            form: layout.forms[index],
+            is_label: layout.label == Some(index),
+        };
+        let column = Column::open(file, group, index, how, &layout.names[index]);
         let damaged =
             |error: ParquetError| ReadError::Parquet { file: name.to_owned(), message: error.to_string() };
         columns.push((column.map_err(damaged)?, *use_));

@@ -1,0 +1,111 @@
+//! What each column of a file holds, told by its values, in one way for all formats.
+
+use super::{Raw, ReadError};
+use crate::Error;
+use crate::form::{Form, Reading, Tally};
+use crate::layout::{Kind, Layout, Use};
+use crate::role::{RoleError, Roles, find_all};
+
+/// What texts are called that are all plain numbers, in a format that has types for both.
+pub(crate) const NUMBERS: &str = "numbers, which all its texts are; categorical keeps them texts";
+
+/// Kind and form of every column, as far as known.
+#[derive(Clone, Debug)]
+pub(crate) struct Columns {
+    pub kinds: Vec<Kind>,
+    pub forms: Vec<Option<Form>>,
+}
+
+impl Columns {
+    pub fn new(kinds: Vec<Kind>) -> Self {
+        Self { forms: vec![None; kinds.len()], kinds }
+    }
+
+    /// What the first rows of columns say that were read as plain numbers.
+    pub fn of_head(tallies: impl Iterator<Item = Option<Tally>>) -> Self {
+        let mut columns = Self { kinds: Vec::new(), forms: Vec::new() };
+        for tally in tallies {
+            columns.kinds.push(Kind::Number);
+            columns.forms.push(None);
+            if let Some(tally) = tally {
+                columns.set(columns.kinds.len() - 1, tally.reading());
+            }
+        }
+        columns
+    }
+
+    fn set(&mut self, column: usize, reading: Reading) {
+        (self.kinds[column], self.forms[column]) = match reading {
+            Reading::Plain => (Kind::Number, None),
+            Reading::Form(form) => (Kind::Number, Some(form)),
+            // As texts, all values can be looked at.
+            Reading::Category | Reading::Mixed => (Kind::Category, None),
+        };
+    }
+
+    /// The plan for training.
+    pub fn plan(&self, file: &str, names: &[String], roles: &Roles) -> Result<Layout, RoleError> {
+        let mut layout = Layout::plan(file, names, roles, &self.kinds)?;
+        for column in 0..names.len() {
+            if let Use::Number(_) = layout.uses[column] {
+                layout.forms[column] = self.forms[column];
+            }
+        }
+        Ok(layout)
+    }
+
+    /// After all rows were read for training: whether some columns turned out to be something else, so
+    /// that they must be read again. `tallies` are those of number columns, where they have any.
+    pub fn revise(
+        &mut self,
+        file: &str,
+        raw: &Raw,
+        tallies: &mut [Tally],
+        roles: &Roles,
+    ) -> Result<bool, Error> {
+        let layout = &raw.layout;
+        let forced = find_all(file, &layout.names, &roles.categorical, "--categorical")?;
+        let mut again = false;
+        for column in &layout.features {
+            match layout.uses[*column] {
+                Use::Number(slot) => {
+                    let Some(tally) = tallies.get_mut(slot).filter(|tally| !tally.is_empty()) else {
+                        continue;
+                    };
+                    let reading = match layout.forms[*column] {
+                        Some(_) => Reading::Category,
+                        None => {
+                            tally.count(raw.chunks.iter().flat_map(|chunk| chunk.number(slot)).copied());
+                            tally.reading()
+                        }
+                    };
+                    self.set(*column, reading);
+                    again |= reading != Reading::Plain;
+                }
+                Use::Text(slot) if layout.group != Some(*column) && !forced.contains(column) => {
+                    let tally = &raw.texts[slot].tally;
+                    match tally.reading() {
+                        Reading::Category => {}
+                        Reading::Mixed => {
+                            let hint = "name those that mean a missing value (missing), write all numbers alike, \
+                                        or take the column for categories (categorical)";
+                            return Err(mixed(file, &layout.names[*column], tally, hint).into());
+                        }
+                        reading => {
+                            self.set(*column, reading);
+                            again = true;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(again)
+    }
+}
+
+/// The refusal of a column that is mostly numbers.
+pub(crate) fn mixed(file: &str, column: &str, tally: &Tally, hint: &'static str) -> ReadError {
+    let (line, texts) = tally.examples();
+    ReadError::Mixed { file: file.to_owned(), line, column: column.to_owned(), texts, hint }
+}
