@@ -105,18 +105,15 @@ impl Error for Failure {}
 
 impl From<MetricError> for Failure {
     fn from(error: MetricError) -> Self {
-        let kind = if is_infeasible(&error) { Kind::No } else { Kind::Input };
+        let kind = if error.is_no_value() { Kind::No } else { Kind::Input };
         Self { kind, message: chain(&error) }
     }
 }
 
 impl From<ThresholdError> for Failure {
     fn from(error: ThresholdError) -> Self {
-        let kind = match &error {
-            ThresholdError::Infeasible { .. } | ThresholdError::NotSettled { .. } => Kind::No,
-            ThresholdError::Metric(error) if is_infeasible(error) => Kind::No,
-            _ => Kind::Input,
-        };
+        let no = error.is_no_value() || matches!(error, ThresholdError::NotSettled { .. });
+        let kind = if no { Kind::No } else { Kind::Input };
         Self { kind, message: chain(&error) }
     }
 }
@@ -154,8 +151,4 @@ impl From<TreesError> for Failure {
             other => Self::input(chain(&other)),
         }
     }
-}
-
-fn is_infeasible(error: &MetricError) -> bool {
-    matches!(error, MetricError::Infeasible { .. } | MetricError::Undefined { .. })
 }

@@ -2,34 +2,20 @@
 
 use setpoint::Sample;
 use setpoint::goal::{Constraint, Counts, Goal, Objective, Rate};
-use setpoint::metric::{MetricError, confusion};
-use setpoint::threshold::ThresholdError;
-use setpoint::train::{TrainError, selection};
+use setpoint::metric::confusion;
+use setpoint::train::selection;
 use setpoint_report::{Confusion, Shipped};
 
 use crate::failure::Failure;
 
 /// The goal's value where its conditions hold exactly on the sample; `None` where they cannot.
 pub fn at_condition(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<Option<f64>, Failure> {
-    where_feasible(selection::value(goal, sample, scores))
+    Ok(selection::found(selection::value(goal, sample, scores))?)
 }
 
 /// The same where all groups share one threshold.
 pub fn at_condition_shared(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<Option<f64>, Failure> {
-    where_feasible(selection::shared_value(goal, sample, scores))
-}
-
-fn where_feasible(value: Result<f64, TrainError>) -> Result<Option<f64>, Failure> {
-    match value {
-        Ok(value) => Ok(Some(value)),
-        Err(
-            TrainError::Metric(MetricError::Infeasible { .. } | MetricError::Undefined { .. })
-            | TrainError::Threshold(
-                ThresholdError::Infeasible { .. } | ThresholdError::Metric(MetricError::Infeasible { .. }),
-            ),
-        ) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    Ok(selection::found(selection::shared_value(goal, sample, scores))?)
 }
 
 /// What users get: decisions are `margin >= 0`.

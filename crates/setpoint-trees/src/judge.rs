@@ -5,8 +5,7 @@ use std::cmp::Ordering;
 use setpoint::Sample;
 use setpoint::goal::{Constraint, Direction, Goal, Relation, Top, safe_side};
 use setpoint::metric::interval::Bootstrap;
-use setpoint::metric::{self, Cuts, MetricError};
-use setpoint::threshold::ThresholdError;
+use setpoint::metric::{self, Cuts};
 use setpoint::train::method::{CrossEntropy, Loss};
 use setpoint::train::{Gain, TrainError, selection};
 
@@ -42,7 +41,7 @@ pub(crate) struct Judge<'a> {
 impl Judge<'_> {
     /// The goal's value; `None` where its conditions cannot be met.
     pub(crate) fn value(&self, scores: &[f32]) -> Result<Option<f64>, TrainError> {
-        found(self.exact(scores))
+        selection::found(self.exact(scores))
     }
 
     /// The goal's value, or why there is none.
@@ -73,8 +72,9 @@ impl Judge<'_> {
             return Ok(self.merit(self.value(scores)?));
         }
         let cuts = Cuts::new(self.sample, scores)?;
-        let value =
-            |goal: &Goal| found(metric::value_of(goal, &cuts).map(|value| value.value).map_err(Into::into));
+        let value = |goal: &Goal| {
+            selection::found(metric::value_of(goal, &cuts).map(|value| value.value).map_err(Into::into))
+        };
         if value(self.goal)?.is_none() {
             return Ok(f64::NEG_INFINITY);
         }
@@ -128,18 +128,6 @@ impl Judge<'_> {
         let bootstrap = Bootstrap { replicates: 200, confidence: 0.9, seed: self.seed };
         let value = |cuts: &Cuts| metric::value_of(self.goal, cuts).map(|value| value.value);
         bootstrap.difference(self.sample, first, second, value).ok().map(|found| found.standard_error)
-    }
-}
-
-/// `None` where conditions cannot be met.
-fn found(value: Result<f64, TrainError>) -> Result<Option<f64>, TrainError> {
-    match value {
-        Ok(value) => Ok(Some(value)),
-        Err(
-            TrainError::Metric(MetricError::Infeasible { .. } | MetricError::Undefined { .. })
-            | TrainError::Threshold(ThresholdError::Infeasible { .. }),
-        ) => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

@@ -178,6 +178,15 @@ pub enum MetricError {
     },
 }
 
+impl MetricError {
+    /// Whether these scores have no value, rather than the question being wrong: no threshold meets
+    /// the conditions, or the metric is undefined at each that does. Other scores may have one.
+    #[must_use]
+    pub fn is_no_value(&self) -> bool {
+        matches!(self, Self::Infeasible { .. } | Self::Undefined { .. })
+    }
+}
+
 pub(super) fn list(conditions: &[Condition]) -> String {
     conditions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

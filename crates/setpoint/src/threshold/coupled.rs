@@ -201,12 +201,17 @@ impl<'a> Search<'a> {
         let Fraction { numerator, denominator } = fractions[0];
         let mut quotient = if self.maximise { 0.0 } else { 1.0 };
         let mut best: Option<Vec<usize>> = None;
-        for _ in 0..30 {
+        for round in 0..30 {
             let mut worth = Worth::default();
             worth.add(&numerator, sign);
             worth.add(&denominator, -sign * quotient);
             let choice = self.under_overall_conditions(&worth)?;
             let merit = self.merit(&choice);
+            if round == 0 && !merit.is_finite() {
+                // Of equal N the one with D = 0 was taken: past the end, any larger D is worth more.
+                quotient = if self.maximise { -1.0 } else { 2.0 };
+                continue;
+            }
             if best.as_ref().is_some_and(|best| merit <= self.merit(best)) {
                 break;
             }

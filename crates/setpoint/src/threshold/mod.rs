@@ -73,6 +73,18 @@ pub enum ThresholdError {
     },
 }
 
+impl ThresholdError {
+    /// Whether no thresholds on these scores have a value; see [`MetricError::is_no_value`].
+    #[must_use]
+    pub fn is_no_value(&self) -> bool {
+        match self {
+            Self::Infeasible { .. } => true,
+            Self::Metric(error) => error.is_no_value(),
+            _ => false,
+        }
+    }
+}
+
 fn by(violation: Option<f64>) -> String {
     violation.map_or_else(String::new, |v| format!(": the closest miss its target by {v:.4}"))
 }

@@ -89,7 +89,7 @@ fn decide(sample: &Sample, scores: &[f32], found: &ExactThresholds) -> [Counts; 
     })
 }
 
-const COUPLED: [&str; 9] = [
+const COUPLED: [&str; 12] = [
     "accuracy @ gap(positive-rate, g)<=0.1",
     "recall @ gap(fpr, g)<=0.2, fpr(g)<=40%",
     "f1 @ ratio(positive-rate, g)>=0.8",
@@ -99,6 +99,9 @@ const COUPLED: [&str; 9] = [
     "accuracy @ gap(precision, g)<=0.1",
     "balanced-accuracy @ gap(recall, g)<=0.2, gap(fpr, g)<=0.2",
     "error @ gap(positive-rate, g)=0",
+    "precision @ fpr(g)<=30%",
+    "fdr @ fpr(g)<=10%",
+    "npv @ recall(g)>=0.5",
 ];
 
 proptest! {
@@ -106,16 +109,18 @@ proptest! {
 
     #[test]
     fn coupled_thresholds_are_the_best_of_all_pairs((sample, scores) in grouped(24)) {
-        for text in COUPLED {
+        // A poor iterate ranks the negatives first.
+        let poor: Vec<f32> = scores.iter().map(|score| -score).collect();
+        for (text, scores) in COUPLED.iter().flat_map(|text| [(text, &scores), (text, &poor)]) {
             let goal = goal(text);
-            let expected = brute_force(&goal, &sample, &scores);
-            match (exact::solve(&goal, &sample, &scores, &ProblemOptions::default()), expected) {
+            let expected = brute_force(&goal, &sample, scores);
+            match (exact::solve(&goal, &sample, scores, &ProblemOptions::default()), expected) {
                 (Ok(found), Some(expected)) => {
-                    let [a, b] = decide(&sample, &scores, &found);
+                    let [a, b] = decide(&sample, scores, &found);
                     prop_assert!(satisfies(&goal, &a, &b), "{text}");
                     prop_assert!((found.value - expected).abs() < 1e-12, "{text}: {} is not {expected}", found.value);
                 }
-                (Err(ThresholdError::Infeasible { .. }), None) => {}
+                (Err(error), None) => prop_assert!(error.is_no_value(), "{text}: {error}"),
                 (found, expected) => prop_assert!(false, "{text}: {found:?} against {expected:?}"),
             }
         }

@@ -172,7 +172,11 @@ impl Stage<'_, '_, '_, '_> {
                 let before = work.scores.clone();
                 self.train.model.scores(&parameters, Rows::All, &mut work.scores)?;
                 if correct {
-                    loss.correct(&work.scores)?;
+                    // Where there are none on these scores, the old thresholds stay.
+                    match loss.correct(&work.scores) {
+                        Err(error) if error.is_about_the_scores() => {}
+                        corrected => corrected?,
+                    }
                 } else {
                     loss.after_step(&before, &work.scores)?;
                 }

@@ -353,6 +353,16 @@ pub enum TrainError {
 }
 
 impl TrainError {
+    /// Whether the goal has no value on these scores; see [`MetricError::is_no_value`].
+    #[must_use]
+    pub fn is_no_value(&self) -> bool {
+        match self {
+            Self::Metric(error) => error.is_no_value(),
+            Self::Threshold(error) | Self::Engine(EngineError::Threshold(error)) => error.is_no_value(),
+            _ => false,
+        }
+    }
+
     /// Whether other scores could do better: a line search may step back.
     fn is_about_the_scores(&self) -> bool {
         matches!(

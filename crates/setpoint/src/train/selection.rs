@@ -1,7 +1,7 @@
 //! Which parameters to keep: those with the best exact value of the goal on the validation split.
 
 use crate::goal::{Constraint, Direction, Goal, Top};
-use crate::metric::{self, MetricError};
+use crate::metric;
 use crate::model::Rows;
 use crate::problem::ProblemOptions;
 use crate::sample::Sample;
@@ -43,6 +43,18 @@ pub fn shared_value(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<f64,
     Ok(exact::solve(goal, sample, scores, &options)?.value)
 }
 
+/// A value, `None` where the scores have none: the worst of all, and no error.
+///
+/// # Errors
+/// Those that are about more than the scores; see [`TrainError::is_no_value`].
+pub fn found(value: Result<f64, TrainError>) -> Result<Option<f64>, TrainError> {
+    match value {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.is_no_value() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Looks parameters up on a held-out split.
 pub struct Selection<'a> {
     goal: Goal,
@@ -79,14 +91,7 @@ impl<'a> Selection<'a> {
     /// The goal's value at the scores just written.
     fn looked_up(&self) -> Result<Option<f64>, TrainError> {
         let value = if self.shared_threshold { shared_value } else { value };
-        match value(&self.goal, self.part.sample, &self.scores) {
-            Ok(value) => Ok(Some(value)),
-            Err(TrainError::Metric(MetricError::Infeasible { .. } | MetricError::Undefined { .. })) => {
-                Ok(None)
-            }
-            Err(TrainError::Threshold(crate::threshold::ThresholdError::Infeasible { .. })) => Ok(None),
-            Err(error) => Err(error),
-        }
+        found(value(&self.goal, self.part.sample, &self.scores))
     }
 
     /// The scores of the last parameters looked up.
@@ -135,5 +140,43 @@ impl Best {
             *self = Self { parameters: parameters.to_vec(), value, step, merit };
         }
         better
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_that_no_threshold_suits_have_no_value_and_wrong_questions_are_errors() {
+        // The negatives score highest in both groups: no cut with fpr(g) <= 10% predicts anyone positive.
+        let labels: Vec<bool> = (0..12).map(|row| row >= 8).collect();
+        let scores: Vec<f32> = (0..12).map(|row| -(row as f32)).collect();
+        let sample = Sample::new(labels).unwrap();
+        let groups = (0..12).map(|row| row % 2).collect();
+        let grouped = sample.clone().with_groups("g", vec!["a".into(), "b".into()], groups).unwrap();
+        let look = |goal: &str, sample: &Sample| {
+            let goal: Goal = goal.parse().unwrap();
+            [found(value(&goal, sample, &scores)), found(shared_value(&goal, sample, &scores))]
+        };
+        for goal in [
+            "precision @ fpr(g)<=10%",
+            "fdr @ fpr(g)<=10%",
+            "recall @ precision(g)>=0.9",
+            "recall @ fpr(g)<=10%, precision>=0.9",
+            "precision @ gap(fpr, g)<=0.01, fpr(g)<=10%",
+        ] {
+            for found in look(goal, &grouped) {
+                assert_eq!(found.unwrap(), None, "{goal}");
+            }
+        }
+        for goal in ["precision @ fpr<=10%", "recall @ precision>=0.9"] {
+            assert_eq!(found(value(&goal.parse().unwrap(), &sample, &scores)).unwrap(), None, "{goal}");
+        }
+        // At a looser limit the value is poor, and there.
+        assert_eq!(look("precision @ fpr(g)<=25%", &grouped)[0], Ok(Some(0.0)));
+        assert!(look("precision @ fpr(g)<=10%", &sample).iter().all(Result::is_err));
+        let one_class = Sample::new(vec![true; 12]).unwrap();
+        assert!(found(value(&"recall @ fpr<=10%".parse().unwrap(), &one_class, &scores)).is_err());
     }
 }
