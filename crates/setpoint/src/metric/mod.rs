@@ -27,6 +27,7 @@ pub mod pr;
 pub mod proper;
 pub mod ranking;
 pub mod roc;
+pub mod two_sample;
 
 #[cfg(test)]
 mod data;

@@ -62,7 +62,7 @@ fn sum_from(n: u64, k: u64, p: f64, q: f64) -> f64 {
 }
 
 /// P\[X = k\] for X ~ Binomial(n, p), with 0 < p < 1 and q = 1 - p.
-pub(super) fn pmf_pq(n: u64, k: u64, p: f64, q: f64) -> f64 {
+pub(in crate::metric) fn pmf_pq(n: u64, k: u64, p: f64, q: f64) -> f64 {
     let (x, y, n) = (k as f64, (n - k) as f64, n as f64);
     if x == 0.0 {
         return (n * ln_complement(q, p)).exp();

@@ -16,6 +16,7 @@ mod delong;
 mod entity;
 mod normal;
 
+pub(super) use binomial::pmf_pq;
 pub use binomial::{lower_tail, upper_tail};
 pub use bootstrap::{Bootstrap, Estimate};
 pub use clopper_pearson::{at_least, at_most, clopper_pearson, of_rate};
