@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -77,7 +78,11 @@ class Model:
         known = self.document["groups"]
         if known and groups is None:
             raise InputError(f"the model has a threshold for each group of {known['column']!r}: pass groups=")
-        return coded(groups, known["column"], rows) if known else None
+        found = coded(groups, known["column"], rows) if known else None
+        note = None if found is None else self._inner.unknown_groups(found)
+        if note is not None:
+            warnings.warn(note, stacklevel=4)
+        return found
 
     def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:
         """Score minus threshold: positive decisions are those of 0 or more."""

@@ -5,6 +5,8 @@ import signal
 import threading
 import time
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -146,6 +148,22 @@ def test_weights_groups_and_zero_weights(data):
     kept = np.arange(len(y)) % 2 == 0
     halved = SetpointClassifier().fit(X, y, sample_weight=kept.astype(float))
     assert (halved.decision_function(X) == SetpointClassifier().fit(X[kept], y[kept]).decision_function(X)).all()
+
+
+def test_groups_that_training_never_saw_are_named(data):
+    X, y = data
+    groups = np.array(["north", "south", "west"])[np.minimum(np.arange(len(y)) % 5, 2)]
+    model = SetpointClassifier("recall @ fpr(g)<=10%", min_group=1000).fit(X, y, groups=groups)
+    assert model.report_["groups"]["names"] == ["west", "(other)"]
+    assert '"north" (600 rows)' in model.report_["notes"][-1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(X, groups=groups)
+    groups[:20] = "east"
+    for decide in (model.predict, model.model_.predict):
+        with pytest.warns(UserWarning, match=r'training never saw count as "\(other\)".*"east" \(20 rows\)'):
+            decide(X, groups=groups)
+    assert '"east" (20 rows)' in model.model_.evaluate(X, y, groups=groups)["notes"][-1]
 
 
 def test_pipeline_search_and_cross_validation(data):

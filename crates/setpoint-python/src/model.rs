@@ -198,6 +198,13 @@ impl Model {
         Ok(found.into_pyarray(py))
     }
 
+    /// What to say of groups that are decided though training never saw them; none where it saw all.
+    #[allow(clippy::needless_pass_by_value, reason = "extracted from Python")]
+    fn unknown_groups(&self, groups: GroupArrays<'_>) -> PyResult<Option<String>> {
+        let codes = codes(&groups)?;
+        Ok(self.opened.unknown_groups(&codes.names, &codes.of))
+    }
+
     /// The probability of each score; none where the file has none.
     fn probabilities<'py>(
         &self,

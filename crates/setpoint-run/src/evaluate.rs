@@ -14,7 +14,7 @@ use crate::measure;
 use crate::model::Opened;
 use crate::threshold::Shipped;
 
-/// Measures a model; the file's name, the data's hash and notes are for the caller to add.
+/// Measures a model; the file's name, the data's hash and notes on reading it are for the caller to add.
 ///
 /// # Errors
 /// If the data lacks the model's groups, or a rate cannot be measured on it.
@@ -25,6 +25,8 @@ pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Res
         (None, None) => &[],
     };
     examples.sample = spell_as(&examples.sample, known)?;
+    let found = examples.sample.groups();
+    let unknown = found.and_then(|found| model.unknown_groups(found.names(), found.codes()));
     if let Some(groups) = &model.shipped.groups
         && groups.names.iter().any(|name| name == POOL)
     {
@@ -32,7 +34,8 @@ pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Res
     }
     let scores = examples.scores(&model.scorer)?;
     let subject = model.subject();
-    measured(subject, &examples.sample, &scores, confidence)
+    let record = measured(subject, &examples.sample, &scores, confidence)?;
+    Ok(EvaluateRecord { notes: unknown.into_iter().collect(), ..record })
 }
 
 /// What is measured: a goal, and the thresholds that ship for it.

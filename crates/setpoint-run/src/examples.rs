@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use setpoint::Sample;
+use setpoint::artifact::Groups;
 use setpoint::train::Part;
 use setpoint_data::{Dataset, Encoder, Features, Notes, Parts, ReadOptions, Roles, Table};
 use setpoint_report::Splits;
@@ -57,8 +58,35 @@ pub struct Loaded {
     pub hash: Option<String>,
     /// SHA-256 of a test file of its own.
     pub test_hash: Option<String>,
+    /// The groups that were pooled into one.
+    pub pooled: Vec<String>,
     /// What was left out on the way.
     pub notes: Vec<String>,
+}
+
+impl Loaded {
+    /// Takes the rows of another file for the test part, their groups pooled as those of training are.
+    ///
+    /// # Errors
+    /// If the groups do not fit the rows.
+    pub fn set_test(&mut self, mut examples: Examples, hash: Option<String>) -> Result<(), Failure> {
+        if let (Some(known), Some(found)) = (
+            self.parts
+                .train
+                .as_ref()
+                .and_then(|train| train.sample.groups())
+                .filter(|_| !self.pooled.is_empty()),
+            examples.sample.groups(),
+        ) {
+            let pooled: Vec<&str> = self.pooled.iter().map(String::as_str).collect();
+            let groups = Groups { column: known.column().to_owned(), names: known.names().to_vec() };
+            self.notes.extend(group::strangers(&groups, Some(&pooled), found.names(), found.codes()));
+            examples.sample = group::pool_others(&examples.sample, known.names())?;
+        }
+        self.parts.test = Some(examples);
+        self.test_hash = hash;
+        Ok(())
+    }
 }
 
 /// Splits a table, fits the encoder on its training rows, and encodes it.
@@ -74,15 +102,20 @@ pub fn load(
     }
     let blueprint = Blueprint::for_table(choice, &encoder)?;
     let mut data = encoder.encode(table)?;
-    if let (Some(least), Some(sample)) = (min_group, &data.sample) {
-        data.sample = Some(group::pool_small(sample, least)?);
-    }
     let mut notes = notes(&data.notes, None);
+    let mut pooled = Vec::new();
+    if let (Some(least), Some(sample)) = (min_group, &mut data.sample)
+        && let Some(small) = group::Small::of(sample, least)
+    {
+        *sample = small.pool(sample)?;
+        notes.push(small.note());
+        pooled = small.names();
+    }
     notes.extend(copies(&data, parts.rows("calibration")));
     let (columns, hash) = (data.features.columns(), data.hash.clone());
     let parts = take_apart(data, parts, &blueprint)?;
     let schema = Schema::Table(encoder);
-    Ok(Loaded { schema, blueprint, parts, columns, hash, test_hash: None, notes })
+    Ok(Loaded { schema, blueprint, parts, columns, hash, test_hash: None, pooled, notes })
 }
 
 /// A caution where most calibration rows repeat others: each counts as a draw in a certificate.

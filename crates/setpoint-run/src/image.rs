@@ -64,10 +64,15 @@ pub fn load_images(
     for (name, rows) in parts.iter().filter(|(name, _)| !LEARNT.contains(name)) {
         held.push((name, rows, hold_images(&schema, &blueprint, set, rows)?));
     }
+    // Small are groups of the whole task, not of a part.
+    let small = match min_group {
+        Some(least) => group::Small::of(&task.sample(&task.rows)?, least),
+        None => None,
+    };
     for (name, rows, held) in held.into_iter().filter(|(_, rows, _)| !rows.is_empty()) {
         let mut sample = task.sample(rows)?;
-        if let Some(least) = min_group {
-            sample = group::pool_small(&sample, least)?;
+        if let Some(small) = &small {
+            sample = small.pool(&sample)?;
         }
         if let Some(place) = split.get_mut(name) {
             *place = Some(Examples { held, sample });
@@ -77,6 +82,7 @@ pub fn load_images(
     if task.unlabelled() > 0 {
         notes.push(format!("{} images without a label were left out", task.unlabelled()));
     }
+    notes.extend(small.as_ref().map(group::Small::note));
     Ok(Loaded {
         columns: schema.image.iter().product(),
         schema: Schema::Images(schema),
@@ -84,6 +90,7 @@ pub fn load_images(
         parts: split,
         hash: Some(set.hash()),
         test_hash: None,
+        pooled: small.map_or(Vec::new(), |small| small.names()),
         notes,
     })
 }

@@ -37,7 +37,7 @@ pub use evaluate::evaluate;
 pub use examples::{Examples, Loaded, load, load_more, notes};
 pub use failure::{Failure, Kind};
 pub use fit::{Checkpoints, Fitted, fit};
-pub use group::{POOL, pool_others, pool_small, spell_as};
+pub use group::{POOL, spell_as};
 pub use image::{hold_images, load_images, split_images};
 pub use model::{Opened, open, opened};
 pub use probability::Probability;

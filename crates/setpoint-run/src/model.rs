@@ -17,6 +17,7 @@ use crate::evaluate::Subject;
 use crate::examples::Loaded;
 use crate::failure::Failure;
 use crate::fit::Fitted;
+use crate::group::strangers;
 use crate::probability::Probability;
 use crate::schema::Schema;
 use crate::scorer::Scorer;
@@ -27,6 +28,8 @@ use crate::train::Job;
 const BASELINE: &str = "baseline.";
 /// The setting that holds a network's layers.
 const ARCHITECTURE: &str = "architecture";
+/// The setting that holds the groups that were pooled into one.
+pub(crate) const POOLED: &str = "pooled-groups";
 /// The tensor with slope and intercept of the probabilities.
 const PROBABILITY: &str = "probability";
 
@@ -67,6 +70,14 @@ impl Opened {
     pub fn entity_column(&self) -> Option<&str> {
         let chosen = self.shipped.certificate.as_ref().or(self.shipped.approximate.as_ref())?;
         Some(chosen.entities.as_ref()?.column.as_str())
+    }
+
+    /// What to say of groups that get the threshold of the pool though training never had them.
+    #[must_use]
+    pub fn unknown_groups(&self, names: &[String], codes: &[u32]) -> Option<String> {
+        let pooled = self.document.settings.get(POOLED).and_then(Value::as_array);
+        let pooled: Option<Vec<&str>> = pooled.map(|names| names.iter().filter_map(Value::as_str).collect());
+        strangers(self.shipped.groups.as_ref()?, pooled.as_deref(), names, codes)
     }
 
     /// The score of each row of a matrix that the encoder made.

@@ -103,7 +103,7 @@ fn baseline_ships(
     described: &Described,
 ) -> Result<Vec<Measured>, Failure> {
     let scores = score(&mut loaded.parts, &trained.fitted.baseline)?;
-    let Ok(shipped) = choose(&goal.operating(), &loaded.parts, &scores, job.confidence) else {
+    let Ok(shipped) = choose(job, &goal.operating(), &loaded.parts, &scores) else {
         return Ok(Vec::new());
     };
     let part = loaded.parts.get(shown).and_then(Option::as_ref);

@@ -95,6 +95,9 @@ impl Job {
         recorded.insert("test".to_owned(), json!(loaded.test_hash));
         recorded.insert("seed".to_owned(), json!(self.settings.seed));
         recorded.insert("rows-scored".to_owned(), json!(Self::rows_scored(loaded)));
+        if !loaded.pooled.is_empty() {
+            recorded.insert(model::POOLED.to_owned(), json!(loaded.pooled));
+        }
         if self.settings.shared_threshold {
             recorded.insert("shared-threshold".to_owned(), json!(true));
         }
@@ -135,8 +138,7 @@ pub fn train<'r>(
     let history = recorder.finish(&fitted.winner, fitted.rotations);
     let goal = as_fraction(&job.goal, rows_scored);
     let scores = score(&mut loaded.parts, &fitted.scorer)?;
-    let choose = if job.settings.shared_threshold { choose_shared } else { choose };
-    let shipped = choose(&goal.operating(), &loaded.parts, &scores, job.confidence)?;
+    let shipped = choose(job, &goal.operating(), &loaded.parts, &scores)?;
     let record = measured(job, &goal, loaded, &fitted, &scores, &shipped)?;
     let probability = probability(&loaded.parts, &scores)?;
     let file = model::file(job, loaded, &fitted, &shipped, probability, &record)?;
@@ -160,29 +162,19 @@ pub fn score(
     })
 }
 
-/// Chooses the thresholds on the calibration part, or without one on validation.
+/// Chooses the thresholds that scores ship with: those of the job's model, or of a rival's beside it.
 ///
 /// # Errors
 /// If no threshold meets the goal's conditions there.
 pub fn choose(
+    job: &Job,
     operating: &Goal,
     parts: &Splits<Option<Examples>>,
     scores: &Splits<Option<Vec<f32>>>,
-    confidence: Option<f64>,
 ) -> Result<Shipped, Failure> {
     let (validation, calibration) = held_out(parts, scores)?;
-    Shipped::choose(operating, validation, calibration, confidence)
-}
-
-/// The same for one threshold that all groups share.
-fn choose_shared(
-    operating: &Goal,
-    parts: &Splits<Option<Examples>>,
-    scores: &Splits<Option<Vec<f32>>>,
-    confidence: Option<f64>,
-) -> Result<Shipped, Failure> {
-    let (validation, calibration) = held_out(parts, scores)?;
-    Shipped::choose_shared(operating, validation, calibration, confidence)
+    let choose = if job.settings.shared_threshold { Shipped::choose_shared } else { Shipped::choose };
+    choose(operating, validation, calibration, job.confidence)
 }
 
 /// The parts that thresholds can be chosen on.

@@ -127,7 +127,7 @@ fn add(
     scorer: &Scorer,
 ) -> Result<(), Failure> {
     let scores = score(parts, scorer)?;
-    let shipped = choose(goal, parts, &scores, Some(CONFIDENCE))?;
+    let shipped = choose(&job(goal, 0), goal, parts, &scores)?;
     let (Some(test), Some(scores)) = (&parts.test, &scores.test) else {
         return Err(Failure::input("the demo's split lacks a test part"));
     };

@@ -74,7 +74,7 @@ pub fn measure(args: &MeasureArgs, display: &mut Display) -> Result<Measured, Fa
     let mut record = setpoint_run::evaluate(&model, &mut examples, confidence)?;
     record.artifact = args.model.display().to_string();
     record.data_hash = hash;
-    record.notes = notes;
+    record.notes.splice(0..0, notes);
     Ok(Measured { model, examples, confidence, record })
 }
 

@@ -38,7 +38,7 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     let model = open(&args.model)?;
     let mut display = Display::new(quiet);
     display.show(&format!("reading {}", args.data.display()));
-    let Rows { files, scores, groups, notes } = match &model.schema {
+    let Rows { files, scores, groups, mut notes } = match &model.schema {
         Schema::Table(encoder) => table_rows(args, &model, encoder)?,
         Schema::Images(schema) => {
             if let Some(groups) = &model.shipped.groups {
@@ -61,6 +61,7 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     let margins = match (&model.shipped.groups, groups) {
         (Some(_), Some(codes)) => {
             let of_group = |name: &String| model.shipped.of_group(&codes.column, name);
+            notes.extend(model.unknown_groups(&codes.names, &codes.of));
             let by_code: Vec<f32> = codes.names.iter().map(of_group).collect::<Result<_, _>>()?;
             margins(&scores, &model.shipped.thresholds, Some((&by_code, &codes.of)))
         }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::json;
 use setpoint_data::Table;
 use setpoint_report::{Seconds, TrainRecord, to_json};
-use setpoint_run::{Checkpoints, Failure, Kind, Loaded, load_more, pool_others};
+use setpoint_run::{Checkpoints, Failure, Kind, Loaded, load_more};
 
 use super::checkpoint::Directory;
 use super::progress::{Display, line};
@@ -148,16 +148,10 @@ fn load(plan: &TrainPlan) -> Result<Loaded, Failure> {
             missing: plan.roles.missing.clone(),
             ..setpoint_data::Roles::default()
         };
-        let (mut examples, hash, notes) =
+        let (examples, hash, notes) =
             load_more(test, &plan.read, &roles, loaded.schema.encoder()?, &loaded.blueprint)?;
-        if let (Some(_), Some(train)) = (plan.min_group, &loaded.parts.train)
-            && let Some(groups) = train.sample.groups()
-        {
-            examples.sample = pool_others(&examples.sample, groups.names())?;
-        }
-        loaded.parts.test = Some(examples);
         loaded.notes.extend(notes);
-        loaded.test_hash = hash;
+        loaded.set_test(examples, hash)?;
     }
     Ok(loaded)
 }

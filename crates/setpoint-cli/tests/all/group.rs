@@ -151,6 +151,75 @@ fn groups_too_small_for_a_condition_are_named_and_can_be_pooled() {
         run.stderr
     );
     assert!(run.stderr.contains("--min-group"), "{}", run.stderr);
+    // The pool of one small group is as small.
+    let run = setpoint(home.path(), &[&goal[..], &["--min-group", "50"]].concat());
+    assert_eq!(run.code, Some(2));
+    assert!(
+        run.stderr.contains("rows in a part: \"(other)\" (") && run.stderr.contains("a higher --min-group"),
+        "{}",
+        run.stderr
+    );
+    assert!(!home.path().join("m").exists());
     let run = setpoint(home.path(), &[&goal[..], &["--min-group", "700"]].concat()).ok();
     assert_eq!(run.stderr, "");
+}
+
+#[test]
+fn groups_that_training_never_saw_are_named_wherever_they_are_decided() {
+    let home = directory();
+    // Three sexes, of which two are pooled; then a fourth.
+    let renamed = |text: &str, every: usize, name: &str| -> String {
+        let line = |(row, line): (usize, &str)| match row % every {
+            1 => format!(
+                "{}\n",
+                line.replace(",f,", &format!(",{name},")).replace(",m,", &format!(",{name},"))
+            ),
+            _ => format!("{line}\n"),
+        };
+        text.lines().enumerate().map(line).collect()
+    };
+    let table = renamed(&shop(3000, 15), 10, "x");
+    write(home.path(), "shop.csv", &table);
+    write(home.path(), "new.csv", &renamed(&table, 100, "q"));
+    let goal = ["--goal", "recall @ fpr(sex)<=20%", "--min-group", "1300"];
+    let (record, text) = train(home.path(), &[&goal[..], &["--test", "new.csv"]].concat());
+    assert_eq!(record["groups"]["names"], serde_json::json!(["m", "(other)"]));
+    let said = "groups that training never saw count as \"(other)\" and are decided by a threshold chosen \
+                without them: \"q\" (30 rows)";
+    assert!(
+        text.contains("note: small groups of column \"sex\" are pooled into \"(other)\": \"f\" ("),
+        "{text}"
+    );
+    assert!(text.contains(said), "{text}");
+    let run = setpoint(home.path(), &["predict", "m", "new.csv", "-o", "a.csv"]).ok();
+    assert!(run.stderr.contains(said), "{}", run.stderr);
+    let run = setpoint(home.path(), &["evaluate", "m", "new.csv", "--json"]).ok();
+    assert!(run.json()["notes"].to_string().contains("\\\"q\\\" (30 rows)"), "{}", run.stdout);
+    assert!(run.stderr.contains(said), "{}", run.stderr);
+    // Those that training pooled are no news.
+    for command in [&["predict", "m", "shop.csv", "-o", "a.csv"][..], &["evaluate", "m", "shop.csv"]] {
+        let run = setpoint(home.path(), command).ok();
+        assert!(!run.stderr.contains("never saw"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn the_report_shows_the_baseline_at_one_threshold_where_the_model_has_one() {
+    let home = directory();
+    write(home.path(), "shop.csv", &shop(4000, 16));
+    let split = "train=0.4,validation=0.2,calibration=0.2,test=0.2";
+    let goal = ["--goal", "recall @ fpr(sex)<=10%", "--split", split, "--method", "cross-entropy"];
+    for more in [&["--shared-threshold"][..], &[]] {
+        train(home.path(), &[&goal[..], more, &["--report-json", "r.json"]].concat());
+        let report: serde_json::Value = serde_json::from_str(&crate::read(home.path(), "r.json")).unwrap();
+        // The model is the baseline: so must its rates be, at thresholds chosen in the same way.
+        let shown = report["parts"].as_array().unwrap().last().unwrap();
+        let ours = shown["evaluation"]["at_threshold"].as_array().unwrap();
+        let theirs = report["comparison"]["baseline_ships"].as_array().unwrap();
+        assert!(!theirs.is_empty());
+        for rate in theirs {
+            let same = ours.iter().find(|one| one["name"] == rate["name"]).unwrap();
+            assert_eq!(same["value"], rate["value"], "{more:?} {rate}");
+        }
+    }
 }

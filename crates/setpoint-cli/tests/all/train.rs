@@ -199,7 +199,7 @@ fn weights_entities_times_and_small_groups_are_taken_in() {
         let more = if row == 0 {
             "weight,who,when,site".to_owned()
         } else {
-            let site = if row % 50 == 0 { "tiny" } else { ["north", "south"][row % 2] };
+            let site = if row % 25 == 0 { "tiny" } else { ["north", "south"][row % 2] };
             format!("{},p{},2024-01-{:02},{site}", 1 + row % 3, row / 3, 1 + row * 27 / 2000)
         };
         text += &format!("{line},{more}\n");

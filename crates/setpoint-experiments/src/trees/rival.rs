@@ -3,7 +3,7 @@
 
 use setpoint::goal::Direction;
 use setpoint::train::Standard;
-use setpoint::train::selection::value;
+use setpoint::train::selection::{found, value};
 use setpoint::{Goal, Sample};
 use setpoint_trees::{Ensemble, Look, Searched, TreesError};
 
@@ -35,7 +35,8 @@ pub fn best<'s>(
     for searched in searched {
         let mut best: Option<Chosen<'s>> = None;
         for look in &searched.looks {
-            let merit = sign * value(goal, validation, &look.scores)?;
+            let value = found(value(goal, validation, &look.scores))?;
+            let merit = value.map_or(f64::NEG_INFINITY, |value| sign * value);
             if best.as_ref().is_none_or(|best| merit > best.merit) {
                 best = Some(Chosen { searched, look, merit });
             }

@@ -46,6 +46,34 @@ fn run<'r>(
 }
 
 #[test]
+fn a_goal_without_a_value_on_validation_does_not_end_the_run() {
+    let goal: Goal = "precision @ fpr(g)<=2%".parse().unwrap();
+    let (mut train, train_sample) = part(2000, 0.0);
+    // What scores high is negative here, and 2% of a group's negatives are less than one.
+    let (mut validation, sample) = part(300, 0.5);
+    let groups = sample.groups().unwrap();
+    let flipped = Sample::new(sample.labels().iter().map(|label| !label).collect()).unwrap();
+    let flipped = flipped.with_groups("g", groups.names().to_vec(), groups.codes().to_vec()).unwrap();
+    for shared_threshold in [false, true] {
+        let settings =
+            Settings { method: MethodChoice::CrossEntropy, shared_threshold, ..Settings::default() };
+        let fit = fit(
+            &goal,
+            Part { model: &mut train, sample: &train_sample },
+            Part { model: &mut validation, sample: &flipped },
+            &settings,
+            &mut Silent,
+            None,
+        );
+        match fit {
+            Ok(fit) => assert!(!shared_threshold && fit.validation.is_none() && !fit.candidates.is_empty()),
+            // One threshold for all must meet the conditions in training: there is no other to choose.
+            Err(error) => assert!(shared_threshold && error.is_no_value(), "{error}"),
+        }
+    }
+}
+
+#[test]
 fn auto_beats_cross_entropy_where_the_tail_differs_from_the_bulk() {
     for goal in
         ["recall @ fpr<=2%", "pr-auc @ recall in 0.9..1", "roc-auc @ fpr in 0..5%", "precision @ k=100"]
