@@ -50,7 +50,7 @@ pub use layout::Kind;
 pub use memory::{About, Numbers, Values};
 pub use read::{Format, ReadError, ReadOptions, Separator, hash};
 pub use role::{DEFAULT_MISSING, RoleError, Roles, list};
-pub use split::{PARTS, Parts, SplitError, SplitPlan};
+pub use split::{PARTS, Parts, SplitError, SplitPlan, later_half};
 pub use table::Table;
 pub use time::time_key;
 

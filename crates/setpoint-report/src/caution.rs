@@ -21,6 +21,8 @@ pub struct Circumstances<'a> {
     pub shown: &'a str,
     /// Why there is no certificate, where there is a reason.
     pub refused: Option<&'a str>,
+    /// What is to be known of the rows that the certificate is from.
+    pub population: Option<&'a str>,
     /// The part the threshold was chosen on.
     pub thresholds_from: Option<&'a str>,
     /// The share of the rows on the score beside the threshold.
@@ -40,6 +42,7 @@ impl Circumstances<'_> {
             found.extend(text.map(|text| CautionRecord { kind, text }));
         };
         add("drift", self.drift());
+        add("population", self.population.map(sentence));
         add("not-certified", self.not_certified());
         add("no-test", self.no_test());
         add("class-balance", self.class_balance());
@@ -187,6 +190,12 @@ impl Circumstances<'_> {
     }
 }
 
+/// A sentence of its own.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +236,7 @@ mod tests {
             parts,
             shown,
             refused: Some("too few"),
+            population: None,
             thresholds_from: Some("calibration"),
             tied,
             trained: None,

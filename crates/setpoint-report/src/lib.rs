@@ -26,6 +26,7 @@ mod group;
 mod html;
 mod number;
 pub mod picture;
+mod population;
 mod record;
 mod splits;
 mod table;
@@ -37,6 +38,7 @@ pub use evaluate::{AtCondition, Bounds, DriftRecord, EvaluateRecord, Measured};
 pub use group::{GroupRecord, group_table};
 pub use html::{Page, Part, to_html};
 pub use number::{mean_and_deviation, number, percent, value_of};
+pub use population::{ComparedRecord, PopulationRecord};
 pub use record::{
     CautionRecord, ComparisonRecord, ConditionRecord, NaturalCount, PartRecord, RepeatRecord, ReportRecord,
     RunRecord, StageRecord, StepRecord,

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::certificate::CertificateRecord;
 use crate::group::{GroupRecord, group_table};
 use crate::number::{number, percent, value_of};
+use crate::population::PopulationRecord;
 use crate::splits::Splits;
 use crate::table::Table;
 
@@ -64,6 +65,9 @@ pub struct TrainRecord {
     pub approximate: Option<CertificateRecord>,
     /// Why it proves nothing, where it does not.
     pub certificate_refused: Option<String>,
+    /// Whether the parts of a split by time are of one population, as the certificate assumes; `None`
+    /// for other splits, or without a certificate.
+    pub population: Option<PopulationRecord>,
     /// Cross-entropy, beside.
     pub baseline: BaselineRecord,
     /// The gain over it on validation.
@@ -297,7 +301,11 @@ impl TrainRecord {
         match (&self.certificate, &self.certificate_refused) {
             (Some(certificate), _) => {
                 let text = certificate.full.to_string().replace("\n  ", "\n          ");
-                writeln!(f, "          {text}")
+                writeln!(f, "          {text}")?;
+                match self.population.as_ref().and_then(|population| population.caution.as_ref()) {
+                    Some(caution) => writeln!(f, "          caution: {caution}"),
+                    None => Ok(()),
+                }
             }
             (None, reason) => {
                 let reason = reason.as_deref().unwrap_or("no certificate was asked for");

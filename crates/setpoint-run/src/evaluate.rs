@@ -35,7 +35,9 @@ pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Res
     let scores = examples.scores(&model.scorer)?;
     let subject = model.subject();
     let record = measured(subject, &examples.sample, &scores, confidence)?;
-    Ok(EvaluateRecord { notes: unknown.into_iter().collect(), ..record })
+    let caution =
+        model.certificate_caution().map(|caution| format!("the certificate has a caution: {caution}"));
+    Ok(EvaluateRecord { notes: unknown.into_iter().chain(caution).collect(), ..record })
 }
 
 /// What is measured: a goal, and the thresholds that ship for it.

@@ -8,7 +8,7 @@ use std::path::Path;
 use setpoint::Sample;
 use setpoint::artifact::Groups;
 use setpoint::train::Part;
-use setpoint_data::{Dataset, Encoder, Features, Notes, Parts, ReadOptions, Roles, Table};
+use setpoint_data::{Dataset, Encoder, Features, Notes, Parts, ReadOptions, Roles, Table, later_half};
 use setpoint_report::Splits;
 
 use crate::blueprint::{Blueprint, Held};
@@ -58,6 +58,8 @@ pub struct Loaded {
     pub hash: Option<String>,
     /// SHA-256 of a test file of its own.
     pub test_hash: Option<String>,
+    /// Of a split by time, whether each row of the calibration part is in its later half.
+    pub later: Option<Vec<bool>>,
     /// The groups that were pooled into one.
     pub pooled: Vec<String>,
     /// What was left out on the way.
@@ -112,10 +114,14 @@ pub fn load(
         pooled = small.names();
     }
     notes.extend(copies(&data, parts.rows("calibration")));
+    let later = data.times.as_ref().map(|times| {
+        let rows = parts.rows("calibration").iter();
+        later_half(&rows.map(|row| times[*row as usize]).collect::<Vec<_>>())
+    });
     let (columns, hash) = (data.features.columns(), data.hash.clone());
     let parts = take_apart(data, parts, &blueprint)?;
     let schema = Schema::Table(encoder);
-    Ok(Loaded { schema, blueprint, parts, columns, hash, test_hash: None, pooled, notes })
+    Ok(Loaded { schema, blueprint, parts, columns, hash, test_hash: None, later, pooled, notes })
 }
 
 /// A caution where most calibration rows repeat others: each counts as a draw in a certificate.

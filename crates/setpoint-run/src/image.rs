@@ -90,6 +90,7 @@ pub fn load_images(
         parts: split,
         hash: Some(set.hash()),
         test_hash: None,
+        later: None,
         pooled: small.map_or(Vec::new(), |small| small.names()),
         notes,
     })

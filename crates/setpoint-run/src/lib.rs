@@ -23,6 +23,7 @@ mod image;
 mod interval;
 pub mod measure;
 mod model;
+mod population;
 mod probability;
 mod report;
 mod schema;

@@ -28,6 +28,8 @@ use crate::train::Job;
 const BASELINE: &str = "baseline.";
 /// The setting that holds a network's layers.
 const ARCHITECTURE: &str = "architecture";
+/// The setting that holds what is to be known of the rows that the certificate is from.
+const CAUTION: &str = "certificate-caution";
 /// The setting that holds the groups that were pooled into one.
 pub(crate) const POOLED: &str = "pooled-groups";
 /// The tensor with slope and intercept of the probabilities.
@@ -70,6 +72,12 @@ impl Opened {
     pub fn entity_column(&self) -> Option<&str> {
         let chosen = self.shipped.certificate.as_ref().or(self.shipped.approximate.as_ref())?;
         Some(chosen.entities.as_ref()?.column.as_str())
+    }
+
+    /// What is to be known of the rows that the certificate is from.
+    #[must_use]
+    pub fn certificate_caution(&self) -> Option<&str> {
+        self.document.settings.get(CAUTION).and_then(Value::as_str)
     }
 
     /// What to say of groups that get the threshold of the pool though training never had them.
@@ -180,6 +188,9 @@ pub fn file(
     document.settings = job.recorded(loaded);
     if let Blueprint::Network(architecture) = &loaded.blueprint {
         document.settings.insert(ARCHITECTURE.to_owned(), serde_json::to_value(&**architecture)?);
+    }
+    if let Some(caution) = record.population.as_ref().and_then(|population| population.caution.as_ref()) {
+        document.settings.insert(CAUTION.to_owned(), caution.as_str().into());
     }
     document.features = loaded.schema.to_json()?;
     document.groups = shipped.groups.clone();

@@ -86,7 +86,8 @@ pub fn report_training(
     let base = examples.scores(&trained.fitted.baseline)?;
     let shown = Shown { name: shown, sample: &examples.sample, scores, base: Some(&base) };
     let run = run_record(&trained.file.document, described, None);
-    let mut report = assemble(subject, shown, parts, described, Some((record, &trained.history)), None, run)?;
+    let source = Source::Training(record, &trained.history);
+    let mut report = assemble(subject, shown, parts, described, source, run)?;
     if let Some(comparison) = &mut report.comparison {
         comparison.baseline_ships = baseline_ships(job, &goal, loaded, trained, &report.shown, described)?;
     }
@@ -131,10 +132,8 @@ pub fn report_model(
     let shown =
         Shown { name: name.clone(), sample: &examples.sample, scores: &scores, base: base.as_deref() };
     let run = run_record(&model.document, described, evaluation.data_hash.clone());
-    let trained =
-        model.document.metrics.get("train").and_then(|metrics| metrics.get("positive-share")).copied();
     let parts = vec![PartRecord { name, evaluation: evaluation.clone() }];
-    assemble(subject, shown, parts, described, None, trained, run)
+    assemble(subject, shown, parts, described, Source::File(model), run)
 }
 
 /// The rows that the pictures are of.
@@ -145,15 +144,27 @@ struct Shown<'a> {
     base: Option<&'a [f32]>,
 }
 
+/// Where a report's model is from.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Training(&'a TrainRecord, &'a [StageRecord]),
+    File(&'a Opened),
+}
+
 fn assemble(
     subject: Subject<'_>,
     shown: Shown<'_>,
     parts: Vec<PartRecord>,
     described: &Described,
-    training: Option<(&TrainRecord, &[StageRecord])>,
-    trained_share: Option<f64>,
+    source: Source<'_>,
     run: RunRecord,
 ) -> Result<ReportRecord, Failure> {
+    let (training, file) = match source {
+        Source::Training(record, history) => (Some((record, history)), None),
+        Source::File(model) => (None, Some(model)),
+    };
+    let trained = file.and_then(|model| model.document.metrics.get("train"));
+    let population = training.and_then(|(record, _)| record.population.as_ref());
     let Subject { text, goal, shipped, .. } = subject;
     let operating = goal.operating();
     let pictures = pictures(subject, &shown, described.confidence)?;
@@ -164,9 +175,13 @@ fn assemble(
         parts: &parts,
         shown: &shown.name,
         refused: shipped.refused.as_deref(),
+        population: match file {
+            Some(model) => model.certificate_caution(),
+            None => population.and_then(|population| population.caution.as_deref()),
+        },
         thresholds_from: training.map(|(record, _)| record.thresholds_from.as_str()),
         tied: pictures.tied,
-        trained: trained_share,
+        trained: trained.and_then(|metrics| metrics.get("positive-share")).copied(),
         comparison: comparison.as_ref(),
     };
     let written: Option<Goal> = text.parse().ok();

@@ -20,7 +20,7 @@ use crate::interval::{Measurer, SHARES};
 use crate::probability::Probability;
 use crate::scorer::Scorer;
 use crate::threshold::{Scored, Shipped};
-use crate::{measure, model};
+use crate::{measure, model, population};
 
 /// Most rows that change places by default: beyond, selection has rows enough.
 const ROTATED_ROWS: usize = 100_000;
@@ -273,6 +273,10 @@ fn measured(
         certificate: shipped.certificate.clone().map(CertificateRecord::new),
         approximate: shipped.approximate.clone().map(CertificateRecord::new),
         certificate_refused: shipped.refused.clone(),
+        population: shipped
+            .certificate
+            .as_ref()
+            .and_then(|_| population::compare(operating, loaded, scores, fitted.used_validation)),
         baseline: BaselineRecord {
             method: "cross-entropy".to_owned(),
             name: fitted.baseline_name.clone(),

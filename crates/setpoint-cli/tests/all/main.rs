@@ -10,6 +10,7 @@ mod group;
 mod interrupt;
 mod misuse;
 mod model;
+mod population;
 mod predict;
 mod real;
 mod report;

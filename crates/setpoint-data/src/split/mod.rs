@@ -21,6 +21,8 @@ use thiserror::Error;
 
 use crate::table::Table;
 
+pub use time::later_half;
+
 /// The parts there can be, in the order of time.
 pub const PARTS: [&str; 4] = ["train", "validation", "calibration", "test"];
 

@@ -32,6 +32,12 @@ pub(super) fn split(times: &[f64], shares: &[f64]) -> Vec<usize> {
     part_of
 }
 
+/// Whether each row is in the later half, rows of the same time in the same one.
+#[must_use]
+pub fn later_half(times: &[f64]) -> Vec<bool> {
+    split(times, &[0.5, 0.5]).iter().map(|part| *part == 1).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
