@@ -68,6 +68,8 @@ pub struct TrainRecord {
     /// Whether the parts of a split by time are of one population, as the certificate assumes; `None`
     /// for other splits, or without a certificate.
     pub population: Option<PopulationRecord>,
+    /// That most calibration rows repeat others, where they do: a certificate counts each as a draw.
+    pub copies: Option<String>,
     /// Cross-entropy, beside.
     pub baseline: BaselineRecord,
     /// The gain over it on validation.
@@ -219,6 +221,14 @@ impl fmt::Display for TrainRecord {
 }
 
 impl TrainRecord {
+    /// What a reader of the certificate should know of the rows it is from.
+    #[must_use]
+    pub fn certificate_caution(&self) -> Option<String> {
+        let population = self.population.as_ref().and_then(|population| population.caution.clone());
+        let cautions: Vec<String> = population.into_iter().chain(self.copies.clone()).collect();
+        (self.certificate.is_some() && !cautions.is_empty()).then(|| cautions.join("; "))
+    }
+
     /// Splits as rows: the value at the condition for both methods, and what the threshold gives.
     fn write_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = self.columns_at_threshold();
@@ -302,7 +312,7 @@ impl TrainRecord {
             (Some(certificate), _) => {
                 let text = certificate.full.to_string().replace("\n  ", "\n          ");
                 writeln!(f, "          {text}")?;
-                match self.population.as_ref().and_then(|population| population.caution.as_ref()) {
+                match self.certificate_caution() {
                     Some(caution) => writeln!(f, "          caution: {caution}"),
                     None => Ok(()),
                 }

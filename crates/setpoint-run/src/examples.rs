@@ -60,6 +60,8 @@ pub struct Loaded {
     pub test_hash: Option<String>,
     /// Of a split by time, whether each row of the calibration part is in its later half.
     pub later: Option<Vec<bool>>,
+    /// That most calibration rows repeat others, in words.
+    pub copies: Option<String>,
     /// The groups that were pooled into one.
     pub pooled: Vec<String>,
     /// What was left out on the way.
@@ -113,7 +115,7 @@ pub fn load(
         notes.push(small.note());
         pooled = small.names();
     }
-    notes.extend(copies(&data, parts.rows("calibration")));
+    let copies = copies(&data, parts.rows("calibration"));
     let later = data.times.as_ref().map(|times| {
         let rows = parts.rows("calibration").iter();
         later_half(&rows.map(|row| times[*row as usize]).collect::<Vec<_>>())
@@ -121,7 +123,7 @@ pub fn load(
     let (columns, hash) = (data.features.columns(), data.hash.clone());
     let parts = take_apart(data, parts, &blueprint)?;
     let schema = Schema::Table(encoder);
-    Ok(Loaded { schema, blueprint, parts, columns, hash, test_hash: None, later, pooled, notes })
+    Ok(Loaded { schema, blueprint, parts, columns, hash, test_hash: None, later, copies, pooled, notes })
 }
 
 /// A caution where most calibration rows repeat others: each counts as a draw in a certificate.

@@ -2,8 +2,8 @@
 
 use setpoint::goal::{Constraint, Goal};
 use setpoint::sample::SampleError;
-use setpoint_data::same_value;
 use setpoint::{Sample, artifact};
+use setpoint_data::same_value;
 use setpoint_report::Splits;
 
 use crate::examples::Examples;

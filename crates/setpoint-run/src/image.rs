@@ -91,6 +91,7 @@ pub fn load_images(
         hash: Some(set.hash()),
         test_hash: None,
         later: None,
+        copies: None,
         pooled: small.map_or(Vec::new(), |small| small.names()),
         notes,
     })

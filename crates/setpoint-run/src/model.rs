@@ -189,8 +189,8 @@ pub fn file(
     if let Blueprint::Network(architecture) = &loaded.blueprint {
         document.settings.insert(ARCHITECTURE.to_owned(), serde_json::to_value(&**architecture)?);
     }
-    if let Some(caution) = record.population.as_ref().and_then(|population| population.caution.as_ref()) {
-        document.settings.insert(CAUTION.to_owned(), caution.as_str().into());
+    if let Some(caution) = record.certificate_caution() {
+        document.settings.insert(CAUTION.to_owned(), caution.into());
     }
     document.features = loaded.schema.to_json()?;
     document.groups = shipped.groups.clone();

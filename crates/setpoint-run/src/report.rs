@@ -164,7 +164,10 @@ fn assemble(
         Source::File(model) => (None, Some(model)),
     };
     let trained = file.and_then(|model| model.document.metrics.get("train"));
-    let population = training.and_then(|(record, _)| record.population.as_ref());
+    let caution = match file {
+        Some(model) => model.certificate_caution().map(str::to_owned),
+        None => training.and_then(|(record, _)| record.certificate_caution()),
+    };
     let Subject { text, goal, shipped, .. } = subject;
     let operating = goal.operating();
     let pictures = pictures(subject, &shown, described.confidence)?;
@@ -175,10 +178,7 @@ fn assemble(
         parts: &parts,
         shown: &shown.name,
         refused: shipped.refused.as_deref(),
-        population: match file {
-            Some(model) => model.certificate_caution(),
-            None => population.and_then(|population| population.caution.as_deref()),
-        },
+        population: caution.as_deref(),
         thresholds_from: training.map(|(record, _)| record.thresholds_from.as_str()),
         tied: pictures.tied,
         trained: trained.and_then(|metrics| metrics.get("positive-share")).copied(),

@@ -277,6 +277,7 @@ fn measured(
             .certificate
             .as_ref()
             .and_then(|_| population::compare(operating, loaded, scores, fitted.used_validation)),
+        copies: loaded.copies.clone(),
         baseline: BaselineRecord {
             method: "cross-entropy".to_owned(),
             name: fitted.baseline_name.clone(),

@@ -101,5 +101,5 @@ fn rows_repeated_many_times_over_get_a_caution() {
     write(home.path(), "shop.csv", &format!("{head}\n{}", rows.repeat(10)));
     let run =
         setpoint(home.path(), &["train", "shop.csv", "--label", "bought", "--goal", GOAL, "-o", "m"]).ok();
-    assert!(run.stderr.contains("calibration rows only "), "{}", run.stderr);
+    assert!(run.stderr.contains("caution: of 800 calibration rows only "), "{}", run.stderr);
 }

@@ -211,7 +211,7 @@ fn the_report_shows_the_baseline_at_one_threshold_where_the_model_has_one() {
     let goal = ["--goal", "recall @ fpr(sex)<=10%", "--split", split, "--method", "cross-entropy"];
     for more in [&["--shared-threshold"][..], &[]] {
         train(home.path(), &[&goal[..], more, &["--report-json", "r.json"]].concat());
-        let report: serde_json::Value = serde_json::from_str(&crate::read(home.path(), "r.json")).unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&crate::read(home.path(), "r.json")).unwrap();
         // The model is the baseline: so must its rates be, at thresholds chosen in the same way.
         let shown = report["parts"].as_array().unwrap().last().unwrap();
         let ours = shown["evaluation"]["at_threshold"].as_array().unwrap();

@@ -40,13 +40,13 @@ fn scores_that_drift_between_the_parts_put_a_caution_beside_the_certificate() {
     );
     let at = text.find("certified at 95% confidence").unwrap();
     assert!(text[at..].contains(&format!("\n          caution: {caution}\n")), "{text}");
-    let report: Value = serde_json::from_str(&crate::read(home.path(), "r.json")).unwrap();
+    let report: Value = serde_json::from_slice(&crate::read(home.path(), "r.json")).unwrap();
     let kinds: Vec<&Value> = report["cautions"].as_array().unwrap().iter().map(|one| &one["kind"]).collect();
     assert!(kinds.contains(&&"population".into()), "{kinds:?}");
     // It travels with the certificate.
     let run = setpoint(home.path(), &["evaluate", "m", "rows.csv", "--json", "--report-json", "e.json"]).ok();
     assert!(run.json()["notes"][0].as_str().unwrap().ends_with(caution), "{}", run.stdout);
-    assert!(crate::read(home.path(), "e.json").contains("\"population\""));
+    assert!(String::from_utf8(crate::read(home.path(), "e.json")).unwrap().contains("\"population\""));
 
     // Without the month each class scores as before; how many are positive matters to precision alone.
     let (record, text) = train(home.path(), &[&fpr[..], &["--drop", "month"]].concat());
