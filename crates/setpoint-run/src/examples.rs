@@ -269,7 +269,7 @@ pub fn notes(notes: &Notes, file: Option<&Path>) -> Vec<String> {
     }
     for (column, count) in &notes.unseen_missing {
         said.push(format!(
-            "column {column:?}: {count} missing values where the training rows had none were filled in"
+            "column {column:?}: {count} missing values where the training rows had none: the model knows nothing of them"
         ));
     }
     if notes.unknown_entries > 0 {

@@ -105,7 +105,7 @@ fn unseen_values_fall_back_as_documented_and_are_counted() {
         "note: odd.csv: columns that the model does not know were ignored: hobby\n\
          note: odd.csv: column \"town\": 1 values that the training rows did not have count as no category\n\
          note: odd.csv: column \"sex\": 1 values that the training rows did not have count as no category\n\
-         note: odd.csv: column \"income\": 1 missing values where the training rows had none were filled in\n\
+         note: odd.csv: column \"income\": 1 missing values where the training rows had none: the model knows nothing of them\n\
          2 rows, 0 of them positive\n"
     );
 }

@@ -211,12 +211,14 @@ fn encode_column(column: &Column<'_>, chunk: &Chunk, start: usize, out: &mut [f3
         Encoding::Plain => {
             for (row, value) in rows.zip(&chunk.number(column.slot)[start..]) {
                 row[column.at] = *value;
+                unseen.missing += u64::from(column.input.complete && value.is_nan());
             }
         }
         Encoding::Code { .. } => {
             for (row, code) in rows.zip(&chunk.code(column.slot)[start..]) {
                 let place = if *code == MISSING { None } else { column.places[*code as usize] };
                 unseen.categories += u64::from(*code != MISSING && place.is_none());
+                unseen.missing += u64::from(*code == MISSING && column.input.complete);
                 row[column.at] = place.map_or(f32::NAN, |place| place as f32);
             }
         }

@@ -42,7 +42,8 @@ impl Encoder {
                 for (column, encoding) in columns.iter().zip(encodings) {
                     match encoding {
                         Some(encoding) => {
-                            inputs.push(Input { name: column.name.clone(), encoding, form: column.form });
+                            let (name, form) = (column.name.clone(), column.form);
+                            inputs.push(Input { name, encoding, form, complete: false });
                         }
                         None => constant.push(column.name.clone()),
                     }

@@ -85,6 +85,10 @@ pub struct Input {
     /// How its numbers are written, where not plainly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
+    /// Whether no training row lacked it. Told of what trees read, whose encodings do not say it; files from
+    /// before do not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub complete: bool,
 }
 
 /// How the values of a column become numbers.
@@ -259,13 +263,18 @@ impl Encoder {
             Inputs::Sparse { scales, .. } => scales.fill(1.0),
             Inputs::Table(inputs) => {
                 for input in inputs {
+                    let (Encoding::Number { missing, .. } | Encoding::Category { missing, .. }) =
+                        &input.encoding
+                    else {
+                        continue;
+                    };
+                    input.complete = missing.is_none();
                     input.encoding = match std::mem::replace(&mut input.encoding, Encoding::Plain) {
                         Encoding::Category { values, .. } => {
                             let values = values.into_iter().map(|category| category.value).collect();
                             Encoding::Code { values }
                         }
-                        Encoding::Number { .. } => Encoding::Plain,
-                        plain @ (Encoding::Plain | Encoding::Code { .. }) => plain,
+                        _ => Encoding::Plain,
                     };
                 }
             }

@@ -272,3 +272,19 @@ fn trees_get_numbers_as_they_are_categories_by_place_and_nan_for_what_is_missing
     assert_eq!(format!("{:?}", rows(&data)), "[[1.0, NaN], [2.0, 0.0]]");
     assert_eq!(data.notes.unseen_categories, [("town".to_owned(), 1)]);
 }
+
+#[test]
+fn missing_values_that_trees_did_not_learn_from_are_noted() {
+    let train = table("age,town,y\n30,rome,1\n25,oslo,0\n,oslo,0\n", &label("y")).unwrap();
+    let fitted = Encoder::fit(&train, &all_rows(&train)).unwrap().plain();
+    // As a model file keeps it.
+    let encoder: Encoder = serde_json::from_str(&serde_json::to_string(&fitted).unwrap()).unwrap();
+    assert_eq!(encoder, fitted);
+    let data = encoder.encode(table("age,town,y\n,,1\n2,,0\n", &label("y")).unwrap()).unwrap();
+    assert_eq!(data.notes.unseen_missing, [("town".to_owned(), 2)]);
+    // Files from before do not say whether there were any.
+    let before = serde_json::to_string(&fitted).unwrap().replace(",\"complete\":true", "");
+    let data = serde_json::from_str::<Encoder>(&before).unwrap();
+    let data = data.encode(table("age,town,y\n,,1\n2,,0\n", &label("y")).unwrap()).unwrap();
+    assert_eq!(data.notes.unseen_missing, []);
+}
