@@ -12,6 +12,7 @@ use setpoint::train::{Bandwidth, Standard};
 
 use crate::array::{GroupArrays, sample, slice};
 use crate::error::{Wrong, goal};
+use crate::pool::work;
 
 /// Thresholds, loss, constraints, gradient.
 type Step<'py> = (Vec<f64>, f64, Vec<f64>, Bound<'py, PyArray1<f32>>);
@@ -47,7 +48,7 @@ pub fn step<'py>(
         solve,
         ..EngineOptions::default()
     };
-    let found = py.detach(|| descend(&goal, &sample, options, thresholds.as_deref(), scores));
+    let found = work(py, || descend(&goal, &sample, options, thresholds.as_deref(), scores));
     let (thresholds, loss, constraints, gradient) = found?;
     Ok((thresholds, loss, constraints, gradient.into_pyarray(py)))
 }
@@ -91,6 +92,7 @@ fn wrong(error: EngineError) -> Wrong {
 /// The sharpness of a surrogate of this width on these scores.
 #[pyfunction]
 pub fn sharpness(
+    py: Python<'_>,
     text: &str,
     scores: PyReadonlyArray1<'_, f32>,
     labels: PyReadonlyArray1<'_, bool>,
@@ -101,18 +103,21 @@ pub fn sharpness(
     let scores = slice(&scores)?;
     let weights = weights.as_ref().map(slice).transpose()?;
     let sample = sample(slice(&labels)?, weights, None)?;
-    sample.check_scores(scores).map_err(Wrong::from)?;
-    let width = match bandwidth.parse().map_err(Wrong::from)? {
-        Bandwidth::Deviations(share) => share * Standard::of(&sample, scores).deviation,
-        Bandwidth::Tail(share) => share * tail_scale(&goal, &sample, scores),
-        Bandwidth::Score(width) => width,
-    };
-    Ok(1.0 / width)
+    let bandwidth = bandwidth.parse().map_err(Wrong::from)?;
+    let width = work(py, || {
+        sample.check_scores(scores)?;
+        Ok(match bandwidth {
+            Bandwidth::Deviations(share) => share * Standard::of(&sample, scores).deviation,
+            Bandwidth::Tail(share) => share * tail_scale(&goal, &sample, scores),
+            Bandwidth::Score(width) => width,
+        })
+    });
+    Ok(1.0 / width?)
 }
 
 /// How many thresholds a goal without groups has.
 #[pyfunction]
-pub fn threshold_count(text: &str) -> PyResult<usize> {
+pub fn threshold_count(py: Python<'_>, text: &str) -> PyResult<usize> {
     let goal = goal(text)?;
     if let Some(column) = goal.column() {
         return Err(Wrong::input(format!(
@@ -121,6 +126,9 @@ pub fn threshold_count(text: &str) -> PyResult<usize> {
         .into());
     }
     let sample = Sample::new(vec![true, false]).map_err(Wrong::from)?;
-    let problem = Problem::new(&goal, &sample, &ProblemOptions::default());
-    Ok(problem.map_err(|error| wrong(error.into()))?.thresholds())
+    let count = work(py, || {
+        let problem = Problem::new(&goal, &sample, &ProblemOptions::default());
+        Ok(problem.map_err(|error| wrong(error.into()))?.thresholds())
+    });
+    Ok(count?)
 }

@@ -1,7 +1,8 @@
 //! The compiled half of the Python package: convert, call, raise.
 //!
 //! Arrays come checked from `python/setpoint` (contiguous, of the right type), are borrowed without
-//! copying, and the work is done without Python's lock. Nothing is decided here.
+//! copying, and the work is done without Python's lock, on a pool of threads that belongs to this process.
+//! Nothing is decided here.
 
 mod array;
 mod engine;
@@ -9,6 +10,7 @@ mod error;
 mod metric;
 mod model;
 mod options;
+mod pool;
 mod prove;
 mod table;
 mod watch;

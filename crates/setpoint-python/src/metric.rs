@@ -2,7 +2,7 @@
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use setpoint::goal::{Area, Counts, Curve, Direction, Goal, Objective, Rate};
+use setpoint::goal::{Area, Counts, Curve, Direction, Goal, Objective, ParseError, Rate};
 use setpoint::metric::interval::{Bootstrap, delong, of_rate};
 use setpoint::metric::{At, Cuts, MetricError, Ranked, confusion, value_of};
 use setpoint::problem::ProblemOptions;
@@ -10,6 +10,7 @@ use setpoint::threshold::exact;
 
 use crate::array::{GroupArrays, sample, slice};
 use crate::error::{Wrong, goal};
+use crate::pool::work;
 
 /// The goal as it is printed, its group column, and whether more of its objective is better.
 #[pyfunction]
@@ -42,7 +43,7 @@ pub fn value_at(
     let weights = weights.as_ref().map(slice).transpose()?;
     if goal.column().is_some() {
         let sample = sample(labels, weights, groups.as_ref())?;
-        let found = py.detach(|| -> Result<ValueAt, Wrong> {
+        let found = work(py, || {
             let ranked = Ranked::new(scores)?;
             let options = ProblemOptions { shared_threshold, ..ProblemOptions::default() };
             let solved = exact::solve(&goal, &sample, &ranked.ranks()?, &options)?;
@@ -51,7 +52,7 @@ pub fn value_at(
         });
         return Ok(found?);
     }
-    let found = py.detach(|| -> Result<ValueAt, Wrong> {
+    let found = work(py, || {
         let ranked = Ranked::new(scores)?;
         let value = value_of(&goal, &ranked.cuts(labels, weights)?)?;
         Ok(match value.at {
@@ -81,7 +82,7 @@ pub fn curve<'py>(
 ) -> PyResult<Columns<'py>> {
     let (labels, scores) = (slice(&labels)?, slice(&scores)?);
     let weights = weights.as_ref().map(slice).transpose()?;
-    let (cuts, thresholds) = py.detach(|| -> Result<_, Wrong> {
+    let (cuts, thresholds) = work(py, || {
         let ranked = Ranked::new(scores)?;
         let thresholds: Vec<f64> = (0..=ranked.distinct()).map(|cut| ranked.up_to(cut)).collect();
         Ok((ranked.cuts(labels, weights)?, thresholds))
@@ -137,11 +138,16 @@ pub fn interval(
     let sample = sample(slice(&labels)?, weights, None)?;
     let bootstrap = Bootstrap { replicates, confidence, seed };
     let rate: Option<(Rate, f64)> = match threshold {
-        Some(threshold) => Some((text.parse().map_err(Wrong::from)?, threshold)),
+        Some(threshold) => {
+            let rate = text.parse().map_err(|error: ParseError| {
+                Wrong::input(format!("metric at a threshold: expected a rate such as recall: {error}"))
+            })?;
+            Some((rate, threshold))
+        }
         None => None,
     };
     let goal: Option<Goal> = if rate.is_none() { Some(goal(text)?) } else { None };
-    let found = py.detach(|| -> Result<_, Wrong> {
+    let found = work(py, || {
         let drawn = |scores: &[f32], metric: &(dyn Fn(&Cuts) -> Result<f64, MetricError> + Sync)| {
             let estimate = bootstrap.estimate(&sample, scores, metric)?;
             let ends = estimate.interval;

@@ -1,6 +1,7 @@
 //! A trained model: fitted here, or read from a file.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -14,6 +15,7 @@ use setpoint_run::{Examples, Opened, evaluate, load, margins, opened, train};
 use crate::array::{GroupArrays, codes, sample, slice, together};
 use crate::error::Wrong;
 use crate::options::Plan;
+use crate::pool::{work, work_watched};
 use crate::table::{Features, View};
 use crate::watch::Watch;
 
@@ -68,11 +70,12 @@ pub fn fit<'py>(
         entities: entities.as_ref().map(codes).transpose()?,
     };
     let view = features.view()?;
-    let mut watch = Watch::new(report);
-    let result = py.detach(|| run(view, about, names, &plan, &mut watch));
+    let stop = AtomicBool::new(false);
+    let mut watch = Watch::new(report, &stop);
+    let result = work_watched(py, &stop, || run(view, about, names, &plan, &mut watch));
     match watch.raised {
         Some(raised) => Err(raised),
-        None => Ok(result?),
+        None => result,
     }
 }
 
@@ -81,7 +84,7 @@ fn run(
     about: About,
     names: Vec<String>,
     plan: &Plan,
-    watch: &mut Watch,
+    watch: &mut Watch<'_>,
 ) -> Result<(Model, String), Wrong> {
     let start = Instant::now();
     let mut loaded = if view.is_sparse() {
@@ -109,19 +112,18 @@ impl Model {
     /// Reads a model file.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        Ok(py.detach(|| Self::new(ModelFile::load(path)?))?)
+        Ok(work(py, || Self::new(ModelFile::load(path)?))?)
     }
 
     /// Reads the bytes of a model file.
     #[staticmethod]
-    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        let file = ModelFile::from_bytes(bytes).map_err(Wrong::from)?;
-        Ok(Self::new(file)?)
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        Ok(work(py, || Self::new(ModelFile::from_bytes(bytes)?))?)
     }
 
     /// Writes the model file: whole, or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        Ok(py.detach(|| self.file.save(path)).map_err(Wrong::from)?)
+        Ok(work(py, || Ok(self.file.save(path)?))?)
     }
 
     /// The bytes of the model file.
@@ -163,10 +165,7 @@ impl Model {
         names: Vec<String>,
     ) -> PyResult<Bound<'py, PyArray1<f32>>> {
         let view = features.view()?;
-        let scores = py.detach(|| -> Result<_, Wrong> {
-            let features = self.encode(view, names)?;
-            Ok(self.opened.scores(features)?)
-        })?;
+        let scores = work(py, || Ok(self.opened.scores(self.encode(view, names)?)?))?;
         Ok(scores.into_pyarray(py))
     }
 
@@ -232,9 +231,10 @@ impl Model {
         let weights = weights.as_ref().map(slice).transpose()?;
         let sample = together(sample(slice(&labels)?, weights, groups.as_ref())?, entities.as_ref())?;
         let view = features.view()?;
-        let record = py.detach(|| -> Result<String, Wrong> {
+        let record = work(py, || {
             let held = self.opened.blueprint.hold(self.encode(view, names)?)?;
-            Ok(to_json(&evaluate(&self.opened, &mut Examples { held, sample }, confidence)?)?)
+            let record = evaluate(&self.opened, &mut Examples { held, sample }, confidence)?;
+            Ok(to_json(&record)?)
         });
         Ok(record?)
     }

@@ -9,6 +9,7 @@ use setpoint_run::{Asked, Kind};
 
 use crate::array::{GroupArrays, sample, slice, together};
 use crate::error::{Wrong, goal};
+use crate::pool::work;
 
 /// A certificate as JSON, and in words.
 #[pyfunction]
@@ -25,7 +26,7 @@ pub fn certify(
     let asked = Asked { approximate, ..Asked::new(asked).map_err(Wrong::from)? };
     let sample = together(sample(slice(&labels)?, None, groups.as_ref())?, entities.as_ref())?;
     let scores = slice(&scores)?;
-    let found = py.detach(|| -> Result<_, Wrong> {
+    let found = work(py, || {
         let certified = setpoint_run::certify(&asked, &sample, scores, confidence)?;
         Ok((serde_json::to_string(&certified.record)?, certified.text))
     });
@@ -54,7 +55,7 @@ pub fn choose(
     let weights = weights.as_ref().map(slice).transpose()?;
     let sample = together(sample(slice(&labels)?, weights, groups.as_ref())?, entities.as_ref())?;
     let scores = slice(&scores)?;
-    let found = py.detach(|| -> Result<Chosen, Wrong> {
+    let found = work(py, || {
         let mut refused = None;
         if let Some(confidence) = confidence {
             let proved = Asked::of(goal.constraints.clone(), Some(goal.objective.clone()));

@@ -86,7 +86,7 @@ impl Session<'_> {
         };
         let fresh = grow_all(
             open.len(),
-            workers,
+            (workers, threads),
             &grow_one,
             &mut |progress| observer.observe(progress),
             &mut |at, ensemble| {

@@ -205,7 +205,7 @@ impl<'r> Session<'r> {
         };
         let fresh = grow_all(
             open.len(),
-            workers,
+            (workers, threads),
             &grow_one,
             &mut |progress| observer.observe(progress),
             &mut |at, (ensemble, _)| {

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use setpoint::train::{Progress, TrainError};
 
 use crate::error::TreesError;
@@ -23,17 +24,23 @@ enum Event<T> {
     Done(Result<T, TreesError>),
 }
 
-/// Grows `count` boosters, `workers` at a time. `observe` and `finish` are called on this thread, in the
-/// order of the boosters.
+/// Grows `count` boosters, `workers` at a time, each with a pool of `threads` of its own: loops over the rows
+/// of one booster do not wait for those of another, nor go to the global pool, whose threads a process that
+/// was forked does not have. `observe` and `finish` are called on this thread, in the order of the boosters.
 pub(crate) fn grow_all<T: Send>(
     count: usize,
-    workers: usize,
+    (workers, threads): (usize, usize),
     grow: &(dyn Fn(usize, Tell<'_>) -> Result<T, TreesError> + Sync),
     observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     finish: &mut dyn FnMut(usize, &T) -> Result<(), TreesError>,
 ) -> Result<Vec<T>, TreesError> {
-    let workers = workers.min(count);
-    if workers <= 1 {
+    let build = |_| ThreadPoolBuilder::new().num_threads(threads.max(1)).build().ok();
+    // As many as the system gives.
+    let pools: Vec<ThreadPool> = match workers.min(count) {
+        0 | 1 => Vec::new(),
+        workers => (0..workers).map_while(build).collect(),
+    };
+    if pools.is_empty() {
         let one = |index| {
             let grown = grow(index, &mut |progress| observe(&progress))?;
             finish(index, &grown)?;
@@ -44,9 +51,9 @@ pub(crate) fn grow_all<T: Send>(
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
-        for sender in std::iter::repeat_n(sender, workers) {
+        for (pool, sender) in pools.iter().zip(std::iter::repeat_n(sender, pools.len())) {
             let (next, stop) = (&next, &stop);
-            scope.spawn(move || {
+            let work = move || {
                 while !stop.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     if index >= count {
@@ -61,7 +68,8 @@ pub(crate) fn grow_all<T: Send>(
                         break;
                     }
                 }
-            });
+            };
+            scope.spawn(move || pool.install(work));
         }
         let grown = in_order(count, &receiver, observe, finish);
         // Also where all went well: the scope waits for its threads.
@@ -134,7 +142,7 @@ mod tests {
             let (mut rounds, mut finished) = (Vec::new(), Vec::new());
             let grown = grow_all(
                 5,
-                workers,
+                (workers, 1),
                 &grow,
                 &mut |progress| {
                     rounds.push((progress.stage_index, progress.step));
@@ -160,7 +168,7 @@ mod tests {
             let mut rounds = 0;
             let stopped = grow_all(
                 5,
-                workers,
+                (workers, 1),
                 &grow,
                 &mut |_| {
                     rounds += 1;
@@ -173,10 +181,11 @@ mod tests {
                 if index == 2 { Err(TrainError::Diverged { step: 7 }.into()) } else { grow(index, tell) }
             };
             let mut finished = 0;
-            let failed = grow_all(5, workers, &failing, &mut |_| ControlFlow::Continue(()), &mut |_, _| {
-                finished += 1;
-                Ok(())
-            });
+            let failed =
+                grow_all(5, (workers, 1), &failing, &mut |_| ControlFlow::Continue(()), &mut |_, _| {
+                    finished += 1;
+                    Ok(())
+                });
             assert_eq!((failed, finished), (Err(TrainError::Diverged { step: 7 }.into()), 2));
         }
     }
