@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import metrics
 from ._certify import Certificate, certify
 from ._engine import Step, step
-from ._errors import GoalError, InfeasibleError, InputError, SetpointError, StoppedError
+from ._errors import DataWarning, GoalError, InfeasibleError, InputError, SetpointError, StoppedError
 from ._model import Model, load
 from ._setpoint import __version__
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Certificate",
+    "DataWarning",
     "GoalError",
     "InfeasibleError",
     "InputError",

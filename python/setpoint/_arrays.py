@@ -4,6 +4,7 @@ Nothing is copied that has the right type and layout already.
 """
 
 import re
+import reprlib
 from typing import Any, Optional
 
 import numpy as np
@@ -11,6 +12,10 @@ import numpy as np
 from . import _setpoint
 from ._errors import InputError
 from ._frames import MISSING, is_missing, texts, written
+from ._settings import refuse, shape
+
+# Weights are summed as numbers of 32 bits in places.
+HEAVIEST = 1e30
 
 Groups = tuple[str, list[str], np.ndarray]
 
@@ -20,103 +25,143 @@ MISSING_TEXTS = frozenset(["", *(text.lower() for text in _setpoint.MISSING_TEXT
 PLAIN_LABELS = {"true": True, "1": True, "false": False, "0": False, "-1": False}
 
 
+def as_numpy(values: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise InputError(f"{name}: expected one value for each row: {error}") from None
+
+
+def array(values: Any, name: str) -> np.ndarray:
+    """A vector of anything; a single column counts as one."""
+    found = as_numpy(values, name)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    if found.ndim != 1:
+        raise InputError(f"{name} has shape {found.shape}: expected one value for each row")
+    return found
+
+
 def vector(values: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
     """A contiguous vector of finite numbers; a single column counts as one."""
+    found = array(values, name)
     try:
-        array = np.asarray(values)
-        if array.dtype == object or array.dtype.kind in "US":
-            array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+        if found.dtype == object or found.dtype.kind in "US":
+            found = found.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name}: expected numbers: {error}") from None
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise InputError(f"{name} has shape {array.shape}: expected one number for each row")
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"{name} has dtype {array.dtype}: expected numbers")
-    if not np.isfinite(array).all():
-        raise InputError(f"{name} contains NaN or infinity (first at {int(np.argmin(np.isfinite(array)))})")
-    return np.ascontiguousarray(array, dtype=dtype)
+    if found.dtype.kind not in "biuf":
+        raise InputError(f"{name} has dtype {found.dtype}: expected numbers")
+    with np.errstate(over="ignore"):
+        numbers = np.ascontiguousarray(found, dtype=dtype)
+    if not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers)))
+        raise InputError(f"{name} contains NaN or infinity (first at {row}: {found[row]}): expected finite numbers")
+    return numbers
 
 
-def binary(y: Any, positive: Any = None) -> np.ndarray:
+def binary(y: Any, positive: Any = None, name: str = "y") -> np.ndarray:
     """True for positives.
 
     Booleans, 0 and 1, or -1 and 1, or texts of them, are read as they are; for other labels `positive` says
     which.
     """
-    array = np.asarray(y)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise InputError(f"labels have shape {array.shape}: expected one label for each row")
+    labels = array(y, name)
+    missing = [is_missing(label) for label in labels] if labels.dtype == object else labels != labels
+    if np.any(missing):
+        row = int(np.argmax(missing))
+        raise InputError(f"{name} contains NaN or None (first at {row}): leave the rows without a label out")
     if positive is not None:
-        labels = np.ascontiguousarray(array == positive)
-        if labels.shape == array.shape and (labels.any() or array.dtype.kind not in "OUST"):
-            return labels
-        # True and "True", 1 and "1.0" say the same.
-        return np.array([group_name(label) == group_name(positive) for label in array], dtype=bool)
-    if array.dtype == bool:
-        return np.ascontiguousarray(array)
-    if array.dtype.kind in "iuf":
-        if array.dtype.kind == "f" and np.isnan(array).any():
-            raise InputError("labels contain NaN")
-        labels = array == 1
-        if np.all(labels | (array == 0)) or np.all(labels | (array == -1)):
-            return np.ascontiguousarray(labels)
-    elif array.dtype.kind in "OUST":
-        plain = [group_name(label) for label in array]
+        if shape(positive) != ():
+            raise refuse("positive", positive, f"one of the values of {name}")
+        truth = np.ascontiguousarray(labels == positive, dtype=bool)
+        if not truth.any() and labels.dtype.kind in "OUST":
+            # True and "True", 1 and "1.0" say the same.
+            wanted = group_name(positive)
+            truth = np.array([group_name(label) == wanted for label in labels], dtype=bool)
+        others = [] if truth.any() else np.unique(labels.astype(str)).tolist()
+        # A part of the data may lack the positives; two other values cannot both be the negatives.
+        if len(others) == 2:
+            raise InputError(f"positive={reprlib.repr(positive)} is not one of the values of {name}: {others}")
+        return truth
+    if labels.dtype == bool:
+        return np.ascontiguousarray(labels)
+    if labels.dtype.kind in "iuf":
+        ones = labels == 1
+        if np.all(ones | (labels == 0)) or np.all(ones | (labels == -1)):
+            return np.ascontiguousarray(ones)
+    elif labels.dtype.kind in "OUST":
+        plain = [group_name(label) for label in labels]
         if set(plain) <= PLAIN_LABELS.keys() and not {"0", "-1"} <= set(plain):
             return np.array([PLAIN_LABELS[label] for label in plain], dtype=bool)
-    found = ", ".join(repr(value) for value in np.unique(array.astype(str))[:5])
-    raise InputError(f"labels hold {found}: expected 0 and 1 or booleans; say which is positive with positive=")
+    found = ", ".join(reprlib.repr(value) for value in np.unique(labels.astype(str))[:5].tolist())
+    raise InputError(f"{name} holds {found}: expected 0 and 1 or booleans; say which is positive with positive=")
 
 
 def weighted(
-    labels: np.ndarray, scores: np.ndarray, sample_weight: Any, groups: Any, column: Optional[str]
+    labels: np.ndarray,
+    scores: np.ndarray,
+    sample_weight: Any,
+    groups: Any,
+    column: Optional[str],
+    name: str = "sample_weight",
 ) -> tuple[np.ndarray, np.ndarray, Optional[np.ndarray], Optional[Groups]]:
     """The rows that count, with weights and groups; those of weight 0 are left out."""
     if len(labels) != len(scores):
         raise InputError(
             f"Found input variables with inconsistent numbers of samples: {len(labels)} labels, {len(scores)} scores"
         )
-    if column is not None and groups is None:
-        raise InputError(f"the goal has conditions on {column!r}: pass groups=, the group of each row")
+    coded_groups = coded(groups, column, len(labels))
     weights = None
     if sample_weight is not None:
-        weights = vector(sample_weight, "sample_weight")
+        weights = vector(sample_weight, name)
         if len(weights) != len(labels):
-            raise InputError(f"sample_weight has {len(weights)} values: expected {len(labels)}, one for each row")
+            raise InputError(f"{name} has {len(weights)} values: expected {len(labels)}, one for each row")
         if (weights < 0).any():
-            raise InputError("sample_weight holds negative weights")
+            raise InputError(f"{name} holds negative weights: expected numbers of 0 or more")
+        if not weights.any() and len(weights):
+            raise InputError(f"{name} holds zeros only: no row would count")
+        if weights.max(initial=1) > HEAVIEST or weights[weights > 0].min(initial=1) < 1 / HEAVIEST:
+            raise InputError(f"{name}: expected weights between {1 / HEAVIEST:g} and {HEAVIEST:g}, or 0")
         if not weights.all():
             kept = weights > 0
             labels, scores, weights = labels[kept], scores[kept], weights[kept]
-            groups = None if groups is None else np.asarray(groups)[kept]
-    return labels, scores, weights, coded(groups, column, len(labels))
+            if coded_groups is not None:
+                coded_groups = coded(array(groups, "groups")[kept], column, len(labels))
+    return labels, scores, weights, coded_groups
 
 
 def coded(groups: Any, column: Optional[str], rows: int, name: str = "groups") -> Optional[Groups]:
     """Groups or entities as names in alphabetical order, and a code for each row."""
-    if groups is None or column is None:
+    if column is None:
         return None
-    array = np.asarray(groups)
-    if array.shape != (rows,):
-        raise InputError(f"{name} have shape {array.shape}: expected ({rows},), one for each row")
-    if array.dtype.kind in "biuf":
-        values, codes = np.unique(array, return_inverse=True)
+    if groups is None:
+        raise InputError(f"the goal has conditions on {column!r}: pass groups=, the group of each row")
+    rows_of = array(groups, name)
+    if len(rows_of) != rows:
+        raise InputError(f"{name} has {len(rows_of)} values: expected {rows}, one for each row")
+    if rows_of.dtype.kind in "biuf":
+        values, codes = np.unique(rows_of, return_inverse=True)
         found = [group_name(value) for value in values]
     else:
-        values, codes = texts(array)
+        values, codes = texts(rows_of)
         found = [group_name(value) for value in values]
         if (codes == MISSING).any():
             codes = np.where(codes == MISSING, len(found), codes)
             found.append(group_name(None))
-    if name == "entities" and group_name(None) in found:
-        raise InputError("entities are missing in some rows: fill them in or leave the rows out")
     # Alphabetical, and names that say the same joined.
     names, places = np.unique(np.array(found, dtype=object), return_inverse=True)
-    return column, [str(name) for name in names], places.reshape(-1)[codes.reshape(-1)].astype(np.uint32)
+    return column, [str(one) for one in names], places.reshape(-1)[codes.reshape(-1)].astype(np.uint32)
+
+
+def together(entities: Any, rows: int) -> Optional[Groups]:
+    """Which rows belong together, where that is said."""
+    if entities is None:
+        return None
+    found = coded(entities, "entities", rows, "entities")
+    if found is not None and group_name(None) in found[1]:
+        raise InputError("entities are missing in some rows: fill them in or leave the rows out")
+    return found
 
 
 def group_name(value: Any) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from . import _setpoint
 from ._arrays import binary, vector
 from ._errors import InfeasibleError, InputError
+from ._settings import read_goal, surrogates
 from .metrics import value_at
 
 
@@ -18,13 +19,13 @@ class Objective:
     """Gradient and curvature of a goal's loss by the booster's raw scores."""
 
     def __init__(self, goal: str, bandwidth: str = "0.5tail", surrogate: str = "sigmoid") -> None:
-        self.goal = _setpoint.check_goal(goal)[0]
-        self.bandwidth, self.surrogate = str(bandwidth), surrogate
-        _setpoint.threshold_count(goal)
+        self.goal = read_goal(goal)[0]
+        self.bandwidth, self.surrogate = surrogates(bandwidth, surrogate)
+        _setpoint.threshold_count(self.goal)
         self.__name__ = "setpoint"
 
     def derivatives(self, labels: Any, raw: Any, weight: Any) -> tuple[np.ndarray, np.ndarray]:
-        truth = binary(labels)
+        truth = binary(labels, name="labels")
         scores = vector(raw, "raw scores")
         weights = None if weight is None or len(weight) == 0 else vector(weight, "weight")
         chance = 1 / (1 + np.exp(-np.clip(scores, -500, 500)))
@@ -57,7 +58,7 @@ class Metric:
     """A goal's exact value, for evaluation and early stopping."""
 
     def __init__(self, goal: str) -> None:
-        self.goal, column, self.higher_is_better = _setpoint.check_goal(goal)
+        self.goal, column, self.higher_is_better = read_goal(goal)
         if column is not None:
             raise InputError(f"goal {goal!r}: boosters do not tell the groups of {column!r}")
         self.__name__ = "setpoint"
@@ -65,7 +66,7 @@ class Metric:
     def value(self, labels: Any, raw: Any, weight: Any) -> float:
         weights = None if weight is None or len(weight) == 0 else weight
         try:
-            return value_at(binary(labels), raw, self.goal, sample_weight=weights)
+            return value_at(binary(labels, name="labels"), raw, self.goal, sample_weight=weights)
         except InfeasibleError:
             # No threshold meets the conditions yet: as bad as it gets.
             return 0.0 if self.higher_is_better else 1.0

@@ -4,8 +4,9 @@ import json
 from typing import Any, NamedTuple, Optional
 
 from . import _setpoint
-from ._arrays import binary, coded, vector
+from ._arrays import binary, coded, together, vector
 from ._errors import InputError
+from ._settings import probability, read_goal, setting
 
 
 class Certificate(NamedTuple):
@@ -55,7 +56,8 @@ def certify(
 
     Raises InfeasibleError where the examples are too few; the message says how many are needed.
     """
-    values, truth = vector(scores, "scores"), binary(labels, positive)
+    level = probability("confidence", confidence)
+    values, truth = vector(scores, "scores"), binary(labels, positive, "labels")
     if len(values) != len(truth):
         raise InputError(f"{len(values)} scores and {len(truth)} labels: expected one score for each label")
     column = None
@@ -68,9 +70,9 @@ def certify(
         values,
         truth,
         coded(groups, column, len(truth)),
-        coded(entities, "entities", len(truth), "entities"),
-        approximate,
-        confidence,
+        together(entities, len(truth)),
+        setting("approximate", approximate, bool),
+        level,
     )
     record = json.loads(found)
     return Certificate(text=text, **{key: record.get(key) for key in Certificate._fields if key != "text"})
@@ -78,5 +80,5 @@ def certify(
 
 def _column(goal: str) -> Optional[str]:
     """The group column that conditions name."""
-    text = goal if "@" in goal else f"accuracy @ {goal}"
-    return _setpoint.check_goal(text)[1]
+    text = setting("goal", goal, str)
+    return read_goal(text if "@" in text else f"accuracy @ {text}")[1]

@@ -1,6 +1,7 @@
 """SetpointClassifier: trained for its goal."""
 
 import importlib.util
+import inspect
 import json
 import os
 from collections.abc import Sequence
@@ -8,7 +9,6 @@ from typing import Any, Optional, Union
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
@@ -19,12 +19,23 @@ from sklearn.utils.validation import (
 )
 
 from . import _setpoint
-from ._arrays import MISSING_TEXTS, coded
-from ._decide import Decides, counting_rows, strict, two_classes
-from ._errors import InputError
-from ._frames import csr, frame_columns, is_frame, is_numeric, is_sparse, missing_rows, take_rows
+from ._arrays import MISSING_TEXTS, together
+from ._decide import Decides, counting_rows, seed, strict, two_classes
+from ._errors import tell
+from ._frames import (
+    csr,
+    frame_columns,
+    frame_names,
+    is_frame,
+    is_numeric,
+    is_sparse,
+    missing_rows,
+    refuse_twice,
+    take_rows,
+)
 from ._model import Model
 from ._progress import Line
+from ._settings import setting
 
 
 class SetpointClassifier(Decides, BaseEstimator):
@@ -110,7 +121,7 @@ class SetpointClassifier(Decides, BaseEstimator):
         inequality: str = "active-set",
         bins: Optional[int] = None,
         random_state: Any = 0,
-        verbose: int = 0,
+        verbose: Union[bool, int] = 0,
     ) -> None:
         self.goal = goal
         self.model = model
@@ -162,14 +173,15 @@ class SetpointClassifier(Decides, BaseEstimator):
         `groups` is the group of each row, for goals with conditions on groups. `entities` says which rows
         belong together (patient, customer, query): they stay in one part, and are counted as one draw.
         """
+        settings = self._settings()
         X, y, names = self._fit_data(X, y)
         self.classes_, labels = two_classes(y, self.positive)
         weights, kept = counting_rows(sample_weight, labels)
         coded_groups = self._coded(groups, len(labels))
-        together = coded(entities, "entities", len(labels), "entities")
+        coded_entities = together(entities, len(labels))
         if not kept.all():
-            if together is not None:
-                together = (*together[:2], together[2][kept])
+            if coded_entities is not None:
+                coded_entities = (*coded_entities[:2], coded_entities[2][kept])
             labels, X = labels[kept], _rows(X, kept)
             if coded_groups is not None:
                 coded_groups = self._coded(np.asarray(groups)[kept], len(labels))
@@ -186,8 +198,8 @@ class SetpointClassifier(Decides, BaseEstimator):
             labels,
             weights,
             coded_groups,
-            together,
-            self._options(names),
+            coded_entities,
+            json.dumps({**settings, "columns": names}),
             line,
         )
         self.model_ = Model(inner)
@@ -198,11 +210,14 @@ class SetpointClassifier(Decides, BaseEstimator):
         self.approximate_ = self.report_["approximate"]
         if line is not None:
             line.close(f"kept {self.report_['winner']}")
+        tell(self.report_["notes"])
         return self
 
     def _fit_data(self, X: Any, y: Any) -> tuple[Any, np.ndarray, list[str]]:
         """X as the compiled half takes it, y as a vector, and the names of the columns."""
         name = getattr(y, "name", None)
+        if is_frame(X):
+            refuse_twice(frame_names(X))
         if is_frame(X) and not is_numeric(X):
             _check_feature_names(self, X, reset=True)
             _check_n_features(self, X, reset=True)
@@ -240,28 +255,26 @@ class SetpointClassifier(Decides, BaseEstimator):
                         "allow_nan=True fills them in and flags them."
                     )
 
-    def _options(self, names: list[str]) -> str:
+    def _settings(self) -> dict[str, Any]:
         """The settings by the names that the command line and the model file have for them."""
-        seed = self.random_state
-        if not isinstance(seed, (int, np.integer)):
-            seed = check_random_state(seed).randint(2**31 - 1)
-        if seed < 0:
-            raise InputError(f"random_state={seed}: expected a number of 0 or more")
-        own = ("positive", "allow_nan", "random_state", "verbose")
-        values = {name: value for name, value in self.get_params(deep=False).items() if name not in own}
+        own = ("positive", "random_state")
+        kinds = inspect.signature(SetpointClassifier).parameters
+        values = {
+            name: setting(name, value, kinds[name].annotation)
+            for name, value in self.get_params(deep=False).items()
+            if name not in own
+        }
+        del values["allow_nan"], values["verbose"]
         for name in ("positive_weight", "bandwidth"):
             values[name] = None if values[name] is None else str(values[name])
-        values["hidden"] = [int(size) for size in values["hidden"]]
-        values.update(seed=int(seed), columns=names)
-        try:
-            return json.dumps({name.replace("_", "-"): _plain(value) for name, value in values.items()})
-        except TypeError as error:
-            raise InputError(f"a setting cannot be used: {error}") from None
+        values["seed"] = seed(self.random_state)
+        return {name.replace("_", "-"): value for name, value in values.items()}
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "model_")
         inputs = self.model_._inner.inputs()
-        if is_frame(X) and not (is_numeric(X) and all(is_number for _, is_number in inputs or [])):
+        # A column of texts in training may hold numbers alone in these rows.
+        if is_frame(X) and not (is_numeric(X) and all(number for _, number in inputs or [])):
             _check_feature_names(self, X, reset=False)
             if not self.allow_nan:
                 self._refuse_missing(*frame_columns(X), fitted=True)
@@ -318,11 +331,6 @@ def _name_lightgbm() -> None:
         folder = os.path.join(os.path.dirname(found.origin), "lib")
         if os.path.isdir(folder):
             os.environ.setdefault("SETPOINT_LIGHTGBM", folder)
-
-
-def _plain(value: Any) -> Any:
-    """numpy's numbers as Python's."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _rows(X: Any, kept: np.ndarray) -> Any:

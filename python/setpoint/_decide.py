@@ -1,15 +1,17 @@
 """What the estimators for scikit-learn share: two classes, weights, decisions by threshold."""
 
+import reprlib
 from typing import Any, Optional
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from . import _setpoint
-from ._arrays import Groups, binary, coded, vector
+from ._arrays import Groups, as_numpy, binary, coded, vector
 from ._errors import InputError
+from ._settings import read_goal, setting, shape
 from .metrics import value_at
 
 
@@ -39,8 +41,8 @@ def two_classes(y: Any, positive: Any) -> tuple[np.ndarray, np.ndarray]:
             f"2 classes in the data, but the data contains only one class: {classes[0]!r}"
         )
     if positive is not None:
-        if positive not in classes:
-            raise InputError(f"positive={positive!r} is not one of the labels {classes.tolist()}")
+        if shape(positive) != () or positive not in classes:
+            raise InputError(f"positive={reprlib.repr(positive)} is not one of the labels {classes.tolist()}")
         classes = np.array([value for value in classes if value != positive] + [positive], dtype=classes.dtype)
     return classes, np.ascontiguousarray(y == classes[1])
 
@@ -50,32 +52,37 @@ def counting_rows(sample_weight: Any, labels: np.ndarray) -> tuple[Optional[np.n
     if sample_weight is None:
         return None, np.ones(len(labels), dtype=bool)
     rows = len(labels)
-    weights = np.full(rows, sample_weight) if np.isscalar(sample_weight) else np.asarray(sample_weight)
+    scalar = np.isscalar(sample_weight)
+    weights = np.full(rows, sample_weight) if scalar else as_numpy(sample_weight, "sample_weight")
     if weights.shape != (rows,):
-        raise ValueError(f"sample_weight.shape == {weights.shape}, expected ({rows},)!")
+        raise InputError(f"sample_weight.shape == {weights.shape}, expected ({rows},)!")
     weights = vector(weights, "sample_weight")
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`")
     counting = weights > 0
     if not counting.any():
-        raise ValueError("Sample weights must contain at least one non-zero number: all are zero")
+        raise ValueError("sample_weight must contain at least one non-zero number: all are zero")
     if len(np.unique(labels[counting])) < 2:
         raise ValueError("only one class is left once the rows of weight 0 are left out")
     weights = weights[counting]
     return (None if (weights == weights[0]).all() else weights), counting
 
 
+def seed(random_state: Any) -> int:
+    """A seed as scikit-learn has it: a whole number, a generator to draw it from, or None for any."""
+    if isinstance(random_state, np.random.RandomState) or random_state is None:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    return int(setting("random_state", random_state, int))
+
+
 class Decides(ClassifierMixin):
     """What both estimators share: decisions by threshold, and the goal as the score."""
 
     def _column(self) -> Optional[str]:
-        return _setpoint.check_goal(self.goal)[1]
+        return read_goal(self.goal)[1]
 
     def _coded(self, groups: Any, rows: int) -> Optional[Groups]:
-        column = self._column()
-        if column is not None and groups is None:
-            raise InputError(f"the goal has conditions on {column!r}: pass groups=, the group of each row")
-        return coded(groups, column, rows)
+        return coded(groups, self._column(), rows)
 
     def predict(self, X: Any, groups: Any = None) -> np.ndarray:
         """The class of each row: positive where the score is at or above the threshold."""
@@ -88,6 +95,7 @@ class Decides(ClassifierMixin):
         Where less of the objective is better (`fnr`), its negative. This ranks models; what the shipped
         threshold gives, `setpoint.metrics.rates_at` tells.
         """
+        check_is_fitted(self, "classes_")
         truth = binary(column_or_1d(y), self.classes_[1])
         scores = self._scores(X)
         value = value_at(
@@ -98,7 +106,7 @@ class Decides(ClassifierMixin):
             groups=groups,
             shared_threshold=getattr(self, "shared_threshold", False),
         )
-        return value if _setpoint.check_goal(self.goal)[2] else -value
+        return value if read_goal(self.goal)[2] else -value
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,12 +1,13 @@
 """The engine for a training loop of one's own: scores in, their gradient out."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
 from . import _setpoint
 from ._arrays import binary, vector, weighted
+from ._settings import read_goal, setting, shape
 
 
 class Step(NamedTuple):
@@ -28,7 +29,7 @@ def step(
     labels: Any,
     weights: Any = None,
     groups: Any = None,
-    thresholds: Optional[Sequence[float]] = None,
+    thresholds: Union[float, Sequence[float], None] = None,
     surrogate: str = "sigmoid",
     sharpness: Optional[float] = None,
     solve: str = "smooth",
@@ -40,14 +41,18 @@ def step(
     `smooth`. `sharpness` is how fast the surrogate switches per unit of score; by default 10 over the
     standard deviation of the scores.
     """
-    _, column, _ = _setpoint.check_goal(goal)
+    _, column, _ = read_goal(goal)
+    surrogate, solve = setting("surrogate", surrogate, str), setting("solve", solve, str)
     values = vector(scores, "scores", np.float32)
-    truth, values, weight, coded_groups = weighted(binary(labels), values, weights, groups, column)
+    truth, values, weight, coded_groups = weighted(
+        binary(labels, name="labels"), values, weights, groups, column, "weights"
+    )
     if sharpness is None:
         sharpness = _setpoint.sharpness(goal, values, truth, weight, "0.1sd")
-    start = None if thresholds is None else [float(threshold) for threshold in np.atleast_1d(thresholds)]
+    given: Any = [thresholds] if shape(thresholds) == () else thresholds
+    start = None if thresholds is None else vector(given, "thresholds").tolist()
     found, loss, constraints, gradient = _setpoint.step(
-        goal, values, truth, weight, coded_groups, start, surrogate, float(sharpness), solve
+        goal, values, truth, weight, coded_groups, start, surrogate, setting("sharpness", sharpness, float), solve
     )
     if weights is not None and len(gradient) != len(np.atleast_1d(weights)):
         # Rows of weight 0 move nothing.

@@ -1,4 +1,11 @@
-"""What setpoint raises: one base class, and a few kinds."""
+"""What setpoint raises: one base class, and a few kinds; and how it warns."""
+
+import os
+import sys
+import warnings
+from collections.abc import Iterable
+
+HERE = os.path.dirname(__file__)
 
 
 class SetpointError(Exception):
@@ -19,3 +26,17 @@ class InfeasibleError(SetpointError, ValueError):
 
 class StoppedError(SetpointError):
     """A run that was ended from outside."""
+
+
+class DataWarning(UserWarning):
+    """What there is to know of the data where all was done as asked: the notes of the command line."""
+
+
+def tell(notes: Iterable[str]) -> None:
+    """One warning with all notes of a call, at the line outside of this package that made it."""
+    text = "\n".join(notes)
+    if text:
+        frame, depth = sys._getframe(1), 2
+        while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == HERE:
+            frame, depth = frame.f_back, depth + 1
+        warnings.warn(text, DataWarning, stacklevel=depth)

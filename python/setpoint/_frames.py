@@ -156,6 +156,7 @@ def take_rows(column: Any, kept: np.ndarray) -> Any:
 def frame_columns(X: Any, kinds: Optional[dict[str, bool]] = None) -> tuple[list[str], list[Any]]:
     """Names and columns. `kinds` says which names are numbers for a trained model; others are left out."""
     names, columns = [], []
+    refuse_twice(frame_names(X))
     for key in X.columns:
         name, column = str(key), X[key]
         if kinds is not None and name not in kinds:
@@ -166,6 +167,14 @@ def frame_columns(X: Any, kinds: Optional[dict[str, bool]] = None) -> tuple[list
             columns.append((*texts(column.to_numpy()), True))
         names.append(name)
     return names, columns
+
+
+def refuse_twice(names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"X has more than one column {name!r}: give each a name of its own")
+        seen.add(name)
 
 
 def is_numeric(X: Any) -> bool:
@@ -194,23 +203,36 @@ def matrix(X: Any) -> np.ndarray:
             raise TypeError(f"{array.dtype} is a type for times; pass a data frame")
         if array.dtype not in (np.float32, np.float64):
             array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise InputError(f"X: expected numbers: {error}") from None
     if array.ndim != 2:
         raise InputError(f"X has shape {array.shape}: expected a matrix with a row for each example")
     return array
 
 
-def for_model(X: Any, inputs: Optional[Sequence[tuple[str, bool]]], names: Sequence[str]) -> tuple[list[str], Any]:
-    """What a trained model needs of X, by name; an array has the columns `names`, or those of `inputs`."""
+def for_model(
+    X: Any, inputs: Optional[Sequence[tuple[str, bool]]], names: Sequence[str], unused: Sequence[str]
+) -> tuple[list[str], Any, list[str]]:
+    """What a trained model needs of X, by name, and notes on it; an array has the columns `names`, or those of
+    `inputs`. Columns of `unused` are known to the model, and not needed."""
+    if getattr(X, "shape", ())[:1] == (0,):
+        raise InputError("X has no rows: expected at least one")
     if is_sparse(X):
         if inputs is not None:
             raise InputError("X is sparse, but the model was trained on a table: pass X.toarray()")
-        return [], csr(X)
+        return [], csr(X), []
     if inputs is None:
         raise InputError("X is not sparse, but the model was trained on sparse rows: pass a scipy.sparse matrix")
     if is_frame(X):
-        return frame_columns(X, dict(inputs))
+        kinds = dict(inputs)
+        notes = []
+        extra = [name for name in frame_names(X) if name not in {*kinds, *names, *unused}]
+        if extra:
+            notes.append(f"X: columns that the model does not know were ignored: {', '.join(extra)}")
+        for key in X.columns:
+            if kinds.get(str(key)) is False and numbers(X[key]) is not None:
+                notes.append(f"X: column {str(key)!r} holds numbers, where the training rows had texts")
+        return (*frame_columns(X, kinds), notes)
     array = matrix(X)
     needed = [name for name, _ in inputs]
     for known in (list(names), needed):
@@ -218,6 +240,6 @@ def for_model(X: Any, inputs: Optional[Sequence[tuple[str, bool]]], names: Seque
             texts = [name for name, is_number in inputs if not is_number]
             if texts:
                 raise InputError(f"columns {texts} hold texts: pass a data frame with the columns by name")
-            return known, array
+            return known, array, []
     expected = len(names) or len(needed)
     raise InputError(f"X has {array.shape[1]} features, but the model is expecting {expected} features as input")

@@ -8,9 +8,10 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from . import _setpoint
-from ._arrays import Groups, binary, coded, weighted
-from ._errors import InputError
+from ._arrays import Groups, binary, coded, together, vector, weighted
+from ._errors import InputError, tell
 from ._frames import for_model
+from ._settings import file_name, probability
 
 
 class Model:
@@ -71,8 +72,16 @@ class Model:
 
     def scores(self, X: Any) -> np.ndarray:
         """The score of each row; the same bits as `setpoint predict`."""
-        names, features = for_model(X, self._inner.inputs(), self.feature_names)
-        return self._inner.scores(features, names)
+        names, features, notes = self._features(X)
+        scores, more = self._inner.scores(features, names)
+        tell([*notes, *more])
+        return scores
+
+    def _features(self, X: Any) -> tuple[list[str], Any, list[str]]:
+        """The columns of X that it needs, their names, and notes on X."""
+        roles = [self.label, self.document["groups"]]
+        unused = [*self.document["features"].get("unused", []), *(role["column"] for role in roles if role)]
+        return for_model(X, self._inner.inputs(), self.feature_names, unused)
 
     def _groups(self, groups: Any, rows: int) -> Optional[Groups]:
         known = self.document["groups"]
@@ -115,19 +124,23 @@ class Model:
 
         `entities` says which rows belong together, for intervals and tests that count those.
         """
-        names, features = for_model(X, self._inner.inputs(), self.feature_names)
+        names, features, notes = self._features(X)
         labels = binary(y, positive)
         column = self.document["groups"]["column"] if self.document["groups"] else None
-        if sample_weight is not None and not np.all(np.asarray(sample_weight) > 0):
+        if sample_weight is not None and not np.all(vector(sample_weight, "sample_weight") > 0):
             raise InputError("sample_weight holds weights that are not positive: leave those rows out")
         _, _, weights, coded_groups = weighted(labels, labels, sample_weight, groups, column)
-        together = coded(entities, "entities", len(labels), "entities")
-        found = self._inner.evaluate(features, names, labels, weights, coded_groups, together, confidence)
-        return json.loads(found)
+        level = probability("confidence", confidence)
+        entity_codes = together(entities, len(labels))
+        found = self._inner.evaluate(features, names, labels, weights, coded_groups, entity_codes, level)
+        record = json.loads(found)
+        record["notes"] = [*notes, *record["notes"]]
+        tell(record["notes"])
+        return record
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the model file: whole, or not at all."""
-        self._inner.save(os.fspath(path))
+        self._inner.save(file_name(path))
 
 
 def _from_bytes(data: bytes) -> Model:
@@ -136,6 +149,7 @@ def _from_bytes(data: bytes) -> Model:
 
 def load(path: Union[str, "os.PathLike[str]"]) -> Model:
     """Opens a model file that the command line or `SetpointClassifier.save` wrote."""
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"no model file at {os.fspath(path)!r}")
-    return Model(_setpoint.Model.load(os.fspath(path)))
+    name = file_name(path)
+    if not os.path.exists(name):
+        raise FileNotFoundError(f"no model file at {name!r}")
+    return Model(_setpoint.Model.load(name))

@@ -10,9 +10,10 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from . import _setpoint
-from ._arrays import coded, group_name, vector
-from ._decide import Decides, counting_rows, strict, two_classes
+from ._arrays import Groups, array, group_name, together, vector
+from ._decide import Decides, counting_rows, seed, strict, two_classes
 from ._errors import InputError
+from ._settings import probability, refuse, setting
 
 
 class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
@@ -71,18 +72,26 @@ class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
 
         `entities` says which rows belong together: they stay on one side, and are counted as one draw.
         """
+        if not (hasattr(self.estimator, "decision_function") or hasattr(self.estimator, "predict_proba")):
+            raise refuse("estimator", self.estimator, "a classifier with decision_function or predict_proba")
+        if X is None:
+            raise refuse("X", X, "a row of features for each label")
         X, y = indexable(X, y)
         y = column_or_1d(y, warn=True)
+        level = None if self.confidence is None else probability("confidence", self.confidence)
+        share = probability("calibration", self.calibration)
+        self._coded(groups, len(y))
+        coded_entities = together(entities, len(y))
         if len(y) == 0:
             raise ValueError("Found array with 0 sample(s) while a minimum of 2 is required.")
         self.classes_, labels = two_classes(y, self.positive)
         _, counting = counting_rows(sample_weight, labels)
         rows = np.flatnonzero(counting)
-        if self.prefit:
+        if setting("prefit", self.prefit, bool):
             check_is_fitted(self.estimator)
             self.estimator_, held_out = self.estimator, rows
         else:
-            training, held_out = self._split(rows, labels, entities)
+            training, held_out = self._split(rows, labels, share, coded_entities)
             if sample_weight is not None and not np.isscalar(sample_weight):
                 fit_params = {**fit_params, "sample_weight": np.asarray(sample_weight)[training]}
             self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, training), y[training], **fit_params)
@@ -96,15 +105,15 @@ class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
         weights = None
         if sample_weight is not None and not np.isscalar(sample_weight):
             weights, _ = counting_rows(np.asarray(sample_weight)[held_out], labels[held_out])
-        coded_groups = None if groups is None else np.asarray(groups)[held_out]
+        coded_groups = None if self._column() is None else array(groups, "groups")[held_out]
         found = _setpoint.choose(
             self.goal,
             scores,
             np.ascontiguousarray(labels[held_out]),
             weights,
             self._coded(coded_groups, len(scores)),
-            None if entities is None else coded(np.asarray(entities)[held_out], "entities", len(scores), "entities"),
-            self.confidence,
+            None if coded_entities is None else (*coded_entities[:2], coded_entities[2][held_out]),
+            level,
         )
         thresholds, self.groups_, certificate, approximate, self.certificate_refused_ = found
         self.thresholds_ = np.array(thresholds)
@@ -112,18 +121,15 @@ class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
         self.approximate_ = None if approximate is None else json.loads(approximate)
         return self
 
-    def _split(self, rows: np.ndarray, labels: np.ndarray, entities: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _split(
+        self, rows: np.ndarray, labels: np.ndarray, share: float, entities: Optional[Groups]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Rows to train on and rows held out, entities whole."""
+        state = seed(self.random_state)
         if entities is None:
-            return train_test_split(
-                rows, test_size=self.calibration, stratify=labels[rows], random_state=self.random_state
-            )
-        if np.shape(entities) != np.shape(labels):
-            raise InputError(
-                f"entities have shape {np.shape(entities)}: expected {np.shape(labels)}, one for each row"
-            )
-        splitter = GroupShuffleSplit(1, test_size=self.calibration, random_state=self.random_state)
-        training, held_out = next(splitter.split(rows, groups=np.asarray(entities)[rows]))
+            return train_test_split(rows, test_size=share, stratify=labels[rows], random_state=state)
+        splitter = GroupShuffleSplit(1, test_size=share, random_state=state)
+        training, held_out = next(splitter.split(rows, groups=entities[2][rows]))
         return rows[training], rows[held_out]
 
     def _scores(self, X: Any) -> np.ndarray:

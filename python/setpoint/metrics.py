@@ -11,6 +11,7 @@ import numpy as np
 from . import _setpoint
 from ._arrays import binary, vector, weighted
 from ._errors import InputError
+from ._settings import probability, read_goal, refuse, setting, shape
 
 __all__ = [
     "Curve",
@@ -26,6 +27,10 @@ __all__ = [
     "roc_curve",
     "value_at",
 ]
+
+
+# More would take hours, or all memory.
+MOST_REPLICATES = 10_000_000
 
 
 class OperatingPoint(NamedTuple):
@@ -71,11 +76,12 @@ def operating_point(
 
     Conditions on groups are met with a threshold for each group, or with `shared_threshold` by one for all.
     """
-    _, column, _ = _setpoint.check_goal(goal)
+    _, column, _ = read_goal(goal)
     labels, scores, weights, coded = weighted(
         binary(y, positive), vector(score, "score"), sample_weight, groups, column
     )
-    value, thresholds, counts = _setpoint.value_at(goal, labels, scores, weights, coded, shared_threshold)
+    shared = setting("shared_threshold", shared_threshold, bool)
+    value, thresholds, counts = _setpoint.value_at(goal, labels, scores, weights, coded, shared)
     names = ("true_positives", "false_negatives", "false_positives", "true_negatives")
     named = None if counts is None else dict(zip(names, counts))
     return OperatingPoint(value, np.array(thresholds), named)
@@ -108,7 +114,22 @@ def rates_at(
 ) -> dict[str, Optional[float]]:
     """Every rate of the decisions `score >= threshold`; None where its denominator is zero."""
     labels, scores, weights, _ = weighted(binary(y, positive), vector(score, "score"), sample_weight, None, None)
-    return dict(_setpoint.rates_at(labels, scores, weights, float(threshold)))
+    return dict(_setpoint.rates_at(labels, scores, weights, _threshold(threshold)))
+
+
+def _threshold(threshold: Any) -> float:
+    """A number; infinity, as of a curve's first point, is one too."""
+    if isinstance(threshold, (float, np.floating)) and abs(threshold) == np.inf:
+        return float(threshold)
+    return setting("threshold", threshold, float)
+
+
+def _range(name: str, limits: Any) -> tuple[float, float]:
+    """Two numbers."""
+    if shape(limits) != (2,):
+        raise refuse(name, limits, "two numbers, as in (0.95, 1)")
+    low, high = (setting(name, limit, float) for limit in limits)
+    return low, high
 
 
 def _counts(y: Any, score: Any, sample_weight: Any, positive: Any) -> tuple[np.ndarray, ...]:
@@ -120,7 +141,7 @@ def roc_curve(y: Any, score: Any, *, sample_weight: Any = None, positive: Any = 
     """fpr (x) against recall (y)."""
     true, false, thresholds = _counts(y, score, sample_weight, positive)
     if not (true[-1] > 0 and false[-1] > 0):
-        raise InputError("labels hold one class only: a ROC curve needs both")
+        raise InputError("y holds one class only: a ROC curve needs both")
     return Curve(false / false[-1], true / true[-1], thresholds)
 
 
@@ -128,7 +149,7 @@ def pr_curve(y: Any, score: Any, *, sample_weight: Any = None, positive: Any = N
     """Recall (x) against precision (y), from the strictest threshold that predicts anybody positive."""
     true, false, thresholds = (part[1:] for part in _counts(y, score, sample_weight, positive))
     if not true[-1] > 0:
-        raise InputError("labels hold no positives: a precision-recall curve needs them")
+        raise InputError("y holds no positives: a precision-recall curve needs them")
     return Curve(true / true[-1], true / (true + false), thresholds)
 
 
@@ -148,7 +169,7 @@ def roc_auc(
     if fpr is not None and recall is not None:
         raise InputError("fpr and recall: give one range")
     name, limits = ("fpr", fpr) if fpr is not None else ("recall", recall)
-    goal = "roc-auc" if limits is None else f"roc-auc @ {name} in {limits[0]}..{limits[1]}"
+    goal = "roc-auc" if limits is None else "roc-auc @ {} in {}..{}".format(name, *_range(name, limits))
     return value_at(y, score, goal, sample_weight=sample_weight, positive=positive)
 
 
@@ -161,7 +182,8 @@ def pr_auc(
     positive: Any = None,
 ) -> float:
     """The mean precision over a range of recall."""
-    goal = "pr-auc" if tuple(recall) == (0, 1) else f"pr-auc @ recall in {recall[0]}..{recall[1]}"
+    low, high = _range("recall", recall)
+    goal = "pr-auc" if (low, high) == (0, 1) else f"pr-auc @ recall in {low}..{high}"
     return value_at(y, score, goal, sample_weight=sample_weight, positive=positive)
 
 
@@ -188,6 +210,17 @@ def interval(
     by class.
     """
     labels, scores, weights, _ = weighted(binary(y, positive), vector(score, "score"), sample_weight, None, None)
-    found = _setpoint.interval(metric, labels, scores, weights, threshold, confidence, replicates, seed)
-    value, lower, upper, method = found
+    drawn = setting("replicates", replicates, int)
+    if not 1 <= drawn <= MOST_REPLICATES:
+        raise refuse("replicates", replicates, f"a whole number from 1 to {MOST_REPLICATES:,}")
+    value, lower, upper, method = _setpoint.interval(
+        setting("metric", metric, str),
+        labels,
+        scores,
+        weights,
+        None if threshold is None else _threshold(threshold),
+        probability("confidence", confidence),
+        drawn,
+        setting("seed", seed, int),
+    )
     return Interval(value, lower, upper, confidence, method)

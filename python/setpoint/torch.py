@@ -9,12 +9,15 @@ from torch import Tensor, nn
 
 from . import _setpoint
 from ._errors import InfeasibleError, InputError
+from ._settings import read_goal, refuse, setting, surrogates
 from .metrics import operating_point, rates_at
 
 __all__ = ["OperatingPointLoss"]
 
 # Memory of the moving averages that balance the two gradients.
 MEMORY = 0.95
+# Scores, targets and weights of these take 1.2 GB.
+MOST_POOLED = 100_000_000
 
 
 class OperatingPointLoss(nn.Module):
@@ -68,14 +71,15 @@ class OperatingPointLoss(nn.Module):
         surrogate: str = "sigmoid",
     ) -> None:
         super().__init__()
-        if not 0 <= mix <= 1:
-            raise InputError(f"mix={mix}: expected a share between 0 and 1")
-        if pool < 0 or warmup < 0:
-            raise InputError(f"pool={pool}, warmup={warmup}: expected numbers of 0 or more")
-        self.goal = _setpoint.check_goal(goal)[0]
-        self.pool, self.mix, self.warmup = pool, mix, warmup
-        self.bandwidth, self.surrogate = str(bandwidth), surrogate
-        count = _setpoint.threshold_count(goal)
+        self.goal = read_goal(goal)[0]
+        self.pool, self.warmup = setting("pool", pool, int), setting("warmup", warmup, int)
+        if self.pool > MOST_POOLED:
+            raise refuse("pool", pool, f"at most {MOST_POOLED:,} examples")
+        self.mix = setting("mix", mix, float)
+        if not 0 <= self.mix <= 1:
+            raise refuse("mix", mix, "a share between 0 and 1")
+        self.bandwidth, self.surrogate = surrogates(bandwidth, surrogate)
+        count = _setpoint.threshold_count(self.goal)
         self.register_buffer("thresholds", torch.full((count,), float("nan"), dtype=torch.float64))
         self.register_buffer("pool_scores", torch.zeros(pool))
         self.register_buffer("pool_targets", torch.zeros(pool))
@@ -88,6 +92,8 @@ class OperatingPointLoss(nn.Module):
         """The loss of a batch; `logits` are scores of any scale, `targets` 0 or 1."""
         mine = _flat(logits, targets, weight)
         joined, start = _join(mine)
+        if joined.shape[1] == 0:
+            raise InputError("logits are empty: a loss needs at least one example; skip batches without any")
         rows = slice(start, start + mine.shape[1])
         value, gradient = self._step(joined)
         gradient = gradient[rows] * _ranks()
@@ -225,6 +231,11 @@ def _numpy(tensor: Tensor) -> np.ndarray:
 
 def _flat(logits: Tensor, targets: Tensor, weight: Optional[Tensor]) -> Tensor:
     """Scores, targets and weights as the rows of one matrix on the CPU."""
+    for name, tensor in (("logits", logits), ("targets", targets), ("weight", weight)):
+        if not isinstance(tensor, Tensor) and (name != "weight" or tensor is not None):
+            raise InputError(f"{name} is of type {type(tensor).__name__}: expected a tensor")
+    if not logits.is_floating_point():
+        raise InputError(f"logits have dtype {logits.dtype}: expected floating-point scores of the network")
     scores = logits.detach().reshape(-1).float().cpu()
     truth = targets.detach().reshape(-1).float().cpu()
     if truth.numel() != scores.numel():
@@ -239,8 +250,8 @@ def _flat(logits: Tensor, targets: Tensor, weight: Optional[Tensor]) -> Tensor:
         weights = weight.detach().reshape(-1).float().cpu()
         if weights.numel() != scores.numel():
             raise InputError(f"weight has {weights.numel()} values: expected {scores.numel()}, one for each logit")
-        if not bool((weights > 0).all()):
-            raise InputError("weight holds values that are not positive")
+        if not bool(((weights > 0) & torch.isfinite(weights)).all()):
+            raise InputError("weight holds values that are not positive numbers: leave the rows of weight 0 out")
     if not bool(torch.isfinite(scores).all()):
         raise InputError("logits hold NaN or infinity: try a smaller learning rate")
     return torch.stack([scores, truth, weights])

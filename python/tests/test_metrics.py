@@ -127,7 +127,7 @@ def test_bad_input_raises_what_scikit_learn_users_expect():
         (([1, 1, 1, 1], score), "no negatives"),
         ((y, ["x", "y", "z", "w"]), "expected numbers"),
         ((y, np.array([object()] * 4)), "expected numbers"),
-        ((y, np.zeros((2, 2))), "expected one number for each row"),
+        ((y, np.zeros((2, 2))), "expected one value for each row"),
         (([], []), "empty"),
     ]:
         with pytest.raises(ValueError, match=words):

@@ -1,6 +1,6 @@
 //! A trained model: fitted here, or read from a file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -10,10 +10,10 @@ use pyo3::types::PyBytes;
 use setpoint::artifact::ModelFile;
 use setpoint_data::{About, Inputs, Kind, LabelRule, LabelSchema, Table};
 use setpoint_report::{Seconds, to_json};
-use setpoint_run::{Examples, Opened, evaluate, load, margins, opened, train};
+use setpoint_run::{Examples, Opened, evaluate, load, margins, notes, opened, train};
 
 use crate::array::{GroupArrays, codes, sample, slice, together};
-use crate::error::Wrong;
+use crate::error::{Wrong, in_python};
 use crate::options::Plan;
 use crate::pool::{work, work_watched};
 use crate::table::{Features, View};
@@ -32,11 +32,17 @@ impl Model {
         Ok(Self { file, opened })
     }
 
-    fn encode(&self, view: View<'_>, names: Vec<String>) -> Result<setpoint_data::Features, Wrong> {
+    /// The rows as the model reads them, and what there is to say of them.
+    fn encode(
+        &self,
+        view: View<'_>,
+        names: Vec<String>,
+    ) -> Result<(setpoint_data::Features, Vec<String>), Wrong> {
         let about = About { name: "X".to_owned(), ..About::default() };
         let encoder = self.opened.schema.encoder()?;
         let table = view.table(about, names, Some(encoder), None)?;
-        Ok(encoder.encode(table)?.features)
+        let data = encoder.encode(table)?;
+        Ok((data.features, notes(&data.notes, Some(Path::new("X")))))
     }
 }
 
@@ -103,6 +109,8 @@ fn run(
     let mut trained = train(&plan.job, &mut loaded, watch, None)?;
     let total = start.elapsed().as_secs_f64();
     trained.record.seconds = Seconds { load, train: total - load, total };
+    let said = trained.record.notes.iter_mut().chain(&mut trained.record.certificate_refused);
+    said.for_each(|text| *text = in_python(text));
     let record = to_json(&trained.record)?;
     Ok((Model::new(trained.file)?, record))
 }
@@ -157,16 +165,19 @@ impl Model {
         self.opened.shipped.thresholds.clone().into_pyarray(py)
     }
 
-    /// The score of each row.
+    /// The score of each row, and notes on the rows.
     fn scores<'py>(
         &self,
         py: Python<'py>,
         features: Features<'py>,
         names: Vec<String>,
-    ) -> PyResult<Bound<'py, PyArray1<f32>>> {
+    ) -> PyResult<(Bound<'py, PyArray1<f32>>, Vec<String>)> {
         let view = features.view()?;
-        let scores = work(py, || Ok(self.opened.scores(self.encode(view, names)?)?))?;
-        Ok(scores.into_pyarray(py))
+        let (scores, notes) = work(py, || {
+            let (features, notes) = self.encode(view, names)?;
+            Ok((self.opened.scores(features)?, notes))
+        })?;
+        Ok((scores.into_pyarray(py), notes))
     }
 
     /// How far each score is above its threshold.
@@ -232,8 +243,13 @@ impl Model {
         let sample = together(sample(slice(&labels)?, weights, groups.as_ref())?, entities.as_ref())?;
         let view = features.view()?;
         let record = work(py, || {
-            let held = self.opened.blueprint.hold(self.encode(view, names)?)?;
-            let record = evaluate(&self.opened, &mut Examples { held, sample }, confidence)?;
+            let (features, notes) = self.encode(view, names)?;
+            let held = self.opened.blueprint.hold(features)?;
+            let mut record = evaluate(&self.opened, &mut Examples { held, sample }, confidence)?;
+            record.notes = notes;
+            for text in [&mut record.at_condition_refused, &mut record.drift_refused].into_iter().flatten() {
+                *text = in_python(text);
+            }
             Ok(to_json(&record)?)
         });
         Ok(record?)

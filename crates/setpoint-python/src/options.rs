@@ -101,7 +101,14 @@ fn model(options: &Options) -> Result<ModelChoice, Wrong> {
     let (hidden, dropout) = (options.hidden.clone(), options.dropout);
     Ok(match options.model.as_str() {
         "linear" => ModelChoice::Linear,
-        "mlp" => ModelChoice::Mlp { hidden, dropout },
+        "mlp" => {
+            if let Some(size) = hidden.iter().find(|size| !(1..=65_536).contains(*size)) {
+                return Err(Wrong::input(format!(
+                    "hidden: a layer of {size}: expected sizes from 1 to 65536"
+                )));
+            }
+            ModelChoice::Mlp { hidden, dropout }
+        }
         "trees" => ModelChoice::Trees { search: options.search, rounds: options.rounds },
         other => {
             let expected =
@@ -122,9 +129,13 @@ fn settings(options: &Options, model: &ModelChoice) -> Result<Settings, Wrong> {
             return Err(Wrong::input(format!("{name} {value}: expected a number of 0 or more")));
         }
     }
+    for (name, value, most) in [("search", Some(options.search), 1000), ("rounds", options.rounds, 100_000)] {
+        if value.is_some_and(|value| !(1..=most).contains(&value)) {
+            let value = value.unwrap_or_default();
+            return Err(Wrong::input(format!("{name} {value}: expected a number from 1 to {most}")));
+        }
+    }
     for (name, value) in [
-        ("search", Some(options.search as u64)),
-        ("rounds", options.rounds.map(|value| value as u64)),
         ("batch_size", options.batch_size.map(|value| value as u64)),
         ("steps", options.steps),
         ("correct_every", options.correct_every),

@@ -8,7 +8,7 @@ use setpoint::threshold::exact;
 use setpoint_run::{Asked, Kind};
 
 use crate::array::{GroupArrays, sample, slice, together};
-use crate::error::{Wrong, goal};
+use crate::error::{Wrong, goal, in_python};
 use crate::pool::work;
 
 /// A certificate as JSON, and in words.
@@ -65,7 +65,7 @@ pub fn choose(
                     return Ok((certified.thresholds, certified.by_rank.groups, Some(record), None, None));
                 }
                 Err(failure) if failure.kind == Kind::Interrupted => return Err(failure.into()),
-                Err(failure) => refused = Some(failure.message),
+                Err(failure) => refused = Some(in_python(&failure.message)),
             }
             let near = Asked { approximate: true, ..proved };
             if let Ok(limits) = setpoint_run::certify(&near, &sample, scores, confidence)

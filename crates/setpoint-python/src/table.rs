@@ -145,6 +145,12 @@ fn sparse(
         let expected = encoder.columns();
         return Err(Wrong::input(format!("X has {columns} columns; the model was trained on {expected}")));
     }
+    let ordered = starts.first() == Some(&0) && starts.is_sorted() && indices.len() == values.len();
+    let whole = starts.last().is_some_and(|end| usize::try_from(*end) == Ok(indices.len()));
+    if !(ordered && whole && indices.iter().all(|index| (*index as usize) < columns)) {
+        let reason = "its row starts or column indices are not those of a CSR matrix";
+        return Err(Wrong::input(format!("X: {reason}; see scipy's X.check_format()")));
+    }
     let matrix = Sparse {
         rows: starts.len().saturating_sub(1),
         columns,

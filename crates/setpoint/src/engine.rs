@@ -218,7 +218,10 @@ impl<'s> Engine<'s> {
         if thresholds.len() != self.problem.thresholds() || thresholds.iter().any(|t| !t.is_finite()) {
             return Err(EngineError::Setting {
                 what: "thresholds",
-                found: format!("{thresholds:?}"),
+                found: match thresholds.iter().find(|threshold| !threshold.is_finite()) {
+                    Some(threshold) => threshold.to_string(),
+                    None => format!("{} numbers", thresholds.len()),
+                },
                 expected: format!("{} finite numbers", self.problem.thresholds()),
             });
         }

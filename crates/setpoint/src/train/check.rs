@@ -45,11 +45,11 @@ pub(super) fn check(goal: &Goal, settings: &Settings, linear: bool) -> Result<()
             expected: "adam, adagrad or sgd: multipliers and thresholds move at every step, and a line search needs a function that stays",
         });
     }
-    if matches!(settings.rotations, 0 | 2) {
+    if !matches!(settings.rotations, 1 | 3..=1000) {
         return Err(TrainError::Setting {
             what: "rotations",
             found: settings.rotations.to_string(),
-            expected: "1 for none, or at least 3",
+            expected: "1 for none, or from 3 to 1000",
         });
     }
     for (what, share) in [("mix", settings.mix), ("warm-up", settings.warm_up.unwrap_or_default())] {
