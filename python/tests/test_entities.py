@@ -34,7 +34,7 @@ def test_scores_are_certified_by_entity():
         setpoint.certify(X[:, 0], y, "fpr<=10%", entities=who)
     near = setpoint.certify(X[:, 0], y, "fpr<=10%", entities=who, approximate=True)
     assert str(near).startswith("approximate, not certified")
-    with pytest.raises(setpoint.InputError, match="entities has . values"):
+    with pytest.raises(setpoint.InputError, match="entities has"):
         setpoint.certify(X[:, 0], y, "fpr<=10%", entities=who[:5])
 
 
@@ -71,5 +71,5 @@ def test_threshold_of_any_classifier_by_entity():
     assert few.certificate_ is None
     assert few.approximate_["entities"]["count"] == 30
     json.dumps(few.approximate_)
-    with pytest.raises(setpoint.InputError, match="entities has . values"):
+    with pytest.raises(setpoint.InputError, match="entities has"):
         SetpointThreshold(LogisticRegression(), GOAL).fit(X, y, entities=who[:3])
