@@ -233,9 +233,10 @@ class SetpointClassifier(Decides, BaseEstimator):
             )
             features = csr(X) if is_sparse(X) else X
             known = getattr(self, "feature_names_in_", None)
-            names = [f"x{i}" for i in range(self.n_features_in_)] if known is None else [str(n) for n in known]
             if is_sparse(X):
                 names = []
+            else:
+                names = [f"x{i}" for i in range(self.n_features_in_)] if known is None else [str(n) for n in known]
         self._label = str(name) if isinstance(name, str) and name not in names else "label"
         while self._label in names:
             self._label += "_"

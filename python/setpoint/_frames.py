@@ -188,8 +188,8 @@ def csr(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     if not (X.has_canonical_format):
         X = X.copy()
         X.sum_duplicates()
-    values = np.ascontiguousarray(X.data, dtype=np.float32)
-    if not np.isfinite(values).all():
+    values = np.ascontiguousarray(X.data, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+    if not (np.abs(values) <= np.finfo(np.float32).max).all():
         raise InputError("Input X contains NaN or infinity, or a value too large for a 32-bit number")
     starts = np.ascontiguousarray(X.indptr, dtype=np.int64)
     return starts, np.ascontiguousarray(X.indices, dtype=np.uint32), values, int(X.shape[1])

@@ -69,6 +69,27 @@ def test_labels_may_be_anything_with_two_values(data):
         SetpointClassifier(positive="best").fit(X, y)
 
 
+@pytest.mark.parametrize("offset", [1e8, -3e5])
+def test_large_offsets_keep_their_spread(data, offset):
+    X, y = data
+    near = SetpointClassifier().fit(X, y)
+    far = X.astype(np.float64) + offset
+    frame = pytest.importorskip("pandas").DataFrame(far).rename(columns=str)
+    for given in (far, frame, scipy.sparse.csr_matrix(far)):
+        model = SetpointClassifier().fit(given, y)
+        assert model.score(given, y) == pytest.approx(near.score(X, y), abs=0.03)
+        again = pickle.loads(pickle.dumps(model))
+        assert (again.decision_function(given) == model.decision_function(given)).all()
+
+
+def test_only_the_columns_that_occur_take_memory(data):
+    X, y = data
+    rows = scipy.sparse.csr_matrix(X)
+    wide = scipy.sparse.csr_matrix((rows.data, rows.indices.astype(np.int64) * 100_000_007, rows.indptr), shape=(len(y), 2_000_000_000))
+    model = SetpointClassifier().fit(wide, y)
+    assert (model.decision_function(wide) == SetpointClassifier().fit(rows, y).decision_function(rows)).all()
+
+
 def test_dense_sparse_and_frames_agree(data):
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     X, y = data

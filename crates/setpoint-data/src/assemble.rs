@@ -65,7 +65,8 @@ pub(crate) fn from_raw(
             Use::Number(slot) | Use::Real(slot, _) => (Kind::Number, slot),
             Use::Skip => (Kind::Number, 0),
         };
-        FeatureColumn { name: name(*column), kind, slot, form: layout.forms[*column] }
+        let offset = if kind == Kind::Number { layout.offsets[slot] } else { 0.0 };
+        FeatureColumn { name: name(*column), kind, slot, form: layout.forms[*column], offset }
     };
     let columns: Vec<FeatureColumn> = layout.features.iter().map(feature).collect();
     let mut read_as = raw.read_as;
@@ -142,7 +143,7 @@ pub(crate) fn from_sparse(
         queries,
         hash: None,
         notes: Notes { unknown_entries: raw.unknown, ..Notes::default() },
-        body: Body::Sparse { matrix: raw.matrix, base: raw.base },
+        body: Body::Sparse { matrix: raw.matrix, numbering: raw.numbering, offsets: raw.offsets },
     })
 }
 

@@ -1,4 +1,4 @@
-//! Rows of a table in memory: numbers as `f32`, texts as codes.
+//! Rows of a table in memory: numbers as `f32` (less the offsets of their columns), texts as codes.
 //!
 //! A table is a list of chunks, so that encoding can free what it has consumed
 //! and never holds two whole copies.
@@ -28,6 +28,8 @@ pub(crate) struct Chunk {
     pub texts: Vec<LocalTexts>,
     /// For each number column: what it held besides plain numbers, if anything.
     pub number_tallies: Vec<Option<Box<Tally>>>,
+    /// For each number column, whether a number was rounded to fit.
+    pub rounded: Vec<bool>,
 }
 
 /// The different texts of one column of a chunk.
@@ -56,6 +58,7 @@ impl Chunk {
             reals: vec![f64::NAN; stride * reals],
             texts: (0..texts).map(|_| LocalTexts::default()).collect(),
             number_tallies: vec![None; numbers],
+            rounded: vec![false; numbers],
         }
     }
 
@@ -69,7 +72,8 @@ impl Chunk {
         let columns = |length: usize| length / like.stride.max(1);
         let (numbers, texts, reals) =
             (columns(like.numbers.len()), columns(like.codes.len()), columns(like.reals.len()));
-        let stride = (BYTES / (size_of::<f32>() * numbers.max(1))).max(256);
+        let width = size_of::<f32>() * (numbers + texts) + size_of::<f64>() * reals;
+        let stride = (BYTES / width.max(1)).max(like.rows.min(256));
         Self {
             stride,
             numbers: vec![0.0; stride * numbers],

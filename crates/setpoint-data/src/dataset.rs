@@ -165,6 +165,11 @@ pub fn select_sample(sample: &Sample, rows: &[u32]) -> Result<Sample, SampleErro
     }
 }
 
+/// Whether the system would give so much memory.
+pub(crate) fn fits_memory(bytes: usize) -> bool {
+    Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
+}
+
 /// A checked sample; groups that no row has are left out, as the sample wants none.
 pub(crate) fn checked_sample(
     labels: Vec<bool>,

@@ -346,10 +346,10 @@ impl Tally {
     }
 
     /// Counts numbers that were read as plain ones, and so have decimal points; missing ones are NaN.
-    pub fn count(&mut self, values: impl Iterator<Item = f32>) {
+    pub fn count(&mut self, values: impl Iterator<Item = f64>) {
         for value in values.filter(|value| !value.is_nan()) {
             self.numbers += 1;
-            self.number(f64::from(value));
+            self.number(value);
             (self.no_comma, self.no_date) = (true, true);
         }
         // Truths were stored as 1 and 0.

@@ -1,5 +1,7 @@
 //! Where each column of a file goes.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::form::Form;
 use crate::label::Positive;
 use crate::role::{RoleError, Roles, find, find_all, hint};
@@ -38,6 +40,8 @@ pub(crate) struct Layout {
     /// How the numbers of each column are written, where not plainly.
     pub forms: Vec<Option<Form>>,
     pub numbers: usize,
+    /// What is subtracted from the numbers of each slot.
+    pub offsets: Vec<f64>,
     pub texts: usize,
     pub reals: usize,
     /// File columns that are features, in order.
@@ -57,6 +61,8 @@ pub(crate) struct Layout {
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
     pub columns: Vec<(String, Kind, Option<Form>)>,
+    /// What is subtracted from the numbers of each.
+    pub offsets: Vec<f64>,
     pub header: bool,
     /// Columns of the training file, and where its label stood.
     pub width: usize,
@@ -93,23 +99,27 @@ impl Layout {
         let names = &positional(file, names, roles, expected)?;
         let mut layout = Self::roles(file, names, roles)?;
         layout.strict = true;
-        for (name, kind, form) in &expected.columns {
-            let column = names.iter().position(|other| other == name).ok_or_else(|| RoleError::Lacking {
+        let places: HashMap<&String, usize> =
+            names.iter().enumerate().map(|(place, name)| (name, place)).rev().collect();
+        for ((name, kind, form), offset) in expected.columns.iter().zip(&expected.offsets) {
+            let column = places.get(name).copied().ok_or_else(|| RoleError::Lacking {
                 file: file.to_owned(),
                 column: name.clone(),
                 hint: hint(names, name),
             })?;
             layout.add_feature(column, *kind);
             layout.forms[column] = *form;
+            layout.shift(column, *offset);
             if let (Use::Real(..), _) | (Use::Text(_), Kind::Number) = (layout.uses[column], kind) {
                 let second = if *kind == Kind::Number { "a number" } else { "a category" };
                 return Err(layout.two_roles(file, column, "a role", second));
             }
         }
+        let known: HashSet<&String> = expected.known.iter().collect();
         layout.extra = (0..names.len())
             .filter(|column| layout.uses[*column] == Use::Skip)
             .map(|column| names[column].clone())
-            .filter(|name| !expected.known.contains(name))
+            .filter(|name| !known.contains(name))
             .collect();
         Ok(layout)
     }
@@ -120,6 +130,7 @@ impl Layout {
             uses: vec![Use::Skip; names.len()],
             forms: vec![None; names.len()],
             numbers: 0,
+            offsets: Vec::new(),
             texts: 0,
             reals: 0,
             features: Vec::new(),
@@ -187,12 +198,20 @@ impl Layout {
                 Kind::Number => self.numbers += 1,
                 Kind::Category => self.texts += 1,
             }
+            self.offsets.resize(self.numbers, 0.0);
         }
     }
 
-    /// The file column stored in a text slot.
-    pub fn text_column(&self, slot: usize) -> usize {
-        self.uses.iter().position(|use_| *use_ == Use::Text(slot)).unwrap_or_default()
+    /// Sets what is subtracted from the numbers of a file column, if it holds any.
+    pub fn shift(&mut self, column: usize, offset: f64) {
+        if let Use::Number(slot) = self.uses[column] {
+            self.offsets[slot] = offset;
+        }
+    }
+
+    /// The file column stored in a number slot.
+    pub fn number_column(&self, slot: usize) -> usize {
+        self.uses.iter().position(|use_| *use_ == Use::Number(slot)).unwrap_or_default()
     }
 }
 
@@ -256,13 +275,14 @@ mod tests {
     fn a_headerless_file_may_leave_out_only_the_label() {
         let expected = Expected {
             columns: vec![("2".into(), Kind::Number, None), ("3".into(), Kind::Category, None)],
+            offsets: vec![7.0, 0.0],
             header: false,
             width: 3,
             label: Some(0),
             known: names(&["1"]),
         };
         let layout = Layout::plan_like("t", &names(&["1", "2"]), &Roles::default(), &expected).unwrap();
-        assert_eq!(layout.uses, [Use::Number(0), Use::Text(0)]);
+        assert_eq!((layout.uses, layout.offsets), (vec![Use::Number(0), Use::Text(0)], vec![7.0]));
         let error = Layout::plan_like("t", &names(&["1"]), &Roles::default(), &expected).unwrap_err();
         assert!(error.to_string().contains("(column 1, the label, may be left out)"), "{error}");
     }
@@ -271,6 +291,7 @@ mod tests {
     fn a_column_the_model_needs_must_be_there() {
         let expected = Expected {
             columns: vec![("age".into(), Kind::Number, None)],
+            offsets: vec![0.0],
             header: true,
             width: 2,
             label: None,

@@ -31,8 +31,10 @@ mod image;
 mod label;
 mod layout;
 mod memory;
+mod offset;
 mod read;
 mod role;
+mod sparse;
 mod split;
 mod table;
 mod time;
@@ -48,6 +50,7 @@ pub use image::{
 pub use label::{Comparison, LabelError, LabelRule, Positive};
 pub use layout::Kind;
 pub use memory::{About, Numbers, Values};
+pub use offset::narrow;
 pub use read::{Format, ReadError, ReadOptions, Separator, hash};
 pub use role::{DEFAULT_MISSING, RoleError, Roles, list};
 pub use split::{PARTS, Parts, SplitError, SplitPlan, later_half};

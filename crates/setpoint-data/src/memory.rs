@@ -3,21 +3,23 @@
 //! Numbers are copied once, column by column into the chunks that the encoder frees as it goes: two
 //! whole copies never exist.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 
 use crate::Error;
 use crate::chunk::{Chunk, MISSING, Texts};
 use crate::dataset::{Codes, pick};
-use crate::encode::{EncodeError, Encoder, Input, LabelSchema, Notes};
+use crate::encode::{EncodeError, Encoder, Input, Inputs, LabelSchema, Notes};
 use crate::features::Sparse;
 use crate::form::{Form, Reading, Tally, number, shortened};
 use crate::layout::Kind;
+use crate::offset::{self, narrow};
 use crate::read::error::expected;
 use crate::read::kind::mixed;
 use crate::read::{Missing, ReadError};
 use crate::role::{DEFAULT_MISSING, RoleError, Roles, hint};
+use crate::sparse::{Numbering, fill, needed_offsets, offset_of};
 use crate::table::{Body, FeatureColumn, Table};
 
 /// Numbers of a chunk, and so bytes freed at a time.
@@ -29,8 +31,9 @@ const IDENTIFIER_ROWS: usize = 20;
 
 /// A column of numbers somewhere in memory.
 pub trait Numbers: Sync {
-    /// Copies the numbers of the rows from `start` on; a missing one is NaN.
-    fn copy(&self, start: usize, out: &mut [f32]);
+    /// Copies the numbers of the rows from `start` on, less `offset`, as [`narrow`](crate::narrow)
+    /// has them; a missing one is NaN. Returns whether one had to be rounded.
+    fn copy(&self, start: usize, offset: f64, out: &mut [f32]) -> bool;
 }
 
 /// The values of a column.
@@ -93,7 +96,7 @@ impl<'a> Settled<'a> {
             }
             _ => return Ok(Self::new(Values::Texts { texts, of, categories })),
         };
-        let values = texts.iter().map(|text| read(text, form).unwrap_or(f64::NAN) as f32).collect();
+        let values = texts.iter().map(|text| read(text, form).unwrap_or(f64::NAN)).collect();
         Ok(Self::read(Box::new(Coded { values, of }), form))
     }
 
@@ -123,8 +126,7 @@ impl<'a> Settled<'a> {
             return Ok(Self::new(Values::Texts { texts, of, categories: true }));
         }
         let (texts, of) = tidy(texts, of, |text| missing.text(text.as_bytes()));
-        let values: Vec<f32> =
-            texts.iter().map(|text| read(text, input.form).unwrap_or(f64::NAN) as f32).collect();
+        let values: Vec<f64> = texts.iter().map(|text| read(text, input.form).unwrap_or(f64::NAN)).collect();
         if let Some(row) = of.iter().position(|code| values.get(*code as usize).is_some_and(|v| v.is_nan())) {
             let value = shortened(&texts[of[row] as usize]).into_owned();
             let (file, row, expected) = (file.to_owned(), row + 1, expected(input.form));
@@ -165,15 +167,19 @@ fn tidy(texts: Vec<String>, mut of: Vec<u32>, is_missing: impl Fn(&str) -> bool)
 /// Numbers that were texts.
 struct Coded {
     /// What each text stands for.
-    values: Vec<f32>,
+    values: Vec<f64>,
     of: Vec<u32>,
 }
 
 impl Numbers for Coded {
-    fn copy(&self, start: usize, out: &mut [f32]) {
+    fn copy(&self, start: usize, offset: f64, out: &mut [f32]) -> bool {
+        let mut rounded = false;
         for (out, code) in out.iter_mut().zip(&self.of[start..]) {
-            *out = self.values.get(*code as usize).copied().unwrap_or(f32::NAN);
+            let (kept, lost) = narrow(self.values.get(*code as usize).copied().unwrap_or(f64::NAN), offset);
+            *out = kept;
+            rounded |= lost;
         }
+        rounded
     }
 }
 
@@ -227,20 +233,27 @@ impl Table {
         let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
         let mut notes = Notes::default();
         let mut settled: Vec<(String, Settled<'_>)> = Vec::with_capacity(columns.len());
+        let known: &[Input] = match encoder.map(|encoder| &encoder.inputs) {
+            Some(Inputs::Table(inputs)) => inputs,
+            _ => &[],
+        };
+        let known: HashMap<&str, &Input> = known.iter().map(|input| (input.name.as_str(), input)).collect();
         match encoder {
             Some(encoder) => {
                 let missing = Missing::new(&encoder.missing);
                 let needed = encoder.expected().map_or(Vec::new(), |expected| expected.columns);
-                if let Some((name, ..)) = needed.iter().find(|(name, ..)| !names.contains(name)) {
+                let found: HashSet<&String> = names.iter().collect();
+                if let Some((name, ..)) = needed.iter().find(|(name, ..)| !found.contains(name)) {
                     let (file, hint) = (about.name.clone(), hint(&names, name));
                     return Err(RoleError::Lacking { file, column: name.clone(), hint }.into());
                 }
+                let unused: HashSet<&String> = encoder.unused.iter().collect();
                 for (name, values) in columns {
-                    match encoder.input(&name) {
+                    match known.get(name.as_str()) {
                         Some(input) => {
                             settled.push((name, Settled::like(&about.name, input, values, &missing)?));
                         }
-                        None if encoder.unused.contains(&name) => {}
+                        None if unused.contains(&name) => {}
                         None => notes.extra_columns.push(name),
                     }
                 }
@@ -256,10 +269,12 @@ impl Table {
             }
         }
         let (mut features, mut numbers, mut codes, mut texts) = (vec![], vec![], vec![], vec![]);
+        let mut offsets = Vec::new();
         for (name, Settled { values, form, .. }) in settled {
             let (kind, slot) = match values {
                 Values::Numbers(column) | Values::Times(column) => {
                     numbers.push(column);
+                    offsets.push(known.get(name.as_str()).map_or(0.0, |input| input.offset));
                     (Kind::Number, numbers.len() - 1)
                 }
                 Values::Texts { texts: values, of, .. } => {
@@ -270,9 +285,15 @@ impl Table {
                     (Kind::Category, codes.len() - 1)
                 }
             };
-            features.push(FeatureColumn { name, kind, slot, form });
+            features.push(FeatureColumn { name, kind, slot, form, offset: 0.0 });
         }
-        let chunks = copy(rows, &numbers, &codes);
+        let (mut chunks, rounded) = copy(rows, &numbers, &offsets, &codes);
+        if encoder.is_none() {
+            shift(&mut chunks, &numbers, rounded, &mut offsets);
+        }
+        for column in features.iter_mut().filter(|column| column.kind == Kind::Number) {
+            column.offset = offsets[column.slot];
+        }
         refuse_infinite(&about.name, &features, &chunks)?;
         let body = Body::Dense { columns: features, chunks, texts };
         Ok(assembled(about, rows, names, body, notes))
@@ -285,11 +306,49 @@ impl Table {
         assembled(about, rows, Vec::new(), body, Notes::default())
     }
 
-    /// A table of a sparse matrix in memory, its columns numbered from 0.
-    #[must_use]
-    pub fn from_sparse(about: About, matrix: Sparse) -> Self {
-        let rows = matrix.rows;
-        assembled(about, rows, Vec::new(), Body::Sparse { matrix, base: 0 }, Notes::default())
+    /// A table of a sparse matrix in memory, in compressed rows, of so many columns numbered from 0;
+    /// with an encoder, for it.
+    ///
+    /// # Errors
+    /// If the rows are not within the entries, or the entries of a row not in ascending columns.
+    pub fn from_sparse<T: Copy + Into<f64>>(
+        about: About,
+        indptr: Vec<usize>,
+        mut indices: Vec<u32>,
+        values: &[T],
+        columns: usize,
+        encoder: Option<&Encoder>,
+    ) -> Result<Self, EncodeError> {
+        check_sparse(&about.name, &indptr, &indices, values.len(), columns)?;
+        let known = encoder.and_then(Encoder::sparse_columns);
+        let numbering = match &known {
+            Some((numbering, _)) => numbering.clone().into_owned(),
+            None => Numbering::occurring(&indices, 0, columns),
+        };
+        indices.iter_mut().for_each(|index| *index = index.saturating_add(numbering.base));
+        let mut offsets = known.as_ref().map_or(Vec::new(), |(_, offsets)| offsets.to_vec());
+        let by_index = numbering.by_index(&offsets);
+        let kept = |(index, value): (&u32, &T)| narrow((*value).into(), offset_of(&by_index, *index)).0;
+        let kept = indices.iter().zip(values).map(kept).collect();
+        let rows = indptr.len() - 1;
+        let mut matrix = Sparse { rows, columns, indptr, indices, values: kept };
+        let notes = Notes { unknown_entries: numbering.keep(&mut matrix), ..Notes::default() };
+        if known.is_none() {
+            // Nothing was left out: the entries are still those of `values`.
+            let is_rounded = |column: u32| {
+                let mut entries = matrix.indices.iter().zip(values);
+                entries.any(|(other, value)| *other == column && narrow((*value).into(), 0.0).1)
+            };
+            offsets = needed_offsets(&matrix, |_| true);
+            offsets.retain(|(column, _)| is_rounded(*column));
+            if !offsets.is_empty() {
+                for ((kept, column), value) in matrix.values.iter_mut().zip(&matrix.indices).zip(values) {
+                    *kept = narrow((*value).into(), offset_of(&offsets, *column)).0;
+                }
+            }
+        }
+        fill(&mut matrix, &offsets);
+        Ok(assembled(about, rows, Vec::new(), Body::Sparse { matrix, numbering, offsets }, notes))
     }
 }
 
@@ -317,7 +376,14 @@ fn assembled(about: About, rows: usize, mut names: Vec<String>, body: Body, note
     }
 }
 
-fn copy(rows: usize, numbers: &[Box<dyn Numbers + '_>], codes: &[Vec<u32>]) -> Vec<Chunk> {
+/// The columns in chunks, and whether a number of each was rounded.
+fn copy(
+    rows: usize,
+    numbers: &[Box<dyn Numbers + '_>],
+    offsets: &[f64],
+    codes: &[Vec<u32>],
+) -> (Vec<Chunk>, Vec<bool>) {
+    let mut rounded = vec![false; numbers.len()];
     let stride = (NUMBERS / numbers.len().max(1)).clamp(TILE.1, rows.max(TILE.1));
     let mut chunks = Vec::new();
     for start in (0..rows).step_by(stride) {
@@ -326,17 +392,61 @@ fn copy(rows: usize, numbers: &[Box<dyn Numbers + '_>], codes: &[Vec<u32>]) -> V
         chunk.rows = count;
         chunk.codes = codes.iter().flat_map(|of| &of[start..start + count]).copied().collect();
         let groups = chunk.numbers.par_chunks_mut(count * TILE.0).zip(numbers.par_chunks(TILE.0));
-        groups.for_each(|(out, columns)| {
+        let groups = groups.zip(offsets.par_chunks(TILE.0)).zip(rounded.par_chunks_mut(TILE.0));
+        groups.for_each(|(((out, columns), offsets), rounded)| {
             for from in (0..count).step_by(TILE.1) {
                 let to = count.min(from + TILE.1);
-                for (out, column) in out.chunks_mut(count).zip(columns) {
-                    column.copy(start + from, &mut out[from..to]);
+                let columns = out.chunks_mut(count).zip(columns).zip(offsets);
+                for (((out, column), offset), rounded) in columns.zip(&mut *rounded) {
+                    *rounded |= column.copy(start + from, *offset, &mut out[from..to]);
                 }
             }
         });
         chunks.push(chunk);
     }
-    chunks
+    (chunks, rounded)
+}
+
+/// Copies the columns that need an offset again, less it; a second time if one is not enough.
+fn shift(
+    chunks: &mut [Chunk],
+    numbers: &[Box<dyn Numbers + '_>],
+    mut rounded: Vec<bool>,
+    offsets: &mut [f64],
+) {
+    for _ in 0..2 {
+        let more = offset::of_columns(chunks, &rounded, offsets);
+        rounded.fill(false);
+        for (slot, more) in more {
+            offsets[slot] += more;
+            let mut start = 0;
+            for chunk in &mut *chunks {
+                let out = &mut chunk.numbers[slot * chunk.stride..][..chunk.rows];
+                rounded[slot] |= numbers[slot].copy(start, offsets[slot], out);
+                start += chunk.rows;
+            }
+        }
+    }
+}
+
+fn check_sparse(
+    file: &str,
+    indptr: &[usize],
+    indices: &[u32],
+    values: usize,
+    columns: usize,
+) -> Result<(), EncodeError> {
+    let ascend = |pair: &[usize]| {
+        let row = indices.get(pair[0]..pair[1]);
+        row.is_some_and(|row| {
+            row.is_sorted_by(|a, b| a < b) && row.last().is_none_or(|last| (*last as usize) < columns)
+        })
+    };
+    let whole = indptr.first() == Some(&0) && indptr.last() == Some(&values) && indices.len() == values;
+    if whole && indptr.windows(2).all(ascend) {
+        return Ok(());
+    }
+    Err(EncodeError::Entries { file: file.to_owned() })
 }
 
 fn refuse_identifiers(file: &str, rows: usize, columns: &[(String, Settled<'_>)]) -> Result<(), ReadError> {
@@ -372,17 +482,23 @@ fn refuse_infinite(file: &str, columns: &[FeatureColumn], chunks: &[Chunk]) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Inputs, LabelRule, Positive, ReadOptions, SplitPlan};
+    use crate::{LabelRule, Positive, ReadOptions, SplitPlan};
 
-    struct Column(Vec<f32>);
+    struct Column(Vec<f64>);
 
     impl Numbers for Column {
-        fn copy(&self, start: usize, out: &mut [f32]) {
-            out.copy_from_slice(&self.0[start..start + out.len()]);
+        fn copy(&self, start: usize, offset: f64, out: &mut [f32]) -> bool {
+            let mut rounded = false;
+            for (out, value) in out.iter_mut().zip(&self.0[start..]) {
+                let (kept, lost) = narrow(*value, offset);
+                *out = kept;
+                rounded |= lost;
+            }
+            rounded
         }
     }
 
-    fn numbers(values: impl Iterator<Item = f32>) -> Values<'static> {
+    fn numbers(values: impl Iterator<Item = f64>) -> Values<'static> {
         Values::Numbers(Box::new(Column(values.collect())))
     }
 
@@ -390,8 +506,8 @@ mod tests {
         match values {
             Values::Numbers(column) => {
                 let mut all = vec![0.0; order.len()];
-                column.copy(0, &mut all);
-                numbers(order.iter().map(|row| all[*row as usize]).collect::<Vec<_>>().into_iter())
+                column.copy(0, 0.0, &mut all);
+                numbers(order.iter().map(|row| all[*row as usize].into()).collect::<Vec<_>>().into_iter())
             }
             Values::Times(_) => values,
             Values::Texts { texts, of, categories } => {
@@ -405,7 +521,7 @@ mod tests {
         let texts = ["Leeds", "York"].map(str::to_owned).to_vec();
         let towns = (0..rows).map(|row| if row % 7 == 3 { u32::MAX } else { row as u32 % 2 }).collect();
         vec![
-            ("age".to_owned(), numbers((0..rows).map(|row| (row * row % 91) as f32))),
+            ("age".to_owned(), numbers((0..rows).map(|row| (row * row % 91) as f64))),
             ("town".to_owned(), Values::Texts { texts, of: towns, categories: false }),
         ]
     }
@@ -466,10 +582,10 @@ mod tests {
         short.remove(0);
         assert!(refused(short).starts_with("X: the model needs column \"age\", which is not there"));
         let mut wrong = columns(60);
-        wrong[1].1 = numbers((0..60).map(|row| row as f32));
+        wrong[1].1 = numbers((0..60).map(|row| row as f64));
         assert_eq!(refused(wrong), "X: column \"town\" does not hold texts, as it did in training");
         let mut infinite = columns(60);
-        infinite[0].1 = numbers((0..60).map(|row| if row == 7 { f32::INFINITY } else { 0.0 }));
+        infinite[0].1 = numbers((0..60).map(|row| if row == 7 { f64::INFINITY } else { 0.0 }));
         let message = refused(infinite);
         assert!(message.starts_with("X: row 8: column \"age\": infinity, or too large"), "{message}");
     }

@@ -14,6 +14,7 @@ use crate::layout::Kind;
 use crate::read::source::Source;
 use crate::read::{Format, ReadOptions, Request, delimited, parquet, sniff, svmlight};
 use crate::role::{RoleError, Roles};
+use crate::sparse::{Numbering, Offsets};
 
 /// Bytes looked at to tell the format.
 const HEAD: usize = 1 << 20;
@@ -42,7 +43,7 @@ pub struct Table {
 #[derive(Debug)]
 pub(crate) enum Body {
     Dense { columns: Vec<FeatureColumn>, chunks: Vec<Chunk>, texts: Vec<Texts> },
-    Sparse { matrix: Sparse, base: u32 },
+    Sparse { matrix: Sparse, numbering: Numbering<'static>, offsets: Offsets },
 }
 
 /// A feature column and where its values are in the chunks.
@@ -53,6 +54,8 @@ pub(crate) struct FeatureColumn {
     pub slot: usize,
     /// How its numbers are written, where not plainly.
     pub form: Option<Form>,
+    /// What was subtracted from its numbers.
+    pub offset: f64,
 }
 
 impl Table {

@@ -3,7 +3,7 @@
 use numpy::ndarray::{ArrayView1, ArrayView2, s};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use setpoint_data::{About, Encoder, Numbers, Sparse, Table, Values};
+use setpoint_data::{About, Encoder, Numbers, Table, Values, narrow};
 
 use crate::array::slice;
 use crate::error::Wrong;
@@ -16,9 +16,18 @@ pub enum Features<'py> {
     /// A matrix of 64-bit numbers.
     F64(PyReadonlyArray2<'py, f64>),
     /// Row starts, columns, values of a sparse matrix, and its number of columns.
-    Sparse((PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f32>, usize)),
+    Sparse((PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, u32>, Entries<'py>, usize)),
     /// A frame, column by column.
     Columns(Vec<Column<'py>>),
+}
+
+/// The values of a sparse matrix.
+#[derive(FromPyObject)]
+pub enum Entries<'py> {
+    /// 32-bit numbers.
+    F32(PyReadonlyArray1<'py, f32>),
+    /// 64-bit numbers.
+    F64(PyReadonlyArray1<'py, f64>),
 }
 
 /// One column of a frame.
@@ -39,8 +48,13 @@ pub enum Column<'py> {
 pub enum View<'a> {
     F32(ArrayView2<'a, f32>),
     F64(ArrayView2<'a, f64>),
-    Sparse { starts: &'a [i64], indices: &'a [u32], values: &'a [f32], columns: usize },
+    Sparse { starts: &'a [i64], indices: &'a [u32], values: EntriesView<'a>, columns: usize },
     Columns(Vec<ColumnView<'a>>),
+}
+
+pub enum EntriesView<'a> {
+    F32(&'a [f32]),
+    F64(&'a [f64]),
 }
 
 pub enum ColumnView<'a> {
@@ -59,7 +73,10 @@ impl Features<'_> {
             Self::Sparse((starts, indices, values, columns)) => View::Sparse {
                 starts: slice(starts)?,
                 indices: slice(indices)?,
-                values: slice(values)?,
+                values: match values {
+                    Entries::F32(values) => EntriesView::F32(slice(values)?),
+                    Entries::F64(values) => EntriesView::F64(slice(values)?),
+                },
                 columns: *columns,
             },
             Self::Columns(columns) => {
@@ -135,30 +152,22 @@ fn sparse(
     about: About,
     starts: &[i64],
     indices: &[u32],
-    values: &[f32],
+    values: EntriesView<'_>,
     columns: usize,
     encoder: Option<&Encoder>,
 ) -> Result<Table, Wrong> {
-    if let Some(encoder) = encoder
-        && encoder.columns() != columns
+    if let Some(expected) = encoder.and_then(Encoder::sparse_width)
+        && expected != columns
     {
-        let expected = encoder.columns();
         return Err(Wrong::input(format!("X has {columns} columns; the model was trained on {expected}")));
     }
-    let ordered = starts.first() == Some(&0) && starts.is_sorted() && indices.len() == values.len();
-    let whole = starts.last().is_some_and(|end| usize::try_from(*end) == Ok(indices.len()));
-    if !(ordered && whole && indices.iter().all(|index| (*index as usize) < columns)) {
-        let reason = "its row starts or column indices are not those of a CSR matrix";
-        return Err(Wrong::input(format!("X: {reason}; see scipy's X.check_format()")));
+    let starts = starts.iter().map(|start| *start as usize).collect();
+    let indices = indices.to_vec();
+    Ok(match values {
+        EntriesView::F32(values) => Table::from_sparse(about, starts, indices, values, columns, encoder),
+        EntriesView::F64(values) => Table::from_sparse(about, starts, indices, values, columns, encoder),
     }
-    let matrix = Sparse {
-        rows: starts.len().saturating_sub(1),
-        columns,
-        indptr: starts.iter().map(|start| *start as usize).collect(),
-        indices: indices.to_vec(),
-        values: values.to_vec(),
-    };
-    Ok(Table::from_sparse(about, matrix))
+    .map_err(setpoint_data::Error::from)?)
 }
 
 impl<'a> ColumnView<'a> {
@@ -190,38 +199,49 @@ impl<'a> ColumnView<'a> {
     }
 }
 
-/// Copies rows of a column, in the order listed where there is one.
+/// Copies rows of a column, in the order listed where there is one; returns whether `number` says that one
+/// had to be rounded.
 fn copy<T: Copy>(
     column: &ArrayView1<'_, T>,
     order: Option<&[u32]>,
     start: usize,
     out: &mut [f32],
-    number: impl Fn(T) -> f32,
-) {
+    number: impl Fn(T) -> (f32, bool),
+) -> bool {
+    let mut rounded = false;
+    let mut place = |out: &mut f32, value: T| {
+        let (kept, lost) = number(value);
+        *out = kept;
+        rounded |= lost;
+    };
     match order {
         None => {
             let values = column.slice(s![start..start + out.len()]);
-            out.iter_mut().zip(&values).for_each(|(out, value)| *out = number(*value));
+            out.iter_mut().zip(&values).for_each(|(out, value)| place(out, *value));
         }
         Some(order) => {
             let rows = &order[start..start + out.len()];
-            out.iter_mut().zip(rows).for_each(|(out, row)| *out = number(column[*row as usize]));
+            out.iter_mut().zip(rows).for_each(|(out, row)| place(out, column[*row as usize]));
         }
     }
+    rounded
 }
 
 struct Plain<'a, 'o>(ArrayView1<'a, f32>, Option<&'o [u32]>);
 
 impl Numbers for Plain<'_, '_> {
-    fn copy(&self, start: usize, out: &mut [f32]) {
-        copy(&self.0, self.1, start, out, |value| value);
+    fn copy(&self, start: usize, offset: f64, out: &mut [f32]) -> bool {
+        if offset == 0.0 {
+            return copy(&self.0, self.1, start, out, |value| (value, false));
+        }
+        copy(&self.0, self.1, start, out, |value| narrow(value.into(), offset))
     }
 }
 
 struct Rounded<'a, 'o>(ArrayView1<'a, f64>, Option<&'o [u32]>);
 
 impl Numbers for Rounded<'_, '_> {
-    fn copy(&self, start: usize, out: &mut [f32]) {
-        copy(&self.0, self.1, start, out, |value| value as f32);
+    fn copy(&self, start: usize, offset: f64, out: &mut [f32]) -> bool {
+        copy(&self.0, self.1, start, out, |value| narrow(value, offset))
     }
 }

@@ -273,7 +273,10 @@ pub fn notes(notes: &Notes, file: Option<&Path>) -> Vec<String> {
         ));
     }
     if notes.unknown_entries > 0 {
-        said.push(format!("{} entries beyond the model's columns were ignored", notes.unknown_entries));
+        said.push(format!(
+            "{} entries in columns that the training rows did not have were ignored",
+            notes.unknown_entries
+        ));
     }
     match file {
         Some(file) => said.into_iter().map(|note| format!("{}: {note}", file.display())).collect(),

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{EncodeError, Encoder, Encoding, Input, Inputs, Notes};
 use crate::Error;
 use crate::chunk::{Chunk, MISSING, Texts};
-use crate::dataset::{Dataset, checked_sample};
+use crate::dataset::{Dataset, checked_sample, fits_memory};
 use crate::features::{Dense, Features, Sparse};
 use crate::form::Key;
 use crate::table::{Body, FeatureColumn, Table};
@@ -49,11 +49,16 @@ impl Encoder {
                     rows: table.rows,
                     columns: self.columns(),
                 };
-                table.rows.checked_mul(self.columns() * size_of::<f32>()).ok_or_else(too_large)?;
+                let bytes =
+                    table.rows.checked_mul(self.columns()).and_then(|n| n.checked_mul(size_of::<f32>()));
+                bytes.filter(|bytes| fits_memory(*bytes)).ok_or_else(too_large)?;
                 Features::Dense(encode_dense(&columns, chunks, table.rows, self.columns(), &mut notes))
             }
-            (Body::Sparse { matrix, .. }, Inputs::Sparse { scales, .. })
-                if matrix.columns == scales.len() =>
+            (
+                Body::Sparse { matrix, numbering, offsets },
+                Inputs::Sparse { base, columns, scales, offsets: own },
+            ) if (numbering.base, &numbering.listed[..], &offsets) == (*base, columns, own)
+                && matrix.columns == scales.len() =>
             {
                 Features::Sparse(scale_sparse(matrix, scales))
             }
@@ -90,14 +95,23 @@ fn place<'a>(
     texts: &[Texts],
 ) -> Result<Vec<Column<'a>>, EncodeError> {
     let mut at = 0;
+    let named: HashMap<&str, &FeatureColumn> =
+        columns.iter().rev().map(|column| (column.name.as_str(), column)).collect();
     let mut placed = Vec::with_capacity(inputs.len());
     for input in inputs {
-        let found = columns.iter().find(|column| column.name == input.name && column.kind == input.kind());
+        let found = named.get(input.name.as_str()).filter(|column| column.kind == input.kind());
         let column = found.ok_or_else(|| EncodeError::Column {
             file: file.to_owned(),
             column: input.name.clone(),
             expected: "there with the kind it had in training",
         })?;
+        if column.offset != input.offset {
+            return Err(EncodeError::Column {
+                file: file.to_owned(),
+                column: input.name.clone(),
+                expected: "less the offset it had in training",
+            });
+        }
         let places = match &input.encoding {
             Encoding::Number { .. } | Encoding::Plain => Vec::new(),
             Encoding::Category { values, .. } => {

@@ -1,5 +1,7 @@
 //! Means, scales and categories of the training rows.
 
+use std::collections::HashSet;
+
 use rayon::prelude::*;
 
 use super::{Category, EncodeError, Encoder, Encoding, Input, Inputs, Scaling};
@@ -28,7 +30,12 @@ impl Encoder {
         }
         let mut constant = Vec::new();
         let inputs = match &table.body {
-            Body::Sparse { matrix, base } => Inputs::Sparse { base: *base, scales: scales(matrix, &chosen) },
+            Body::Sparse { matrix, numbering, offsets } => Inputs::Sparse {
+                base: numbering.base,
+                columns: numbering.listed.to_vec(),
+                scales: scales(matrix, &chosen),
+                offsets: offsets.clone(),
+            },
             Body::Dense { columns, chunks, texts } => {
                 // Each column is summed in the order of its rows, however many threads there are.
                 let encodings: Vec<Option<Encoding>> = columns
@@ -42,8 +49,8 @@ impl Encoder {
                 for (column, encoding) in columns.iter().zip(encodings) {
                     match encoding {
                         Some(encoding) => {
-                            let (name, form) = (column.name.clone(), column.form);
-                            inputs.push(Input { name, encoding, form, complete: false });
+                            let (name, form, offset) = (column.name.clone(), column.form, column.offset);
+                            inputs.push(Input { name, encoding, form, offset, complete: false });
                         }
                         None => constant.push(column.name.clone()),
                     }
@@ -54,14 +61,18 @@ impl Encoder {
                 Inputs::Table(inputs)
             }
         };
-        let used = |name: &String| match &inputs {
-            Inputs::Table(inputs) => inputs.iter().any(|input| input.name == *name),
-            Inputs::Sparse { .. } => false,
+        let used: HashSet<&str> = match &inputs {
+            Inputs::Table(inputs) => inputs.iter().map(|input| input.name.as_str()).collect(),
+            Inputs::Sparse { .. } => HashSet::new(),
+        };
+        let width = match &table.body {
+            Body::Sparse { numbering, .. } if !numbering.listed.is_empty() => numbering.width,
+            _ => table.names.len(),
         };
         Ok(Self {
             header: table.header,
-            width: table.names.len(),
-            unused: table.names.iter().filter(|name| !used(name)).cloned().collect(),
+            width,
+            unused: table.names.iter().filter(|name| !used.contains(name.as_str())).cloned().collect(),
             label: table.label.clone(),
             missing: table.missing.clone(),
             constant,

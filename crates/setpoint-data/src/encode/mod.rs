@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! number     x -> (x - mean) / scale        scale: standard deviation, 1 if that is 0
+//!            first less an offset, in 64 bits, where x is large beside its spread
 //!            missing -> mean, so 0, and 1 in an indicator column if training rows had missing values too
 //! category   one column for each category of the training rows, 1 or 0, then standardised likewise
 //!            missing -> a category of its own if training rows had missing values
@@ -29,6 +30,7 @@ use thiserror::Error;
 use crate::form::Form;
 use crate::label::LabelRule;
 use crate::layout::{Expected, Kind};
+use crate::sparse::Numbering;
 
 /// How a table becomes a matrix: plain data, stored with the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,7 +39,7 @@ pub struct Encoder {
     pub inputs: Inputs,
     /// Whether the training file named its columns.
     pub header: bool,
-    /// Number of columns of the training file.
+    /// Number of columns of the training file; 0 for sparse rows that have entries in all their columns.
     pub width: usize,
     /// Its columns that are not used: the label, other roles, dropped and constant ones.
     pub unused: Vec<String>,
@@ -70,8 +72,14 @@ pub enum Inputs {
     Sparse {
         /// Index of the first column in the file: 0 or 1.
         base: u32,
+        /// Index of each column in the file, ascending; nothing if they follow the first one without a gap.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        columns: Vec<u32>,
         /// What each column is divided by.
         scales: Vec<f32>,
+        /// Columns, ascending, and what is subtracted from them in 64 bits; they have an entry in each row.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        offsets: Vec<(u32, f64)>,
     },
 }
 
@@ -89,6 +97,13 @@ pub struct Input {
     /// before do not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub complete: bool,
+    /// What is subtracted from its numbers in 64 bits before anything else.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub offset: f64,
+}
+
+fn is_zero(offset: &f64) -> bool {
+    *offset == 0.0
 }
 
 /// How the values of a column become numbers.
@@ -157,7 +172,7 @@ pub struct Notes {
     pub unseen_missing: Vec<(String, u64)>,
     /// For each column whose texts were read as numbers, what they were taken for.
     pub read_as: Vec<(String, String)>,
-    /// Entries of an SVMLight file beyond the model's columns, ignored.
+    /// Entries of an SVMLight file in columns that the training file did not have, ignored.
     pub unknown_entries: u64,
 }
 
@@ -220,6 +235,14 @@ pub enum EncodeError {
         value: String,
         /// What it should be.
         expected: &'static str,
+    },
+    /// A sparse matrix in memory whose rows are not in order.
+    #[error(
+        "{file}: its row starts or columns do not ascend within its entries; sum duplicates and sort its indices"
+    )]
+    Entries {
+        /// What the data is called.
+        file: String,
     },
     /// A number in memory that the matrix cannot hold.
     #[error(
@@ -302,9 +325,10 @@ impl Encoder {
     pub fn feature_names(&self) -> Vec<String> {
         let inputs = match &self.inputs {
             Inputs::Table(inputs) => inputs,
-            Inputs::Sparse { base, scales } => {
+            Inputs::Sparse { base, columns, scales, .. } if columns.is_empty() => {
                 return (0..scales.len()).map(|index| (index + *base as usize).to_string()).collect();
             }
+            Inputs::Sparse { columns, .. } => return columns.iter().map(u32::to_string).collect(),
         };
         let mut names = Vec::new();
         for input in inputs {
@@ -348,10 +372,26 @@ impl Encoder {
         let is_scale = |scale: f32| scale.is_finite() && scale > 0.0;
         let inputs = match &self.inputs {
             Inputs::Table(inputs) => inputs,
-            Inputs::Sparse { base, scales } if *base > 1 || !scales.iter().all(|scale| is_scale(*scale)) => {
+            Inputs::Sparse { base, scales, .. }
+                if *base > 1 || !scales.iter().all(|scale| is_scale(*scale)) =>
+            {
                 return damaged("all", "scales must be positive and indices start at 0 or 1");
             }
-            Inputs::Sparse { .. } => return Ok(()),
+            Inputs::Sparse { base, columns, scales, offsets } => {
+                let fits =
+                    |columns: &[u32]| columns.is_sorted_by(|a, b| a < b) && columns.len() <= scales.len();
+                let shifted: Vec<u32> = offsets.iter().map(|(column, _)| *column).collect();
+                if !(columns.is_empty() || columns.len() == scales.len())
+                    || !fits(columns)
+                    || columns.first().is_some_and(|first| first < base)
+                    || !fits(&shifted)
+                    || shifted.last().is_some_and(|last| *last as usize >= scales.len())
+                    || !offsets.iter().all(|(_, offset)| offset.is_finite())
+                {
+                    return damaged("all", "indices must ascend, one for each scale, and offsets be finite");
+                }
+                return Ok(());
+            }
         };
         if self.columns() == 0 {
             return damaged("all", "there are no columns");
@@ -371,25 +411,19 @@ impl Encoder {
                     return damaged(&input.name, "categories must be in alphabetical order");
                 }
             };
-            if !scalings.iter().all(|scaling| scaling.mean.is_finite() && is_scale(scaling.scale)) {
-                return damaged(&input.name, "means must be finite and scales positive");
+            let is_sound = |scaling: &Scaling| scaling.mean.is_finite() && is_scale(scaling.scale);
+            if !scalings.iter().all(is_sound) || !input.offset.is_finite() {
+                return damaged(&input.name, "means and offsets must be finite and scales positive");
             }
         }
         Ok(())
-    }
-
-    /// A column of a table, by name.
-    pub(crate) fn input(&self, name: &str) -> Option<&Input> {
-        match &self.inputs {
-            Inputs::Table(inputs) => inputs.iter().find(|input| input.name == name),
-            Inputs::Sparse { .. } => None,
-        }
     }
 
     pub(crate) fn expected(&self) -> Option<Expected> {
         let Inputs::Table(inputs) = &self.inputs else { return None };
         Some(Expected {
             columns: inputs.iter().map(|input| (input.name.clone(), input.kind(), input.form)).collect(),
+            offsets: inputs.iter().map(|input| input.offset).collect(),
             header: self.header,
             width: self.width,
             label: self.label.as_ref().map(|label| label.position),
@@ -397,9 +431,18 @@ impl Encoder {
         })
     }
 
-    pub(crate) fn sparse_columns(&self) -> Option<(u32, usize)> {
+    /// Number of columns of the sparse rows that it takes; `None` if it takes a table.
+    #[must_use]
+    pub fn sparse_width(&self) -> Option<usize> {
+        self.sparse_columns().map(|(numbering, _)| numbering.width)
+    }
+
+    pub(crate) fn sparse_columns(&self) -> Option<(Numbering<'_>, &[(u32, f64)])> {
         match &self.inputs {
-            Inputs::Sparse { base, scales } => Some((*base, scales.len())),
+            Inputs::Sparse { base, columns, scales, offsets } => {
+                let width = if columns.is_empty() { scales.len() } else { self.width };
+                Some((Numbering { base: *base, width, listed: columns.into() }, offsets))
+            }
             Inputs::Table(_) => None,
         }
     }

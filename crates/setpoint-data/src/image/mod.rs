@@ -54,7 +54,7 @@ pub use statistics::ChannelStatistics;
 pub use task::ImageTask;
 
 use crate::Error;
-use crate::dataset::Codes;
+use crate::dataset::{Codes, fits_memory};
 
 /// Most bytes of pixels in one set.
 const MAX_BYTES: u64 = 64 << 30;
@@ -197,6 +197,7 @@ fn check_bytes(file: &str, rows: u64, shape: ImageShape) -> Result<usize, ImageE
     };
     match bytes.filter(|bytes| *bytes <= MAX_BYTES).and_then(|bytes| usize::try_from(bytes).ok()) {
         Some(_) if rows >= u64::from(u32::MAX) => Err(refuse(format!("{} rows", u32::MAX - 1))),
+        Some(bytes) if !fits_memory(bytes) => Err(refuse("memory".to_owned())),
         Some(bytes) => Ok(bytes),
         None => Err(refuse(format!("{} GiB", MAX_BYTES >> 30))),
     }

@@ -34,9 +34,10 @@ impl Block {
         self.line + memchr_iter(b'\n', &self.bytes[..position]).count() as u64
     }
 
-    /// An upper bound on its rows.
-    pub fn row_bound(&self) -> usize {
-        memchr_iter(b'\n', &self.bytes).count() + 1
+    /// An upper bound on its rows of so many fields, each of which ends with a byte of its own.
+    pub fn row_bound(&self, fields: usize) -> usize {
+        let lines = memchr_iter(b'\n', &self.bytes).count() + 1;
+        lines.min(self.bytes.len() / fields.max(1) + 1)
     }
 }
 
@@ -153,7 +154,7 @@ mod tests {
             None,
             0,
             0,
-            |block| Ok((block.line, block.row_bound() as u64 - 1)),
+            |block| Ok((block.line, block.row_bound(1) as u64 - 1)),
             |found| {
                 lines.push(found);
                 Ok(())

@@ -14,8 +14,9 @@ use super::source::Source;
 use super::{Missing, Raw, ReadError, Request, text_of};
 use crate::Error;
 use crate::chunk::Chunk;
-use crate::form::{Tally, number, shortened, truth};
+use crate::form::{Tally, is_storable, number, shortened, truth};
 use crate::layout::{Kind, Layout, RealKind, Use};
+use crate::offset::narrow;
 use crate::role::Roles;
 use crate::time::time_key;
 
@@ -46,8 +47,8 @@ pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> 
         Some(_) => Columns::new(Vec::new()),
         None => head_columns(file, &head, all, &dialect, &missing)?,
     };
-    // At the most: plain numbers, then a form, then texts, then the form that fits those.
-    for _ in 0..4 {
+    // At the most: plain numbers, then a form, then texts, then the form that fits those, then offsets.
+    for _ in 0..8 {
         let layout = match expected {
             Some(expected) => Layout::plan_like(file, &dialect.names, roles, expected)?,
             None => columns.plan(file, &dialect.names, roles)?,
@@ -96,22 +97,31 @@ fn head_columns(
     let bytes = text[..whole.unwrap_or(0)].to_vec();
     let width = dialect.names.len();
     let roles = Roles { drop: Vec::new(), ..Roles::default() };
-    let layout = Layout::plan(file, &dialect.names, &roles, &vec![Kind::Number; width])?;
-    let parser = Parser { file, dialect, layout: &layout, missing };
-    let mut chunk = parser.parse(&Block { bytes, line: 1 + dialect.skip_lines })?;
+    let mut layout = Layout::plan(file, &dialect.names, &roles, &vec![Kind::Number; width])?;
+    let block = Block { bytes, line: 1 + dialect.skip_lines };
+    let parse = |layout: &Layout| Parser { file, dialect, layout, missing }.parse(&block);
+    let mut chunk = parse(&layout)?;
     let tallies = std::mem::take(&mut chunk.number_tallies);
-    Ok(Columns::of_head(tallies.into_iter().enumerate().map(|(slot, tally)| {
+    let mut columns = Columns::of_head(tallies.into_iter().enumerate().map(|(slot, tally)| {
         let mut tally = *tally?;
-        tally.count(chunk.number(slot).iter().copied());
+        tally.count(chunk.number(slot).iter().map(|value| f64::from(*value)));
         Some(tally)
-    })))
+    }));
+    // The offsets of numbers in some form are told only by reading them so.
+    let mut again = columns.forms.iter().any(Option::is_some);
+    while columns.shift(&layout, std::slice::from_ref(&chunk), &chunk.rounded) || again {
+        again = false;
+        layout = columns.plan(file, &dialect.names, &roles)?;
+        chunk = parse(&layout)?;
+    }
+    Ok(columns)
 }
 
 impl Parser<'_> {
     fn parse(&self, block: &Block) -> Result<Chunk, ReadError> {
         let layout = self.layout;
         let width = layout.uses.len();
-        let mut chunk = Chunk::new(block.row_bound(), layout.numbers, layout.texts, layout.reals);
+        let mut chunk = Chunk::new(block.row_bound(width), layout.numbers, layout.texts, layout.reals);
         let mut cursor = Cursor::new(&block.bytes, self.dialect.separator);
         while cursor.next_row() {
             let start = cursor.position();
@@ -158,7 +168,7 @@ impl Parser<'_> {
             && let Some((value, end)) = cursor.number()
         {
             let at = at(slot);
-            chunk.numbers[at] = if self.missing.number(value) { f32::NAN } else { value };
+            chunk.numbers[at] = self.kept(chunk, slot, value);
             return Ok(end);
         }
         let field = cursor.field();
@@ -171,13 +181,12 @@ impl Parser<'_> {
             Use::Number(slot) => {
                 let at = at(slot);
                 let value = match form {
-                    _ if self.missing.text(field) => Some(f32::NAN),
-                    None => fast_float2::parse::<f32, _>(field).ok().filter(|value| value.is_finite()),
-                    Some(form) => form.read(&text_of(field)).map(|value| value as f32),
+                    _ if self.missing.text(field) => Some(f64::NAN),
+                    None => fast_float2::parse::<f64, _>(field).ok().filter(|value| is_storable(*value)),
+                    Some(form) => form.read(&text_of(field)),
                 };
                 chunk.numbers[at] = match value {
-                    Some(value) if self.missing.number(value) => f32::NAN,
-                    Some(value) => value,
+                    Some(value) => self.kept(chunk, slot, value),
                     None => {
                         let truth = if form.is_none() { truth(field) } else { None };
                         if !self.layout.strict {
@@ -186,7 +195,8 @@ impl Parser<'_> {
                         } else if truth.is_none() {
                             return Err(self.not_a_number(line(), column, field));
                         }
-                        truth.map_or(f32::NAN, |truth| f32::from(u8::from(truth)))
+                        let value = truth.map_or(f64::NAN, |truth| f64::from(u8::from(truth)));
+                        narrow(value, self.layout.offsets[slot]).0
                     }
                 };
             }
@@ -202,6 +212,17 @@ impl Parser<'_> {
             }
         }
         Ok(end)
+    }
+
+    /// What the table keeps of a number.
+    #[inline]
+    fn kept(&self, chunk: &mut Chunk, slot: usize, value: f64) -> f32 {
+        if self.missing.number(value) {
+            return f32::NAN;
+        }
+        let (kept, rounded) = narrow(value, self.layout.offsets[slot]);
+        chunk.rounded[slot] |= rounded;
+        kept
     }
 
     fn real(

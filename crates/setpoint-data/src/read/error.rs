@@ -26,6 +26,14 @@ pub enum ReadError {
         /// What the system or the decompressor said.
         source: io::Error,
     },
+    /// Far more behind the compression than data has.
+    #[error(
+        "{file}: expands to more than 1 GiB and 256 times its size; if that is meant, decompress it first"
+    )]
+    Expands {
+        /// The file.
+        file: String,
+    },
     /// No rows and no header.
     #[error("{file}: empty: expected a table with at least one row")]
     Empty {

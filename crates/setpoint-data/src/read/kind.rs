@@ -2,34 +2,35 @@
 
 use super::{Raw, ReadError};
 use crate::Error;
+use crate::chunk::Chunk;
 use crate::form::{Form, Reading, Tally};
 use crate::layout::{Kind, Layout, Use};
+use crate::offset;
 use crate::role::{RoleError, Roles, find_all};
 
 /// What texts are called that are all plain numbers, in a format that has types for both.
 pub(crate) const NUMBERS: &str = "numbers, which all its texts are; categorical keeps them texts";
 
-/// Kind and form of every column, as far as known.
+/// Kind, form and offset of every column, as far as known.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
     pub kinds: Vec<Kind>,
     pub forms: Vec<Option<Form>>,
+    /// What is subtracted from its numbers.
+    offsets: Vec<f64>,
 }
 
 impl Columns {
     pub fn new(kinds: Vec<Kind>) -> Self {
-        Self { forms: vec![None; kinds.len()], kinds }
+        Self { forms: vec![None; kinds.len()], offsets: vec![0.0; kinds.len()], kinds }
     }
 
     /// What the first rows of columns say that were read as plain numbers.
     pub fn of_head(tallies: impl Iterator<Item = Option<Tally>>) -> Self {
-        let mut columns = Self { kinds: Vec::new(), forms: Vec::new() };
-        for tally in tallies {
-            columns.kinds.push(Kind::Number);
-            columns.forms.push(None);
-            if let Some(tally) = tally {
-                columns.set(columns.kinds.len() - 1, tally.reading());
-            }
+        let tallies: Vec<Option<Tally>> = tallies.collect();
+        let mut columns = Self::new(vec![Kind::Number; tallies.len()]);
+        for (column, tally) in tallies.into_iter().enumerate() {
+            tally.into_iter().for_each(|tally| columns.set(column, tally.reading()));
         }
         columns
     }
@@ -49,9 +50,19 @@ impl Columns {
         for column in 0..names.len() {
             if let Use::Number(_) = layout.uses[column] {
                 layout.forms[column] = self.forms[column];
+                layout.shift(column, self.offsets[column]);
             }
         }
         Ok(layout)
+    }
+
+    /// After rows were read for training: whether some columns need another offset.
+    pub fn shift(&mut self, layout: &Layout, chunks: &[Chunk], rounded: &[bool]) -> bool {
+        let more = offset::of_columns(chunks, rounded, &layout.offsets);
+        for (slot, more) in &more {
+            self.offsets[layout.number_column(*slot)] = layout.offsets[*slot] + more;
+        }
+        !more.is_empty()
     }
 
     /// After all rows were read for training: whether some columns turned out to be something else, so
@@ -75,7 +86,8 @@ impl Columns {
                     let reading = match layout.forms[*column] {
                         Some(_) => Reading::Category,
                         None => {
-                            tally.count(raw.chunks.iter().flat_map(|chunk| chunk.number(slot)).copied());
+                            let kept = raw.chunks.iter().flat_map(|chunk| chunk.number(slot));
+                            tally.count(kept.map(|value| f64::from(*value) + layout.offsets[slot]));
                             tally.reading()
                         }
                     };
@@ -100,7 +112,7 @@ impl Columns {
                 _ => {}
             }
         }
-        Ok(again)
+        Ok(again | self.shift(layout, &raw.chunks, &raw.rounded))
     }
 }
 

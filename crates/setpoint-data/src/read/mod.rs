@@ -18,7 +18,7 @@ pub use sniff::Format;
 pub use source::hash;
 
 use crate::chunk::{Chunk, Texts};
-use crate::layout::{Expected, Layout};
+use crate::layout::{Expected, Layout, Use};
 use crate::role::DEFAULT_MISSING;
 
 /// How to read a file. By default everything is found out from its content.
@@ -44,6 +44,8 @@ pub(crate) struct Raw {
     pub texts: Vec<Texts>,
     /// Columns of texts that were read as plain numbers, and what to call that.
     pub read_as: Vec<(String, String)>,
+    /// For each number slot, whether a number was rounded to fit.
+    pub rounded: Vec<bool>,
 }
 
 impl Raw {
@@ -51,13 +53,15 @@ impl Raw {
         let mut texts: Vec<Texts> = (0..layout.texts).map(|_| Texts::new(u32::MAX as usize - 1)).collect();
         if !layout.strict {
             let roles = [layout.label, layout.group, layout.entity];
+            let is_role = |slot| roles.iter().flatten().any(|column| layout.uses[*column] == Use::Text(slot));
             for (slot, texts) in texts.iter_mut().enumerate() {
-                if !roles.contains(&Some(layout.text_column(slot))) {
+                if !is_role(slot) {
                     texts.limit = max_categories;
                 }
             }
         }
-        Self { layout, header, chunks: Vec::new(), texts, read_as: Vec::new() }
+        let rounded = vec![false; layout.numbers];
+        Self { layout, header, chunks: Vec::new(), texts, read_as: Vec::new(), rounded }
     }
 
     /// Adds the next chunk as it is.
@@ -91,6 +95,7 @@ impl Raw {
             let codes = &mut chunk.codes[slot * chunk.stride..][..chunk.rows];
             self.texts[slot].merge(local, codes);
         }
+        self.rounded.iter_mut().zip(&chunk.rounded).for_each(|(all, more)| *all |= more);
         Ok(())
     }
 
@@ -112,14 +117,14 @@ pub(crate) struct Request<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Missing {
     texts: Vec<String>,
-    numbers: Vec<f32>,
+    numbers: Vec<f64>,
     /// Whether they are the usual ones, and nobody asked for them.
     usual: bool,
 }
 
 impl Missing {
     pub fn new(texts: &[String]) -> Self {
-        let numbers = texts.iter().filter_map(|text| fast_float2::parse::<f32, _>(text.trim()).ok());
+        let numbers = texts.iter().filter_map(|text| fast_float2::parse::<f64, _>(text.trim()).ok());
         Self {
             texts: texts.iter().map(|text| text.trim().to_owned()).collect(),
             numbers: numbers.filter(|value| value.is_finite()).collect(),
@@ -141,8 +146,13 @@ impl Missing {
     }
 
     #[inline]
-    pub fn number(&self, value: f32) -> bool {
+    pub fn number(&self, value: f64) -> bool {
         !self.numbers.is_empty() && self.numbers.contains(&value)
+    }
+
+    /// The same for a column that holds 32 bits.
+    pub fn single(&self, value: f32) -> bool {
+        self.numbers.iter().any(|number| *number as f32 == value)
     }
 }
 

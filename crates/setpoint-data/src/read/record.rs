@@ -118,17 +118,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A plain finite number that makes up the whole field, if one is next.
+    /// A plain number, finite in 32 bits, that makes up the whole field, if one is next.
     ///
     /// Otherwise the cursor stays put, and [`Cursor::field`] has the last word.
     #[inline]
-    pub fn number(&mut self) -> Option<(f32, End)> {
+    pub fn number(&mut self) -> Option<(f64, End)> {
         let mut position = self.position;
         while self.bytes.get(position) == Some(&b' ') {
             position += 1;
         }
-        let (value, length) = fast_float2::parse_partial::<f32, _>(self.bytes.get(position..)?).ok()?;
-        if !value.is_finite() {
+        let (value, length) = fast_float2::parse_partial::<f64, _>(self.bytes.get(position..)?).ok()?;
+        if !(value as f32).is_finite() {
             return None;
         }
         position += length;

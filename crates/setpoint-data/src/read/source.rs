@@ -76,21 +76,30 @@ impl Source {
         })
     }
 
-    /// The bytes behind any compression.
+    /// The bytes behind any compression, as far as they are no more than a real file's would be.
     pub fn text(&self) -> Result<Box<dyn Read + Send + '_>, ReadError> {
         let mut raw = self.raw()?;
         let mut magic = [0; 4];
         let found = fill(&mut raw, &mut magic).map_err(|source| self.io(source))?;
         let compression = Compression::of(&magic[..found]);
         let whole = Cursor::new(magic).take(found as u64).chain(raw);
-        Ok(match compression {
-            Compression::None => Box::new(whole),
+        let expanded: Box<dyn Read + Send + '_> = match compression {
+            Compression::None => return Ok(Box::new(whole)),
             Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(whole)),
             Compression::Bzip2 => Box::new(bzip2::read::MultiBzDecoder::new(whole)),
             Compression::Zstd => {
                 Box::new(zstd::stream::read::Decoder::new(whole).map_err(|source| self.io(source))?)
             }
-        })
+        };
+        Ok(Box::new(Bounded { reader: expanded, left: most_expanded(self.length()?) }))
+    }
+
+    /// The number of bytes as they are stored.
+    fn length(&self) -> Result<u64, ReadError> {
+        match &self.origin {
+            Origin::Path(path) => Ok(std::fs::metadata(path).map_err(|source| self.io(source))?.len()),
+            Origin::Bytes(bytes) => Ok(bytes.len() as u64),
+        }
     }
 
     /// The first bytes of the text, at most `limit`, and whether that was all.
@@ -129,7 +138,31 @@ impl Source {
     }
 
     pub fn io(&self, source: io::Error) -> ReadError {
-        ReadError::Io { file: self.name.clone(), source }
+        let file = self.name.clone();
+        match source.kind() {
+            io::ErrorKind::FileTooLarge => ReadError::Expands { file },
+            _ => ReadError::Io { file, source },
+        }
+    }
+}
+
+/// Most bytes that so many stored ones may stand for: far more than data does, far less than the
+/// gigabytes that a hostile file holds in a few bytes.
+pub(crate) fn most_expanded(stored: u64) -> u64 {
+    stored.saturating_mul(256).max(1 << 30)
+}
+
+/// Reads on as long as there is no more than expected.
+struct Bounded<R> {
+    reader: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let found = self.reader.read(buffer)?;
+        self.left = self.left.checked_sub(found as u64).ok_or(io::ErrorKind::FileTooLarge)?;
+        Ok(found)
     }
 }
 
@@ -209,6 +242,14 @@ mod tests {
         let mut bytes = gzip.finish().unwrap();
         bytes.truncate(bytes.len() - 9);
         assert!(matches!(text_of(bytes), Err(ReadError::Io { .. })));
+    }
+
+    #[test]
+    fn a_few_bytes_do_not_expand_to_gigabytes() {
+        let zeros = io::repeat(0).take((1 << 30) + 1);
+        let source = Source::from_bytes("t.zst", zstd::encode_all(zeros, 1).unwrap());
+        let error = source.io(io::copy(&mut source.text().unwrap(), &mut io::sink()).unwrap_err());
+        assert!(matches!(error, ReadError::Expands { .. }), "{error}");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! SVMLight / LIBSVM text: `label [qid:N] index:value ... # comment`.
 //!
 //! Stays sparse. Indices count from 1 unless an index 0 occurs (or, for a model,
-//! as they did in training). Explicit zeros are not stored. The entries of a row
-//! may come in any order, but not twice.
+//! as they did in training); columns are those that occur. Explicit zeros are not
+//! stored. The entries of a row may come in any order, but not twice.
 
 use super::block::{Block, for_each_block};
 use super::source::Source;
@@ -10,18 +10,20 @@ use super::{Missing, ReadError, Request, text_of};
 use crate::Error;
 use crate::chunk::{LocalTexts, MISSING, Texts};
 use crate::features::Sparse;
+use crate::offset::narrow;
 use crate::role::{RoleError, Roles};
+use crate::sparse::{Numbering, Offsets, fill, needed_offsets, offset_of};
 
-/// Largest index accepted: a weight for each must fit in memory.
-const LARGEST: u32 = 100_000_000;
+/// Indices up to which it is told apart which of them hold numbers that were rounded.
+const MARKED: u32 = 1 << 20;
 
 /// What the file held.
 #[derive(Debug)]
 pub(crate) struct RawSparse {
     /// Columns numbered from 0, whatever the file does.
     pub matrix: Sparse,
-    /// The index of the first column in the file: 0 or 1.
-    pub base: u32,
+    pub numbering: Numbering<'static>,
+    pub offsets: Offsets,
     pub labels: Vec<u32>,
     pub label_texts: Texts,
     pub queries: Option<(Vec<u32>, Texts)>,
@@ -40,6 +42,32 @@ struct Rows {
     query_texts: LocalTexts,
     without_query: Option<u64>,
     with_query: Option<u64>,
+    rounded: Marks,
+}
+
+/// A set of indices, which has all those that are too large for it if it has one.
+#[derive(Clone, Debug, Default)]
+struct Marks(Vec<u64>);
+
+impl Marks {
+    fn add(&mut self, index: u32) {
+        let index = index.min(MARKED);
+        let word = index as usize / 64;
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (index % 64);
+    }
+
+    fn has(&self, index: u32) -> bool {
+        let index = index.min(MARKED);
+        self.0.get(index as usize / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.0.resize(self.0.len().max(other.0.len()), 0);
+        self.0.iter_mut().zip(other.0).for_each(|(all, more)| *all |= more);
+    }
 }
 
 struct Parser<'a> {
@@ -47,20 +75,60 @@ struct Parser<'a> {
     missing: Missing,
     /// Ranges of indices to leave out, as written in the file.
     drop: Vec<(u32, u32)>,
+    /// What is subtracted, by index.
+    offsets: Offsets,
 }
 
-/// Reads an SVMLight file; `known` is the first index and number of columns of a trained model.
+/// Reads an SVMLight file; `known` are the columns and offsets of a trained model.
 pub(crate) fn read(
     source: &Source,
     request: Request<'_>,
-    known: Option<(u32, usize)>,
+    known: Option<(Numbering<'_>, &[(u32, f64)])>,
 ) -> Result<RawSparse, Error> {
     let file = source.name();
     let drop = check_roles(file, request.roles)?;
-    let parser = Parser { file, missing: Missing::new(&request.roles.missing_texts()), drop };
+    let missing = Missing::new(&request.roles.missing_texts());
+    let mut parser = Parser { file, missing, drop, offsets: Vec::new() };
+    let mut all = match known {
+        Some((numbering, offsets)) => {
+            parser.offsets = numbering.by_index(offsets);
+            let (mut all, _) = read_rows(source, &parser)?;
+            (all.numbering, all.offsets) = (numbering.into_owned(), offsets.to_vec());
+            all.unknown = all.numbering.keep(&mut all.matrix);
+            all
+        }
+        None => {
+            let (mut all, rounded) = read_rows(source, &parser)?;
+            let indices = &all.matrix.indices;
+            let base = u32::from(!indices.contains(&0));
+            let largest =
+                indices.iter().max().ok_or_else(|| RoleError::NoFeatures { file: file.to_owned() })?;
+            let numbering = Numbering::occurring(indices, base, (largest - base) as usize + 1);
+            numbering.keep(&mut all.matrix);
+            if !rounded.0.is_empty() {
+                all.offsets = needed_offsets(&all.matrix, |column| rounded.has(numbering.index(column)));
+            }
+            if !all.offsets.is_empty() {
+                parser.offsets = numbering.by_index(&all.offsets);
+                all.matrix = read_rows(source, &parser)?.0.matrix;
+                numbering.keep(&mut all.matrix);
+            }
+            all.numbering = numbering;
+            all
+        }
+    };
+    fill(&mut all.matrix, &all.offsets);
+    Ok(all)
+}
+
+/// All rows, with indices as they are in the file; and which of these hold numbers that were rounded.
+fn read_rows(source: &Source, parser: &Parser<'_>) -> Result<(RawSparse, Marks), Error> {
+    let file = source.name();
+    let mut rounded = Marks::default();
     let mut all = RawSparse {
-        matrix: Sparse { rows: 0, columns: 0, indptr: vec![0], indices: Vec::new(), values: Vec::new() },
-        base: 1,
+        matrix: Sparse { indptr: vec![0], ..Sparse::default() },
+        numbering: Numbering::default(),
+        offsets: Vec::new(),
         labels: Vec::new(),
         label_texts: Texts::new(u32::MAX as usize - 1),
         queries: None,
@@ -86,6 +154,7 @@ pub(crate) fn read(
             queries.extend(rows.queries);
             with = with.or(rows.with_query);
             without = without.or(rows.without_query);
+            rounded.merge(rows.rounded);
             let limit = u32::MAX as usize - 1;
             if all.labels.len() > limit {
                 return Err(ReadError::TooManyRows { file: file.to_owned(), limit });
@@ -105,47 +174,7 @@ pub(crate) fn read(
         (Some(_), None) => all.queries = Some((queries, query_texts)),
         _ => {}
     }
-    match known {
-        None => {
-            all.base = u32::from(!all.matrix.indices.contains(&0));
-            let largest = all.matrix.indices.iter().max();
-            all.matrix.columns = largest.map_or(0, |largest| (largest + 1 - all.base) as usize);
-            let base = all.base;
-            all.matrix.indices.iter_mut().for_each(|index| *index -= base);
-            if all.matrix.columns == 0 {
-                return Err(RoleError::NoFeatures { file: file.to_owned() }.into());
-            }
-        }
-        Some((base, columns)) => {
-            all.base = base;
-            all.matrix.columns = columns;
-            all.unknown = keep_known(&mut all.matrix, base);
-        }
-    }
-    Ok(all)
-}
-
-/// Renumbers columns from 0 and leaves out those beyond the model's; returns how many entries.
-fn keep_known(matrix: &mut Sparse, base: u32) -> u64 {
-    let before = matrix.indices.len();
-    let mut next = 0;
-    let mut start = 0;
-    for row in 0..matrix.rows {
-        let end = matrix.indptr[row + 1];
-        for entry in start..end {
-            let index = matrix.indices[entry].wrapping_sub(base);
-            if (index as usize) < matrix.columns {
-                matrix.indices[next] = index;
-                matrix.values[next] = matrix.values[entry];
-                next += 1;
-            }
-        }
-        start = end;
-        matrix.indptr[row + 1] = next;
-    }
-    matrix.indices.truncate(next);
-    matrix.values.truncate(next);
-    (before - next) as u64
+    Ok((all, rounded))
 }
 
 fn check_roles(file: &str, roles: &Roles) -> Result<Vec<(u32, u32)>, RoleError> {
@@ -217,11 +246,19 @@ impl Parser<'_> {
                     continue;
                 }
                 let index =
-                    index(name).ok_or_else(|| bad("a whole number, at most 100000000, before the colon"))?;
-                let value = fast_float2::parse::<f32, _>(value).ok().filter(|value| value.is_finite());
+                    index(name).ok_or_else(|| bad("a whole number, at most 4294967295, before the colon"))?;
+                let value = fast_float2::parse::<f64, _>(value).ok();
+                let value = value.filter(|value| (*value as f32).is_finite());
                 let value = value.ok_or_else(|| bad("a finite number after the colon"))?;
-                if value != 0.0 && !self.drop.iter().any(|(from, to)| (*from..=*to).contains(&index)) {
-                    entries.push((index, value));
+                let offset = offset_of(&self.offsets, index);
+                let (kept, lost) = narrow(value, offset);
+                // Beside an offset, 0 is a number like any other.
+                let is_zero = value == 0.0 || (kept == 0.0 && offset == 0.0);
+                if !is_zero && !self.drop.iter().any(|(from, to)| (*from..=*to).contains(&index)) {
+                    entries.push((index, kept));
+                    if lost {
+                        rows.rounded.add(index);
+                    }
                 }
             }
             if !entries.is_sorted_by(|a, b| a.0 < b.0) {
@@ -246,11 +283,11 @@ impl Parser<'_> {
 }
 
 fn index(digits: &[u8]) -> Option<u32> {
-    if digits.is_empty() || digits.len() > 9 || !digits.iter().all(u8::is_ascii_digit) {
+    if digits.is_empty() || digits.len() > 10 || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let index = digits.iter().fold(0, |n, digit| n * 10 + u32::from(digit - b'0'));
-    (index <= LARGEST).then_some(index)
+    let index = digits.iter().fold(0, |n, digit| n * 10 + u64::from(digit - b'0'));
+    u32::try_from(index).ok()
 }
 
 #[cfg(test)]
@@ -258,26 +295,31 @@ mod tests {
     use super::*;
     use crate::read::ReadOptions;
 
-    fn read_text(text: &str, known: Option<(u32, usize)>) -> Result<RawSparse, Error> {
+    fn read_text(text: &str, known: Option<Numbering<'_>>) -> Result<RawSparse, Error> {
         let (options, roles) = (ReadOptions::default(), Roles::default());
         let request = Request { options: &options, roles: &roles, expected: None };
+        let known = known.map(|numbering| (numbering, &[][..]));
         read(&Source::from_bytes("t.txt", text.as_bytes().to_vec()), request, known)
     }
 
     #[test]
     fn rows_are_sparse_and_count_from_one_unless_there_is_a_zero() {
         let raw = read_text("+1 3:1 1:2.5 \n-1\n\n1 2:0 3:-1 # note\n", None).unwrap();
-        assert_eq!((raw.matrix.rows, raw.matrix.columns, raw.base), (3, 3, 1));
+        assert_eq!((raw.matrix.rows, raw.matrix.columns, raw.numbering.base), (3, 2, 1));
         assert_eq!(raw.matrix.indptr, [0, 2, 2, 3]);
-        assert_eq!(raw.matrix.indices, [0, 2, 2]);
+        assert_eq!((raw.matrix.indices, &raw.numbering.listed[..]), (vec![0, 1, 1], &[1, 3][..]));
         assert_eq!(raw.matrix.values, [2.5, 1.0, -1.0]);
         let zero = read_text("1 0:1 3:1\n", None).unwrap();
-        assert_eq!((zero.matrix.columns, zero.base), (4, 0));
+        assert_eq!((zero.matrix.columns, zero.numbering.base), (2, 0));
     }
 
     #[test]
     fn a_model_keeps_its_own_columns() {
-        let raw = read_text("1 1:1 5:2 9:3\n0 9:1\n1 2:1\n", Some((1, 5))).unwrap();
+        let raw = read_text(
+            "1 1:1 5:2 9:3\n0 9:1\n1 2:1\n",
+            Some(Numbering { base: 1, width: 5, ..Numbering::default() }),
+        )
+        .unwrap();
         assert_eq!((raw.matrix.columns, raw.unknown), (5, 2));
         assert_eq!(raw.matrix.indptr, [0, 2, 2, 3]);
         assert_eq!(raw.matrix.indices, [0, 4, 1]);
@@ -298,7 +340,7 @@ mod tests {
         for (text, expected) in [
             ("1 1:1\n0 2:x\n", "t.txt:2: \"2:x\": expected a finite number after the colon"),
             ("1 1:1\n0 2\n", "t.txt:2: \"2\": expected index:value"),
-            ("1 -1:1\n", "t.txt:1: \"-1:1\": expected a whole number, at most 100000000, before the colon"),
+            ("1 -1:1\n", "t.txt:1: \"-1:1\": expected a whole number, at most 4294967295, before the colon"),
             ("1 4294967297:1\n", "t.txt:1: \"4294967297:1\": expected a whole number"),
             ("1 2:1 2:3\n", "t.txt:1: \"2:3\": expected each index at most once"),
             ("a 2:1\n", "t.txt:1: \"a\": expected a number as the label"),

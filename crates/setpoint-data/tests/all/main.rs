@@ -3,6 +3,7 @@
 mod form;
 mod hostile;
 mod image;
+mod number;
 mod parquet;
 mod real;
 mod table;

@@ -21,7 +21,7 @@ const SCHEMA: &str = "message table {
     required boolean bought;
 }";
 
-fn column<T: DataType>(
+pub fn column<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
     values: &[T::T],
     levels: Option<&[i16]>,

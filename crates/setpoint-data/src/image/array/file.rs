@@ -10,7 +10,7 @@ use zip::ZipArchive;
 use crate::image::MAX_BYTES;
 use crate::image::column::part;
 use crate::image::error::ImageError;
-use crate::read::source::fill;
+use crate::read::source::{fill, most_expanded};
 
 /// Longest header of an array; NumPy itself refuses more than 10,000 bytes.
 const MAX_HEADER: usize = 10_000;
@@ -49,6 +49,8 @@ impl Header {
 pub(super) struct Arrays {
     pub file: String,
     pub headers: Vec<Header>,
+    /// Most bytes that an array may take up in memory.
+    most: u64,
     store: Store,
 }
 
@@ -64,8 +66,9 @@ impl Arrays {
         let mut magic = [0; 4];
         let io = |source| ImageError::Io { file: file.clone(), source };
         fill(&mut File::open(path).map_err(io)?, &mut magic).map_err(io)?;
-        let mut arrays =
-            Self { file: file.clone(), headers: Vec::new(), store: Store::Plain(path.to_owned()) };
+        let most = most_expanded(std::fs::metadata(path).map_err(io)?.len());
+        let store = Store::Plain(path.to_owned());
+        let mut arrays = Self { file: file.clone(), headers: Vec::new(), most, store };
         if magic != *b"PK\x03\x04" {
             let (npy, _) = arrays.open_at("array", 0)?;
             arrays.headers.push(header("array", npy, 0));
@@ -96,8 +99,12 @@ impl Arrays {
         Ok(arrays)
     }
 
-    /// The values of an array, as bytes.
-    pub fn values(&mut self, array: &Header) -> Result<Box<dyn Read + '_>, ImageError> {
+    /// The values of an array, as bytes; each will take up so many in memory.
+    pub fn values(&mut self, array: &Header, size: u64) -> Result<Box<dyn Read + '_>, ImageError> {
+        if array.count.saturating_mul(size) > self.most {
+            let problem = format!("its {} values are more than a file of this size has", array.count);
+            return Err(array.refuse(&self.file, problem));
+        }
         Ok(self.open_at(&array.name, array.at)?.1)
     }
 

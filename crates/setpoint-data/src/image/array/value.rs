@@ -7,13 +7,16 @@ use npyz::{DType, Deserialize, NpyFile, TypeChar};
 use super::file::{Arrays, Header};
 use crate::image::error::ImageError;
 
+/// Longest text of a label.
+const MAX_TEXT: u64 = 10_000;
+
 /// Pixels: bytes as they are, floats from 0 to 1 as 0 to 255.
 pub(super) fn pixels(arrays: &mut Arrays, array: &Header) -> Result<Vec<u8>, ImageError> {
     let file = arrays.file.clone();
     match scalar(array) {
         Some((TypeChar::Uint, 1)) => {
             let mut bytes = Vec::new();
-            let found = arrays.values(array)?.take(array.count).read_to_end(&mut bytes);
+            let found = arrays.values(array, 1)?.take(array.count).read_to_end(&mut bytes);
             found.map_err(|error| array.refuse(&file, error.to_string()))?;
             if bytes.len() as u64 != array.count {
                 return Err(cut(&file, array, bytes.len()));
@@ -81,13 +84,17 @@ pub(super) fn texts(arrays: &mut Arrays, array: &Header) -> Result<Vec<Option<St
             texts.push((!value.is_nan()).then(|| value.to_string()));
             Ok(())
         }),
-        Some((TypeChar::UnicodeStr | TypeChar::ByteStr, _)) => visit::<String>(arrays, array, |value| {
-            texts.push((!value.is_empty()).then_some(value));
-            Ok(())
-        }),
+        Some((TypeChar::UnicodeStr | TypeChar::ByteStr, 0..=MAX_TEXT)) => {
+            visit::<String>(arrays, array, |value| {
+                texts.push((!value.is_empty()).then_some(value));
+                Ok(())
+            })
+        }
         _ => {
-            let problem =
-                format!("labels of type {}; expected whole numbers, floats, truths or text", array.kind());
+            let problem = format!(
+                "labels of type {}; expected whole numbers, floats, truths or short text",
+                array.kind()
+            );
             Err(array.refuse(&arrays.file, problem))
         }
     }?;
@@ -101,7 +108,7 @@ fn visit<T: Deserialize>(
     mut take: impl FnMut(T) -> Result<(), ImageError>,
 ) -> Result<(), ImageError> {
     let file = arrays.file.clone();
-    let reader = arrays.values(array)?;
+    let reader = arrays.values(array, size_of::<Option<String>>() as u64)?;
     let values = NpyFile::with_header(array.npy.clone(), reader)
         .data::<T>()
         .map_err(|error| array.refuse(&file, error.to_string()))?;

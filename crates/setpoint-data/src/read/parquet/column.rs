@@ -14,6 +14,7 @@ use super::Meaning;
 use super::file::SharedFile;
 use crate::chunk::LocalTexts;
 use crate::form::{Form, number, shortened};
+use crate::offset::narrow;
 use crate::time::{time_key, time_text};
 
 /// So many whole numbers of a text column are remembered with their codes.
@@ -21,7 +22,8 @@ const FEW: usize = 8;
 
 /// Where a column's values go.
 pub(super) enum Target<'a> {
-    Number(&'a mut [f32]),
+    /// Less the offset; with whether a number was rounded to fit.
+    Number(&'a mut [f32], f64, &'a mut bool),
     Text(&'a mut [u32], &'a mut LocalTexts),
     Real(&'a mut [f64]),
 }
@@ -110,7 +112,7 @@ impl Column {
         let args = (file, rows, self.optional);
         match &mut self.reader {
             ColumnReader::FloatColumnReader(reader) => {
-                if let Target::Number(numbers) = target {
+                if let Target::Number(numbers, 0.0, _) = target {
                     return read_floats(reader, args, place, missing, &mut self.floats, numbers);
                 }
                 fill(reader, args, place, missing, how, target, |value| Value::Short(*value))
@@ -215,7 +217,7 @@ fn read_floats<'p>(
         return Err(place(row).not_a_number(&numbers[row]));
     }
     if missing.has_numbers() {
-        numbers.iter_mut().filter(|number| missing.number(**number)).for_each(|number| *number = f32::NAN);
+        numbers.iter_mut().filter(|number| missing.single(**number)).for_each(|number| *number = f32::NAN);
     }
     Ok(())
 }
@@ -249,16 +251,17 @@ fn fill<'p, T: DataType>(
     convert: impl Fn(&T::T) -> Value<'_>,
 ) -> Result<(), ReadError> {
     match target {
-        Target::Number(numbers) => read_values(reader, args, |row, value| {
+        Target::Number(numbers, offset, rounded) => read_values(reader, args, |row, value| {
             let real = match value {
                 Some(value) => convert(value).real(&place(row), missing, false)?,
                 None => f64::NAN,
             };
-            let number = real as f32;
-            if number.is_infinite() {
+            if (real as f32).is_infinite() {
                 return Err(place(row).not_a_number(&real));
             }
-            numbers[row] = if missing.number(number) { f32::NAN } else { number };
+            let (kept, lost) = narrow(real, offset);
+            numbers[row] = if missing.number(real) { f32::NAN } else { kept };
+            *rounded |= lost;
             Ok(())
         }),
         Target::Real(reals) => read_values(reader, args, |row, value| {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use parquet::basic::{LogicalType, TimeUnit, Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
-use parquet::file::reader::FileReader;
+use parquet::file::reader::{FileReader, Length};
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::schema::types::ColumnDescriptor;
 use rayon::prelude::*;
@@ -22,12 +22,13 @@ use rayon::prelude::*;
 use self::column::{Column, How, Target};
 use self::file::SharedFile;
 use super::kind::{Columns, NUMBERS};
-use super::source::Source;
+use super::source::{Source, most_expanded};
 use super::{Missing, Raw, ReadError, Request};
 use crate::Error;
 use crate::chunk::Chunk;
 use crate::form::Form;
 use crate::layout::{Kind, Layout, Use};
+use crate::offset;
 
 /// Rows decoded at a time.
 const SLICE: usize = 1 << 15;
@@ -72,6 +73,10 @@ fn read_checked(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
         *form = matches!(meaning, Meaning::Time(_)).then_some(Form::Date);
     }
     let missing = Missing::new(&roles.missing_texts());
+    let rows = metadata.row_groups().iter().map(|group| u64::try_from(group.num_rows()).unwrap_or(0));
+    let rows = rows.fold(0, u64::saturating_add);
+    // The first rows tell which columns need offsets, and all rows whether that was right.
+    let mut look = expected.is_none();
     loop {
         let layout = match expected {
             Some(expected) => Layout::plan_like(name, &names, roles, expected)?,
@@ -89,10 +94,20 @@ fn read_checked(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
                 return Err(ReadError::ColumnType { file, column, found }.into());
             }
         }
+        check_rows(name, rows, &layout, file.len())?;
         let mut raw = Raw::new(layout.clone(), true, roles.max_categories);
+        let mut whole = true;
         for group in 0..metadata.num_row_groups() {
-            read_group(name, &file, metadata, group, &layout, &meanings, &missing, &mut raw)?;
+            whole = read_group(name, &file, metadata, group, &layout, &meanings, &missing, &mut raw, look)?;
+            if !whole {
+                break;
+            }
         }
+        if !whole {
+            columns.shift(&layout, &raw.chunks, &raw.rounded);
+            continue;
+        }
+        look = false;
         if raw.rows() == 0 {
             return Err(ReadError::HeaderOnly { file: name.to_owned(), columns: names.len() }.into());
         }
@@ -110,6 +125,19 @@ fn read_checked(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
     }
 }
 
+/// Refuses rows that take up far more memory than the file has bytes: a run of equal values has any length.
+fn check_rows(name: &str, rows: u64, layout: &Layout, bytes: u64) -> Result<(), ReadError> {
+    let width = size_of::<f32>() * (layout.numbers + layout.texts) + size_of::<f64>() * layout.reals;
+    if rows.saturating_mul(width as u64) <= most_expanded(bytes) {
+        return Ok(());
+    }
+    let columns = layout.uses.len();
+    let message =
+        format!("{rows} rows of {columns} columns in {bytes} bytes; read fewer columns, or rewrite it");
+    Err(ReadError::Parquet { file: name.to_owned(), message })
+}
+
+/// Reads the rows of a group; false if `look` and the first rows tell that a column needs an offset.
 #[allow(clippy::too_many_arguments, reason = "one call, one place")]
 fn read_group(
     name: &str,
@@ -120,7 +148,8 @@ fn read_group(
     meanings: &[Meaning],
     missing: &Missing,
     raw: &mut Raw,
-) -> Result<(), ReadError> {
+    look: bool,
+) -> Result<bool, ReadError> {
     let group = metadata.row_group(group);
     let mut left = usize::try_from(group.num_rows()).unwrap_or(0);
     let mut columns = Vec::new();
@@ -140,15 +169,17 @@ fn read_group(
         let first = raw.rows() as u64 + 1;
         let mut chunk = Chunk::new(rows, layout.numbers, layout.texts, layout.reals);
         chunk.rows = rows;
-        let mut targets = targets(&mut chunk, rows);
+        let mut targets = targets(&mut chunk, rows, &layout.offsets);
         let mut jobs = Vec::with_capacity(columns.len());
         for (column, use_) in &mut columns {
-            let target = targets.iter().position(|(at, _)| match (at, *use_) {
-                (Use::Real(at, _), Use::Real(slot, _)) => *at == slot,
-                (at, use_) => *at == use_,
-            });
-            if let Some(at) = target {
-                jobs.push((column, targets.swap_remove(at).1));
+            let place = match *use_ {
+                Use::Skip => None,
+                Use::Number(slot) => Some(slot),
+                Use::Text(slot) => Some(layout.numbers + slot),
+                Use::Real(slot, _) => Some(layout.numbers + layout.texts + slot),
+            };
+            if let Some(target) = place.and_then(|place| targets[place].take()) {
+                jobs.push((column, target));
             }
         }
         let results: Vec<Result<(), ReadError>> = jobs
@@ -159,24 +190,22 @@ fn read_group(
         chunk.number_tallies.clear();
         raw.push(name, chunk)?;
         left -= rows;
+        let needed = || offset::of_columns(&raw.chunks, &raw.rounded, &layout.offsets);
+        if look && raw.chunks.len() == 1 && !needed().is_empty() {
+            return Ok(false);
+        }
     }
-    Ok(())
+    Ok(true)
 }
 
-/// The columns of a chunk, each to be filled by its own reader.
-fn targets(chunk: &mut Chunk, rows: usize) -> Vec<(Use, Target<'_>)> {
-    use crate::layout::RealKind;
-    let mut targets = Vec::new();
-    for (slot, values) in chunk.numbers.chunks_mut(rows).enumerate() {
-        targets.push((Use::Number(slot), Target::Number(values)));
-    }
-    for ((slot, codes), texts) in chunk.codes.chunks_mut(rows).enumerate().zip(&mut chunk.texts) {
-        targets.push((Use::Text(slot), Target::Text(codes, texts)));
-    }
-    for (slot, values) in chunk.reals.chunks_mut(rows).enumerate() {
-        targets.push((Use::Real(slot, RealKind::Number), Target::Real(values)));
-    }
-    targets
+/// The columns of a chunk, each to be filled by its own reader: numbers, texts, then reals.
+fn targets<'a>(chunk: &'a mut Chunk, rows: usize, offsets: &[f64]) -> Vec<Option<Target<'a>>> {
+    let numbers = chunk.numbers.chunks_mut(rows).zip(&mut chunk.rounded).zip(offsets);
+    let numbers = numbers.map(|((values, rounded), offset)| Target::Number(values, *offset, rounded));
+    let texts = chunk.codes.chunks_mut(rows).zip(&mut chunk.texts);
+    let texts = texts.map(|(codes, texts)| Target::Text(codes, texts));
+    let reals = chunk.reals.chunks_mut(rows).map(Target::Real);
+    numbers.chain(texts).chain(reals).map(Some).collect()
 }
 
 fn meaning(column: &ColumnDescriptor) -> Meaning {
@@ -223,5 +252,20 @@ fn type_name(column: &ColumnDescriptor) -> String {
         Some(LogicalType::Timestamp(_)) => "timestamp".to_owned(),
         Some(other) => format!("{other:?}").to_lowercase(),
         None => column.physical_type().to_string().to_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::role::Roles;
+
+    #[test]
+    fn a_few_bytes_do_not_stand_for_billions_of_rows() {
+        let layout = Layout::plan("t", &["x".to_owned()], &Roles::default(), &[Kind::Number]).unwrap();
+        assert!(check_rows("t", 1 << 28, &layout, 1000).is_ok());
+        let error = check_rows("t", 4_000_000_000, &layout, 1000).unwrap_err().to_string();
+        assert!(error.contains("4000000000 rows of 1 columns in 1000 bytes"), "{error}");
+        assert!(check_rows("t", 4_000_000_000, &layout, 100_000_000).is_ok());
     }
 }
