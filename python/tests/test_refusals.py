@@ -234,7 +234,7 @@ def test_columns_twice_and_broken_sparse_matrices_are_refused():
     broken = sparse.csr_matrix(X)
     broken.has_canonical_format = True
     broken.indices[5] = 7
-    with pytest.raises(setpoint.InputError, match="X: its row starts or column indices"):
+    with pytest.raises(setpoint.InputError, match="X: its row starts or columns do not ascend"):
         model.scores(broken)
 
 
