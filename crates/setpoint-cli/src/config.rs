@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::CommandFactory;
+use setpoint::message::quote;
 use toml::{Table, Value};
 
 use crate::args::Cli;
@@ -37,7 +38,7 @@ pub fn expand(path: &Path, typed: &[OsString]) -> Result<Vec<OsString>, Failure>
                 Some(near) if distance(near, key) <= 2 => format!("did you mean {near:?}?"),
                 _ => format!("keys are the names of flags: {}", known.join(", ")),
             };
-            return Err(Failure::input(format!("{name}: unknown key {key:?}; {hint}")));
+            return Err(Failure::input(format!("{name}: unknown key {}; {hint}", quote(key))));
         }
         if let Some(flag) =
             flag(key, value).map_err(|message| Failure::input(format!("{name}: {message}")))?
@@ -79,7 +80,9 @@ fn scalar(key: &str, value: &Value) -> Result<String, String> {
         Value::Integer(number) => Ok(number.to_string()),
         Value::Float(number) => Ok(number.to_string()),
         Value::Boolean(yes) => Ok(if *yes { "yes" } else { "no" }.to_owned()),
-        _ => Err(format!("key {key:?} holds {}; expected a text, a number or a list", value.type_str())),
+        _ => {
+            Err(format!("key {} holds {}; expected a text, a number or a list", quote(key), value.type_str()))
+        }
     }
 }
 

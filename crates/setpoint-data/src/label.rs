@@ -12,6 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use setpoint::message::{self, quote};
 use thiserror::Error;
 
 use crate::form::same_value;
@@ -65,7 +66,8 @@ pub enum LabelRule {
 pub enum LabelError {
     /// Other than two values, and no rule.
     #[error(
-        "{file}: label column {column:?} holds {count} different values ({values}); say which is positive with --positive (a value, or a rule such as \">0.5\")"
+        "{file}: label column {} holds {count} different values ({values}); say which is positive with --positive (a value, or a rule such as \">0.5\")",
+        quote(column)
     )]
     NotTwo {
         /// The file.
@@ -78,7 +80,7 @@ pub enum LabelError {
         values: String,
     },
     /// Two values, neither of them obviously positive.
-    #[error("{file}: label column {column:?} holds {values}; say which is positive with --positive")]
+    #[error("{file}: label column {} holds {values}; say which is positive with --positive", quote(column))]
     Ambiguous {
         /// The file.
         file: String,
@@ -89,7 +91,9 @@ pub enum LabelError {
     },
     /// The rule makes every row the same.
     #[error(
-        "{file}: label column {column:?}: no row is {missing} by --positive {rule:?}; the values are {values}"
+        "{file}: label column {}: no row is {missing} by --positive {}; the values are {values}",
+        quote(column),
+        quote(rule)
     )]
     OneClass {
         /// The file.
@@ -105,7 +109,11 @@ pub enum LabelError {
     },
     /// A value that the training data did not have.
     #[error(
-        "{file}: label column {column:?} holds {found:?}; the model was trained with {positive:?} (positive) and {negative:?}; say which is positive with --positive"
+        "{file}: label column {} holds {}; the model was trained with {} (positive) and {}; say which is positive with --positive",
+        quote(column),
+        quote(found),
+        quote(positive),
+        quote(negative)
     )]
     Unknown {
         /// The file.
@@ -121,7 +129,8 @@ pub enum LabelError {
     },
     /// A rule that does not read as one.
     #[error(
-        "--positive {text:?}: expected a label value, or a rule such as \">0.28\", \">=1\" or \"!=normal\""
+        "--positive {}: expected a label value, or a rule such as \">0.28\", \">=1\" or \"!=normal\"",
+        quote(text)
     )]
     Rule {
         /// What was given.
@@ -187,7 +196,7 @@ impl fmt::Display for Positive {
                     Comparison::Below => "<",
                     Comparison::AtMost => "<=",
                 };
-                write!(f, "{sign}{target}")
+                write!(f, "{sign}{}", message::number(*target))
             }
         }
     }
@@ -315,8 +324,11 @@ fn listed(texts: &[(&str, u64)]) -> String {
     const SHOWN: usize = 8;
     let mut sorted = texts.to_vec();
     sorted.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    let mut parts: Vec<String> =
-        sorted.iter().take(SHOWN).map(|(text, count)| format!("{text:?} ({count} rows)")).collect();
+    let mut parts: Vec<String> = sorted
+        .iter()
+        .take(SHOWN)
+        .map(|(text, count)| format!("{} ({})", quote(text), message::counted(*count as usize, "row")))
+        .collect();
     if sorted.len() > SHOWN {
         parts.push("...".to_owned());
     }
@@ -358,7 +370,7 @@ mod tests {
         assert_eq!(classes("auto", &["0", "1", "0.0"]), Ok(vec![false, true, false]));
         assert_eq!(classes("auto", &["Yes", "No"]), Ok(vec![true, false]));
         let error = classes("auto", &["<=50K", ">50K"]).unwrap_err().to_string();
-        assert!(error.contains("\">50K\" (1 rows); say which is positive with --positive"), "{error}");
+        assert!(error.contains("\">50K\" (1 row); say which is positive with --positive"), "{error}");
         let error = classes("auto", &["A", "B", "C"]).unwrap_err().to_string();
         assert!(error.contains("holds 3 different values"), "{error}");
         assert!(matches!(classes("auto", &["1", "2"]), Err(LabelError::Ambiguous { .. })));

@@ -84,7 +84,10 @@ impl Layout {
             layout.add_feature(column, if forced.contains(&column) { Kind::Category } else { *kind });
         }
         if layout.features.is_empty() {
-            return Err(RoleError::NoFeatures { file: file.to_owned() });
+            return Err(RoleError::NoFeatures {
+                file: file.to_owned(),
+                hint: "drop fewer columns".to_owned(),
+            });
         }
         Ok(layout)
     }
@@ -147,11 +150,12 @@ impl Layout {
         };
         layout.label = column(&roles.label, "--label")?;
         layout.weight = column(&roles.weight, "--weight")?;
-        layout.group = column(&roles.group, "--group")?;
-        layout.entity = match (&roles.split_by, &roles.split_by_if_there) {
-            (None, Some(wanted)) => names.iter().position(|name| name == wanted),
-            (given, _) => column(given, "--split-by")?,
+        let column_if = |wanted: &Option<String>, if_there: &Option<String>, flag| match (wanted, if_there) {
+            (None, Some(wanted)) => Ok(names.iter().position(|name| name == wanted)),
+            (given, _) => column(given, flag),
         };
+        layout.group = column_if(&roles.group, &roles.group_if_there, "--group")?;
+        layout.entity = column_if(&roles.split_by, &roles.split_by_if_there, "--split-by")?;
         layout.time = column(&roles.split_time, "--split-time")?;
         let numeric_label = matches!(roles.positive, Positive::Rule(..));
         let label_use = if numeric_label { Some(RealKind::Number) } else { None };

@@ -45,7 +45,7 @@ pub use features::{Dense, Features, Sparse};
 pub use form::{Form, same_value};
 pub use image::{
     ChannelStatistics, ImageError, ImageLayout, ImageOptions, ImageSet, ImageShape, ImageTask, Progress,
-    RecordLayout, default_cache, recognise_images,
+    RecordLayout, belongs_to_folder, default_cache, recognise_images,
 };
 pub use label::{Comparison, LabelError, LabelRule, Positive};
 pub use layout::Kind;

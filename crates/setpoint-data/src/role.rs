@@ -1,5 +1,6 @@
 //! What the columns of a table are for, as a person says it.
 
+use setpoint::message::quote;
 use thiserror::Error;
 
 use crate::label::Positive;
@@ -23,6 +24,8 @@ pub struct Roles {
     pub weight: Option<String>,
     /// Group of each row, for conditions per group.
     pub group: Option<String>,
+    /// The same where none is named, if there is such a column.
+    pub group_if_there: Option<String>,
     /// Whether the group column is a feature as well.
     pub group_is_feature: bool,
     /// Rows with the same value here stay in the same part of a split.
@@ -49,6 +52,7 @@ impl Default for Roles {
             drop: Vec::new(),
             weight: None,
             group: None,
+            group_if_there: None,
             group_is_feature: false,
             split_by: None,
             split_by_if_there: None,
@@ -75,7 +79,7 @@ impl Roles {
 #[non_exhaustive]
 pub enum RoleError {
     /// No such column.
-    #[error("{file}: no column {column:?} ({flag}); {hint}")]
+    #[error("{file}: no column {} ({flag}); {hint}", quote(column))]
     Unknown {
         /// The file.
         file: String,
@@ -87,7 +91,7 @@ pub enum RoleError {
         hint: String,
     },
     /// One column, two uses that exclude each other.
-    #[error("{file}: column {column:?} cannot be both {first} and {second}")]
+    #[error("{file}: column {} cannot be both {first} and {second}", quote(column))]
     TwoRoles {
         /// The file.
         file: String,
@@ -109,13 +113,15 @@ pub enum RoleError {
         hint: &'static str,
     },
     /// Nothing left to learn from.
-    #[error("{file}: no feature columns are left; drop fewer columns")]
+    #[error("{file}: no feature columns are left; {hint}")]
     NoFeatures {
         /// The file.
         file: String,
+        /// What to do.
+        hint: String,
     },
     /// The model needs a column that the file lacks.
-    #[error("{file}: the model needs column {column:?}, which is not there; {hint}")]
+    #[error("{file}: the model needs column {}, which is not there; {hint}", quote(column))]
     Lacking {
         /// The file.
         file: String,
@@ -150,6 +156,20 @@ pub enum RoleError {
     },
 }
 
+impl RoleError {
+    /// The same, with more to try.
+    pub(crate) fn or_else_try(mut self, more: &str) -> Self {
+        match &mut self {
+            Self::Unknown { hint, .. }
+            | Self::Lacking { hint, .. }
+            | Self::Width { hint, .. }
+            | Self::NoFeatures { hint, .. } => hint.push_str(more),
+            Self::TwoRoles { .. } | Self::Sparse { .. } | Self::Layout { .. } => {}
+        }
+        self
+    }
+}
+
 /// Splits `a,b,1-5` at its commas; a name with a comma goes in double quotes.
 #[must_use]
 pub fn list(text: &str) -> Vec<String> {
@@ -179,8 +199,23 @@ pub(crate) fn find(
         file: file.to_owned(),
         column: wanted.to_owned(),
         flag,
-        hint: hint(names, wanted),
+        hint: if is_number(wanted) { numbers(names.len()) } else { hint(names, wanted) },
     })
+}
+
+/// Whether a column, or a range of them, is asked for by number.
+fn is_number(wanted: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.trim().bytes().all(|byte| byte.is_ascii_digit());
+    let (first, last) = wanted.split_once('-').unwrap_or((wanted, wanted));
+    (first.is_empty() || digits(first)) && digits(last)
+}
+
+/// Which numbers columns have.
+fn numbers(columns: usize) -> String {
+    match columns {
+        1 => "columns are numbered from 1, and there is only one".to_owned(),
+        _ => format!("columns are numbered from 1 to {columns}"),
+    }
 }
 
 /// The columns called `wanted`: names, numbers and ranges of numbers.
@@ -220,10 +255,10 @@ pub(crate) fn hint(names: &[String], wanted: &str) -> String {
     if let Some((distance, name)) = closest
         && distance <= (wanted.chars().count() / 3).max(1)
     {
-        return format!("did you mean {name:?}?");
+        return format!("did you mean {}?", quote(name));
     }
     const SHOWN: usize = 12;
-    let mut shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
+    let mut shown: Vec<String> = names.iter().take(SHOWN).map(|name| quote(name)).collect();
     if names.len() > SHOWN {
         shown.push("...".to_owned());
     }
@@ -252,6 +287,10 @@ mod tests {
         let all = find_all("t", &names(), &list("age, 2-3,two words"), "--drop");
         assert_eq!(all, Ok(vec![0, 1, 2, 3]));
         assert!(find_all("t", &names(), &list("3-9"), "--drop").is_err());
+        for wanted in ["0", "5", "-1", "3-9", "99999999999999999999999"] {
+            let error = find_all("t", &names(), &list(wanted), "--drop").unwrap_err().to_string();
+            assert!(error.ends_with("(--drop); columns are numbered from 1 to 4"), "{error}");
+        }
     }
 
     #[test]

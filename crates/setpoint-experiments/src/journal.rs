@@ -15,6 +15,9 @@ use serde_json::Value;
 
 use crate::ExperimentError;
 
+/// Its name in a directory of results.
+pub const JOURNAL: &str = "journal.jsonl";
+
 /// A file of results by key.
 #[derive(Debug)]
 pub struct Journal {

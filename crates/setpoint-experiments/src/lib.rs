@@ -20,5 +20,5 @@ mod watch;
 
 pub use document::{FileRecord, Picture};
 pub use error::ExperimentError;
-pub use journal::Journal;
+pub use journal::{JOURNAL, Journal};
 pub use watch::Watch;

@@ -2,7 +2,7 @@
 
 use setpoint::metric::interval::normal_quantile;
 
-use crate::number::percent;
+use crate::number::{capital, level, percent};
 use crate::record::{CautionRecord, ComparisonRecord, PartRecord};
 
 /// Fewer examples than this past the limit, were the rate at it, make a small calibration set.
@@ -43,6 +43,7 @@ impl Circumstances<'_> {
         };
         add("drift", self.drift());
         add("population", self.population.map(sentence));
+        add("decided-alike", self.decided_alike());
         add("not-certified", self.not_certified());
         add("no-test", self.no_test());
         add("class-balance", self.class_balance());
@@ -76,6 +77,11 @@ impl Circumstances<'_> {
         Some(format!("{start}: {}.", past.join("; ")))
     }
 
+    fn decided_alike(&self) -> Option<String> {
+        let found = self.shown()?.evaluation.decided_alike();
+        (!found.is_empty()).then(|| format!("{}.", capital(&found.join("; "))))
+    }
+
     fn not_certified(&self) -> Option<String> {
         if self.shown()?.evaluation.certificate.is_some() {
             return None;
@@ -90,7 +96,7 @@ impl Circumstances<'_> {
             return Some(format!(
                 "The threshold is not certified: {reason}. It is an approximate limit, from draws of the \
                  {entities} entities of the calibration rows: meant to hold with {} confidence, and nothing proves it.",
-                percent(limits.full.confidence)
+                level(limits.full.confidence)
             ));
         }
         let from = self.thresholds_from.map_or_else(String::new, |part| {
@@ -217,8 +223,8 @@ mod tests {
             confusion: Confusion {
                 true_positives: 0.0,
                 false_negatives: positives as f64,
-                false_positives: 0.0,
-                true_negatives: (rows - positives) as f64,
+                false_positives: 1.0,
+                true_negatives: (rows - positives) as f64 - 1.0,
             },
             ranking: Vec::new(),
             groups: Vec::new(),
@@ -255,6 +261,13 @@ mod tests {
         assert_eq!(kinds(&shifted, "test", 0.0), ["not-certified", "class-balance"]);
         let small = [part("train", 100, 20), part("test", 50, 11)];
         assert_eq!(kinds(&small, "test", 0.0), ["not-certified", "few-positives"]);
+    }
+
+    #[test]
+    fn a_model_that_decides_nobody_positive_is_cautioned_against() {
+        let mut parts = [part("test", 5_000, 1_000)];
+        parts[0].evaluation.confusion.false_positives = 0.0;
+        assert_eq!(kinds(&parts, "test", 0.0), ["decided-alike", "not-certified"]);
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::certificate::CertificateRecord;
+use crate::decision::decided_alike;
 use crate::group::{GroupRecord, group_table};
-use crate::number::percent;
+use crate::number::{level, percent};
 use crate::table::Table;
 use crate::train::Confusion;
 
@@ -105,6 +106,34 @@ pub struct DriftRecord {
     pub text: String,
 }
 
+impl EvaluateRecord {
+    /// What to say where the thresholds decide all rows alike.
+    #[must_use]
+    pub fn decided_alike(&self) -> Vec<String> {
+        let own = if self.thresholds.len() > 1 { &self.groups[..] } else { &[] };
+        decided_alike("these rows", &self.confusion, own)
+    }
+
+    /// Whether every certified condition was tested here and none is violated; if not, why not.
+    ///
+    /// # Errors
+    /// The reason, in words.
+    pub fn check(&self) -> Result<(), String> {
+        if let Some(violated) = self.drift.iter().find(|drift| drift.verdict == "violated") {
+            return Err(violated.text.clone());
+        }
+        let reason = match (&self.certificate, &self.drift_refused) {
+            (None, _) => return Err("nothing was tested: the model has no certificate".to_owned()),
+            (Some(_), Some(reason)) => reason,
+            (Some(_), None) => match self.drift.iter().find(|drift| drift.observed.is_none()) {
+                Some(untested) => &untested.text,
+                None => return Ok(()),
+            },
+        };
+        Err(format!("the certificate was not tested: {reason}"))
+    }
+}
+
 impl fmt::Display for Bounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{}, {}]", percent(self.lower), percent(self.upper))
@@ -123,7 +152,7 @@ impl fmt::Display for EvaluateRecord {
         writeln!(f, "goal      {}", self.goal)?;
         writeln!(f, "rows      {}, {} of them positive\n", self.rows, self.positives)?;
         let confidence = self.at_threshold.iter().find_map(|one| one.interval.as_ref());
-        let level = confidence.map_or_else(String::new, |bounds| format!("{}%", 100.0 * bounds.confidence));
+        let level = confidence.map_or_else(String::new, |bounds| level(bounds.confidence));
         let mut table = Table::new(["", "value", &format!("{level} interval"), "method"]);
         match (&self.at_condition, &self.at_condition_refused) {
             (Some(at), _) => measured(&mut table, &self.goal, at.value, at.interval.as_ref()),

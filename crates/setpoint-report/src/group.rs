@@ -1,6 +1,7 @@
 //! Rates within each group, with their intervals.
 
 use serde::Serialize;
+use setpoint::message;
 
 use crate::evaluate::Measured;
 use crate::number::percent;
@@ -30,7 +31,7 @@ pub struct GroupRecord {
 /// The groups as rows, each rate with its interval.
 #[must_use]
 pub fn group_table(groups: &[GroupRecord]) -> Table {
-    let column = groups.first().map(|group| group.column.clone()).unwrap_or_default();
+    let column = groups.first().map(|group| message::clip(&group.column)).unwrap_or_default();
     let heading = [column, "rows".to_owned(), "threshold".to_owned()];
     let mut table = Table::with_heading(heading.into_iter().chain(SHOWN.map(str::to_owned)).collect());
     for group in groups {
@@ -38,7 +39,7 @@ pub fn group_table(groups: &[GroupRecord]) -> Table {
             let found = group.rates.iter().find(|rate| rate.name == name);
             found.map_or_else(|| "-".to_owned(), with_interval)
         };
-        let start = [group.group.clone(), group.rows.to_string(), group.threshold.to_string()];
+        let start = [message::clip(&group.group), group.rows.to_string(), message::number(group.threshold)];
         table.row(start.into_iter().chain(SHOWN.map(rate)));
     }
     table

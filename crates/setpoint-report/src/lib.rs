@@ -21,6 +21,7 @@ pub mod chart;
 
 mod caution;
 mod certificate;
+mod decision;
 mod evaluate;
 mod group;
 mod html;
@@ -34,6 +35,7 @@ mod train;
 
 pub use caution::Circumstances;
 pub use certificate::CertificateRecord;
+pub use decision::decided_alike;
 pub use evaluate::{AtCondition, Bounds, DriftRecord, EvaluateRecord, Measured};
 pub use group::{GroupRecord, group_table};
 pub use html::{Page, Part, to_html};

@@ -12,11 +12,12 @@ pub fn value_of(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), percent)
 }
 
-/// A confidence as a percentage with the digits it needs: `95%`, `99.5%`.
-#[must_use]
-pub(crate) fn level(confidence: f64) -> String {
-    let text = format!("{:.4}", 100.0 * confidence);
-    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
+pub(crate) use setpoint::message::percent as level;
+
+/// With a capital letter, as sentences start.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// A number with four decimals.

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use serde::Serialize;
+use setpoint::message;
 
 use crate::certificate::CertificateRecord;
 use crate::group::{GroupRecord, group_table};
-use crate::number::{number, percent, value_of};
+use crate::number::{level, number, percent, value_of};
 use crate::population::PopulationRecord;
 use crate::splits::Splits;
 use crate::table::Table;
@@ -206,12 +207,14 @@ impl fmt::Display for TrainRecord {
         self.write_gain(f)?;
         self.write_thresholds(f)?;
         if let Some(part) = self.group_rates_from.as_ref().filter(|_| !self.group_rates.is_empty()) {
-            let level = self.group_rates.iter().flat_map(|group| &group.rates);
-            let level =
-                level.filter_map(|rate| rate.interval.as_ref()).map(|bounds| bounds.confidence).next();
-            let level =
-                level.map_or_else(String::new, |level| format!(", with {}% intervals", 100.0 * level));
-            write!(f, "\non the {part} part, by group{level}\n{}", group_table(&self.group_rates))?;
+            let bounds = self
+                .group_rates
+                .iter()
+                .flat_map(|group| &group.rates)
+                .find_map(|rate| rate.interval.as_ref());
+            let with = bounds
+                .map_or_else(String::new, |bounds| format!(", with {} intervals", level(bounds.confidence)));
+            write!(f, "\non the {part} part, by group{with}\n{}", group_table(&self.group_rates))?;
         }
         for note in &self.notes {
             writeln!(f, "note: {note}")?;
@@ -234,8 +237,12 @@ impl TrainRecord {
         let columns = self.columns_at_threshold();
         let mut heading = vec![String::new(), self.goal.clone(), "cross-entropy".to_owned()];
         let first = |place: usize| if place == 0 { "at threshold: " } else { "" };
-        heading
-            .extend(columns.iter().enumerate().map(|(place, (name, _))| format!("{}{name}", first(place))));
+        heading.extend(
+            columns
+                .iter()
+                .enumerate()
+                .map(|(place, (name, _))| format!("{}{}", first(place), message::clip(name))),
+        );
         let mut table = Table::with_heading(heading);
         let values = self.objective.iter().zip(self.baseline.objective.iter());
         for (place, ((split, value), (_, base))) in values.enumerate() {
@@ -295,13 +302,14 @@ impl TrainRecord {
     fn write_thresholds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.groups {
             None => {
-                let thresholds: Vec<String> = self.thresholds.iter().map(ToString::to_string).collect();
+                let thresholds: Vec<String> =
+                    self.thresholds.iter().map(|one| message::number(*one)).collect();
                 writeln!(f, "threshold {} for {}", thresholds.join(", "), self.operating)?;
             }
             Some(groups) => {
-                writeln!(f, "thresholds by {} for {}", groups.column, self.operating)?;
+                writeln!(f, "thresholds by {} for {}", message::clip(&groups.column), self.operating)?;
                 for (name, threshold) in groups.names.iter().zip(&self.thresholds) {
-                    writeln!(f, "  {name}: {threshold}")?;
+                    writeln!(f, "  {}: {}", message::clip(name), message::number(*threshold))?;
                 }
             }
         }

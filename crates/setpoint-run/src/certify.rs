@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use setpoint::Sample;
 use setpoint::certify::{Certificate, CertifyError, CertifyOptions, Method, certify as prove};
 use setpoint::goal::{Constraint, Goal, Objective, parse_conditions};
+use setpoint::message::number;
 use setpoint::metric::Ranked;
 use setpoint_report::CertificateRecord;
 
@@ -149,7 +150,7 @@ fn describe(certificate: &Certificate, ranked: &Ranked<'_>) -> String {
     let mut text = whole.lines().next().unwrap_or_default().to_owned();
     for condition in &certificate.conditions {
         let threshold = certificate.threshold(condition.group.as_deref()).map(|one| ranked.score(one));
-        text += &format!("\n  {condition} at threshold {}", threshold.unwrap_or(f64::NAN));
+        text += &format!("\n  {condition} at threshold {}", number(threshold.unwrap_or(f64::NAN)));
     }
     text
 }

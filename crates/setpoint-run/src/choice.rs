@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use setpoint::message::quote;
 use setpoint::train::{Bandwidth, Settings};
 
 use crate::failure::Failure;
@@ -105,7 +106,7 @@ impl FromStr for CnnSize {
         match text {
             "paper" => Ok(Self::Paper),
             "small" => Ok(Self::Small),
-            _ => Err(Failure::input(format!("cnn {text:?}: expected paper or small"))),
+            _ => Err(Failure::input(format!("cnn {}: expected paper or small", quote(text)))),
         }
     }
 }
@@ -120,7 +121,10 @@ pub fn hidden_layers(text: &str) -> Result<Vec<usize>, Failure> {
         .map(|size| size.trim().parse().ok().filter(|size| (1..=1 << 16).contains(size)))
         .collect();
     sizes.ok_or_else(|| {
-        Failure::input(format!("hidden {text:?}: expected sizes from 1 to 65536 with commas, as in 256,128"))
+        Failure::input(format!(
+            "hidden {}: expected sizes from 1 to 65536 with commas, as in 256,128",
+            quote(text)
+        ))
     })
 }
 

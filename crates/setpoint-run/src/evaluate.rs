@@ -33,11 +33,11 @@ pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Res
         examples.sample = pool_others(&examples.sample, &groups.names)?;
     }
     let scores = examples.scores(&model.scorer)?;
-    let subject = model.subject();
-    let record = measured(subject, &examples.sample, &scores, confidence)?;
+    let mut record = measured(model.subject(), &examples.sample, &scores, confidence)?;
     let caution =
         model.certificate_caution().map(|caution| format!("the certificate has a caution: {caution}"));
-    Ok(EvaluateRecord { notes: unknown.into_iter().chain(caution).collect(), ..record })
+    record.notes = unknown.into_iter().chain(caution).chain(record.decided_alike()).collect();
+    Ok(record)
 }
 
 /// What is measured: a goal, and the thresholds that ship for it.

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use setpoint::Sample;
 use setpoint::artifact::Groups;
+use setpoint::message::{counted, list, quote};
 use setpoint::train::Part;
 use setpoint_data::{Dataset, Encoder, Features, Notes, Parts, ReadOptions, Roles, Table, later_half};
 use setpoint_report::Splits;
@@ -245,9 +246,10 @@ pub fn load_more(
 /// What was left out or filled in, in words.
 pub fn notes(notes: &Notes, file: Option<&Path>) -> Vec<String> {
     let mut said = Vec::new();
-    let list = |names: &[String]| names.join(", ");
+    let were = |count: u64| if count == 1 { "was" } else { "were" };
     if notes.unlabelled > 0 {
-        said.push(format!("{} rows without a label were left out", notes.unlabelled));
+        let rows = counted(notes.unlabelled as usize, "row");
+        said.push(format!("{rows} without a label {} left out", were(notes.unlabelled)));
     }
     if !notes.constant_columns.is_empty() && file.is_none() {
         let columns = list(&notes.constant_columns);
@@ -263,13 +265,18 @@ pub fn notes(notes: &Notes, file: Option<&Path>) -> Vec<String> {
         said.push(format!("column {column:?} was read as {what}"));
     }
     for (column, count) in &notes.unseen_categories {
+        let values = counted(*count as usize, "value");
+        let verb = if *count == 1 { "counts" } else { "count" };
         said.push(format!(
-            "column {column:?}: {count} values that the training rows did not have count as no category"
+            "column {}: {values} that the training rows did not have {verb} as no category",
+            quote(column)
         ));
     }
     for (column, count) in &notes.unseen_missing {
+        let values = counted(*count as usize, "missing value");
         said.push(format!(
-            "column {column:?}: {count} missing values where the training rows had none: the model knows nothing of them"
+            "column {}: {values} where the training rows had none: the model knows nothing of them",
+            quote(column)
         ));
     }
     if notes.unknown_entries > 0 {

@@ -2,6 +2,7 @@
 
 use setpoint::certify::{Certificate, CertifyError, CertifyOptions, certify, sequence};
 use setpoint::goal::Goal;
+use setpoint::message::{list, quote};
 use setpoint::problem::ProblemOptions;
 use setpoint::sample::Groups;
 use setpoint::threshold::{ThresholdError, exact};
@@ -160,8 +161,10 @@ impl Shipped {
         match place(name).or_else(|| place(POOL)) {
             Some(place) => Ok(self.thresholds[place]),
             None => Err(Failure::input(format!(
-                "group {name:?} of column {column:?}: the model has no threshold for it; it knows {}",
-                groups.names.join(", ")
+                "group {} of column {}: the model has no threshold for it; it knows {}",
+                quote(name),
+                quote(column),
+                list(&groups.names)
             ))),
         }
     }

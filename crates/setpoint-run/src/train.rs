@@ -3,11 +3,12 @@
 use serde_json::{Map, Value, json};
 use setpoint::Sample;
 use setpoint::artifact::ModelFile;
-use setpoint::goal::Goal;
+use setpoint::goal::{Constraint, Goal, Top};
 use setpoint::train::selection::as_fraction;
 use setpoint::train::{MethodChoice, Observer, Settings};
 use setpoint_report::{
     BaselineRecord, CertificateRecord, GroupRecord, GroupsRecord, Seconds, Splits, StageRecord, TrainRecord,
+    decided_alike,
 };
 
 use crate::choice::ModelChoice;
@@ -121,6 +122,24 @@ pub struct Trained {
     pub history: Vec<StageRecord>,
 }
 
+/// Refuses a `k=` that takes every row it is asked of.
+fn check_top(goal: &Goal, loaded: &Loaded) -> Result<(), Failure> {
+    let rows = Job::rows_scored(loaded);
+    let part = if loaded.parts.test.is_some() { "test" } else { "validation" };
+    for constraint in &goal.constraints {
+        if let Constraint::Top(Top::Count { k, of: None }) = constraint
+            && *k >= rows
+        {
+            return Err(Failure::input(format!(
+                "k={k} takes every row of the {part} part, which has {rows}: whatever the model, precision there is \
+                 the share of positives; ask for fewer, or say how many rows will be scored, as in k={k} of {}",
+                k.saturating_mul(10)
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Trains on the loaded parts, chooses the thresholds and measures.
 ///
 /// # Errors
@@ -132,6 +151,7 @@ pub fn train<'r>(
     store: Option<&'r mut (dyn Checkpoints + 'r)>,
 ) -> Result<Trained, Failure> {
     check_sizes(&job.goal, &loaded.parts)?;
+    check_top(&job.goal, loaded)?;
     let rows_scored = Job::rows_scored(loaded);
     let mut recorder = Recorder::new(observer);
     let fitted = fit(job, loaded, &mut recorder, store.map(|store| store as &mut dyn Checkpoints))?;
@@ -240,6 +260,11 @@ fn measured(
     })?;
     let decided = pair(&samples, &margins);
     let (group_rates, group_rates_from) = group_rates(job, &decided, shipped)?;
+    let at_threshold = decided.try_map(|pair| match pair {
+        Some((sample, margins)) => measure::shipped(operating, sample, margins).map(Some),
+        None => Ok::<_, Failure>(None),
+    })?;
+    let alike = alike(shipped, &at_threshold, &group_rates, group_rates_from.as_deref());
     Ok(TrainRecord {
         goal: job.goal.to_string(),
         operating: operating.to_string(),
@@ -266,10 +291,7 @@ fn measured(
         constraint_names: measure::condition_names(operating, &names),
         group_rates,
         group_rates_from,
-        shipped: decided.try_map(|pair| match pair {
-            Some((sample, margins)) => measure::shipped(operating, sample, margins).map(Some),
-            None => Ok::<_, Failure>(None),
-        })?,
+        shipped: at_threshold,
         certificate: shipped.certificate.clone().map(CertificateRecord::new),
         approximate: shipped.approximate.clone().map(CertificateRecord::new),
         certificate_refused: shipped.refused.clone(),
@@ -288,10 +310,28 @@ fn measured(
         recipe: fitted.recipe.clone(),
         used_validation: fitted.used_validation,
         data_hash: loaded.hash.clone(),
-        notes: loaded.notes.iter().chain(&fitted.notes).cloned().collect(),
+        notes: loaded.notes.iter().chain(&fitted.notes).chain(&alike).cloned().collect(),
         seconds: Seconds::default(),
         artifact: String::new(),
     })
+}
+
+/// What to say where the thresholds decide all rows alike, of the part they were chosen on, or of a group.
+fn alike(
+    shipped: &Shipped,
+    at_threshold: &Splits<Option<setpoint_report::Shipped>>,
+    groups: &[GroupRecord],
+    groups_from: Option<&str>,
+) -> Vec<String> {
+    let rows = |part: &str| format!("the {part} rows");
+    let whole = at_threshold.get(shipped.from).and_then(Option::as_ref).map(|shipped| shipped.confusion);
+    let Some(whole) = whole else { return Vec::new() };
+    match decided_alike(&rows(shipped.from), &whole, &[]) {
+        none if none.is_empty() && shipped.groups.is_some() => groups_from
+            .and_then(|part| Some((part, at_threshold.get(part)?.as_ref()?.confusion)))
+            .map_or(none, |(part, whole)| decided_alike(&rows(part), &whole, groups)),
+        found => found,
+    }
 }
 
 /// The rates within each group on the last held-out part that there is, and the name of that part.

@@ -134,9 +134,11 @@ impl Parameters {
             ("positive weight", self.positive_weight, positive(self.positive_weight), "a positive number"),
         ];
         match checks.into_iter().find(|(_, _, good, _)| !good) {
-            Some((what, found, _, expected)) => {
-                Err(setpoint::train::TrainError::Setting { what, found: found.to_string(), expected })
-            }
+            Some((what, found, _, expected)) => Err(setpoint::train::TrainError::Setting {
+                what,
+                found: setpoint::message::number(found),
+                expected,
+            }),
             None => Ok(()),
         }
     }

@@ -15,6 +15,7 @@ use thiserror::Error;
 use crate::count::{Cell, Count, Counter};
 use crate::goal::Goal;
 use crate::implicit::{Derivative, ImplicitError, ImplicitOptions, differentiate};
+use crate::message::number;
 use crate::problem::{Problem, ProblemError, ProblemOptions};
 use crate::sample::{Sample, SampleError};
 use crate::surrogate::Surrogate;
@@ -158,7 +159,7 @@ impl<'s> Engine<'s> {
     /// If the goal does not fit the sample, or a setting makes no sense.
     pub fn new(goal: &Goal, sample: &'s Sample, options: EngineOptions) -> Result<Self, EngineError> {
         if !(options.sharpness.is_finite() && options.sharpness > 0.0) {
-            let found = options.sharpness.to_string();
+            let found = number(options.sharpness);
             return Err(EngineError::Setting {
                 what: "sharpness",
                 found,

@@ -61,6 +61,7 @@
 //! - [`certify`]: thresholds that hold on new data, with a proof.
 //! - [`artifact`]: the model file.
 //! - [`model`], [`optimizer`], [`train`]: what is trained, and how.
+//! - [`message`]: values as messages show them.
 
 #![deny(unsafe_code)]
 
@@ -71,6 +72,7 @@ pub mod count;
 pub mod engine;
 pub mod goal;
 pub mod implicit;
+pub mod message;
 pub mod metric;
 pub mod model;
 pub mod optimizer;

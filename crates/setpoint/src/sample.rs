@@ -6,6 +6,8 @@ use std::collections::HashMap;
 
 use thiserror::Error;
 
+use crate::message::{number, quote};
+
 /// Labels, weights, groups and entities of a set of examples, in the order of their scores.
 #[derive(Clone, Debug)]
 pub struct Sample {
@@ -84,7 +86,9 @@ pub enum SampleError {
     },
     /// A group lacks the class that a rate needs.
     #[error(
-        "group {group:?} of column {column:?} has no {missing}: {rate} is undefined there; pool small groups or drop the condition"
+        "group {} of column {} has no {missing}: {rate} is undefined there; pool small groups or drop the condition",
+        quote(group),
+        quote(column)
     )]
     GroupWithoutClass {
         /// The group column.
@@ -97,7 +101,7 @@ pub enum SampleError {
         rate: String,
     },
     /// A score is NaN or infinite.
-    #[error("score {value} of example {index} is not a finite number")]
+    #[error("score {} of example {index} is not a finite number", number(*value))]
     Score {
         /// Position, from 0.
         index: usize,
@@ -105,7 +109,7 @@ pub enum SampleError {
         value: f32,
     },
     /// A weight is negative, zero, NaN or infinite.
-    #[error("weight {value} of example {index} is not a positive number")]
+    #[error("weight {} of example {index} is not a positive number", number(*value))]
     Weight {
         /// Position, from 0.
         index: usize,
@@ -123,7 +127,7 @@ pub enum SampleError {
         names: usize,
     },
     /// A named group holds no example.
-    #[error("group {group:?} of column {column:?} has no examples")]
+    #[error("group {} of column {} has no examples", quote(group), quote(column))]
     EmptyGroup {
         /// The group column.
         column: String,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{ImageArgs, ReadArgs, ReportFlags};
+use crate::plan::Files;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -18,7 +19,7 @@ pub struct EvaluateArgs {
     /// What is measured.
     #[command(flatten)]
     pub measure: MeasureArgs,
-    /// Exit with 1 if a certified condition is violated on this data
+    /// Exit with 1 unless every certified condition was tested on this data and none is violated
     #[arg(long)]
     pub check: bool,
     /// Print one JSON object on stdout
@@ -63,4 +64,12 @@ pub struct MeasureArgs {
     /// How images are read.
     #[command(flatten)]
     pub images: ImageArgs,
+}
+
+impl MeasureArgs {
+    /// What is read.
+    pub fn files(&self) -> Files {
+        let files = Files::default().read("the model", &self.model).read("the data", &self.data);
+        files.read_any("the label table", self.images.labels.as_ref())
+    }
 }

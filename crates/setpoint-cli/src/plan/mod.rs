@@ -1,9 +1,11 @@
 //! What the user typed, checked and built: ready to run.
 
+mod files;
 mod image;
 mod read;
 mod train;
 
+pub use files::Files;
 pub use image::image_options;
 pub use read::{confidence, positive, read_options};
 pub use train::TrainPlan;

@@ -1,5 +1,6 @@
 //! Flags that several commands share.
 
+use setpoint::message::{clip, quote};
 use setpoint_data::{Format, Positive, ReadOptions, Separator};
 
 use crate::args::ReadArgs;
@@ -11,7 +12,8 @@ pub fn read_options(args: &ReadArgs) -> Result<ReadOptions, Failure> {
         None => None,
         Some(text) => Some(Separator::parse(text).ok_or_else(|| {
             Failure::input(format!(
-                "--separator {text:?}: expected comma, tab, semicolon, blanks or one character"
+                "--separator {}: expected comma, tab, semicolon, blanks or one character",
+                quote(text)
             ))
         })?),
     };
@@ -36,7 +38,8 @@ pub fn confidence(text: &str) -> Result<f64, Failure> {
     match digits.parse::<f64>().map(|value| value / unit) {
         Ok(value) if value > 0.0 && value < 1.0 => Ok(value),
         _ => Err(Failure::input(format!(
-            "--confidence {text}: expected a probability between 0 and 1, such as 95% or 0.95"
+            "--confidence {}: expected a probability between 0 and 1, such as 95% or 0.95",
+            clip(text)
         ))),
     }
 }

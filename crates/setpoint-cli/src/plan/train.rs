@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 use setpoint::Goal;
 use setpoint::engine::Inequality;
+use setpoint::message::{clip, number, quote};
 use setpoint::surrogate::Surrogate;
 use setpoint::train::{
     Bandwidth, BatchOrder, MethodChoice, OptimizerChoice, PositiveWeight, Schedule, Scope, Settings,
@@ -23,6 +24,8 @@ use crate::args::{
 /// Everything a training run needs to know.
 #[derive(Clone, Debug)]
 pub struct TrainPlan {
+    /// The file that settings came from.
+    pub run_file: Option<PathBuf>,
     /// The data.
     pub data: PathBuf,
     /// A file to test on.
@@ -73,6 +76,7 @@ impl TrainPlan {
         let confidence = (!args.no_certificate).then_some(confidence);
         let recorded = recorded(args, &goal, &split, confidence);
         Ok(Self {
+            run_file: Some(args.path.clone()).filter(|path| crate::config::is_run_file(path)),
             data,
             test: args.test.clone(),
             read: read_options(&args.read)?,
@@ -117,7 +121,9 @@ fn roles(args: &TrainArgs, goal: &Goal) -> Result<Roles, Failure> {
         && given != named
     {
         return Err(Failure::input(format!(
-            "--group {given:?}: the goal's conditions are on groups of {named:?}; leave --group out"
+            "--group {}: the goal's conditions are on groups of {}; leave --group out",
+            quote(given),
+            quote(named)
         )));
     }
     Ok(Roles {
@@ -174,17 +180,20 @@ fn settings(args: &TrainArgs, model: &ModelChoice) -> Result<Settings, Failure> 
         (Some(text), _) => text.parse()?,
         (None, Some(sharpness)) if sharpness > 0.0 => Bandwidth::Score(1.0 / sharpness),
         (None, Some(sharpness)) => {
-            return Err(Failure::input(format!("--sharpness {sharpness}: expected a positive number")));
+            return Err(Failure::input(format!(
+                "--sharpness {}: expected a positive number",
+                number(sharpness)
+            )));
         }
         (None, None) => default.bandwidth,
     };
     let positive_weight: PositiveWeight = args.positive_weight.parse().map_err(|_| {
-        let text = &args.positive_weight;
+        let text = clip(&args.positive_weight);
         Failure::input(format!("--positive-weight {text}: expected a positive number or auto"))
     })?;
     for (flag, value) in [("--ridge", args.ridge), ("--regulariser", args.regulariser)] {
         if value.is_some_and(|value| !(value.is_finite() && value >= 0.0)) {
-            let value = value.unwrap_or_default();
+            let value = number(value.unwrap_or_default());
             return Err(Failure::input(format!("{flag} {value}: expected a number of 0 or more")));
         }
     }

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use setpoint::Sample;
-use setpoint_data::{Encoder, Inputs, ReadError, Roles, Table};
+use setpoint::message::quote;
+use setpoint_data::{Encoder, Inputs, ReadError, RoleError, Roles, Table};
 use setpoint_run::{Asked, Failure, certify as prove};
 
 use super::print;
@@ -20,7 +21,9 @@ pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
         && given != named
     {
         return Err(Failure::input(format!(
-            "--group {given:?}: the conditions are on groups of {named:?}; leave --group out"
+            "--group {}: the conditions are on groups of {}; leave --group out",
+            quote(given),
+            quote(named)
         )));
     }
     if args.shared_threshold && column.is_none() {
@@ -89,17 +92,20 @@ fn read(args: &CertifyArgs, column: Option<&str>) -> Result<(Sample, Vec<f64>), 
 }
 
 /// Errors about the column read as a time, in terms of scores.
-fn named(error: setpoint_data::Error) -> Failure {
-    match error {
-        setpoint_data::Error::Read(ReadError::NotATime { file, line, column, value }) => Failure::input(
-            format!("{file}:{line}: column {column:?}: score {value:?} is not a finite number"),
-        ),
-        setpoint_data::Error::Read(ReadError::MissingRole { file, row, column, .. }) => Failure::input(
-            format!("{file}: row {row}: column {column:?}: the score is missing; fill it or remove the row"),
-        ),
-        other => {
-            let failure = Failure::from(other);
-            Failure { message: failure.message.replace("(--split-time)", "(--score)"), ..failure }
+fn named(mut error: setpoint_data::Error) -> Failure {
+    match &mut error {
+        setpoint_data::Error::Read(ReadError::NotATime { file, line, column, value }) => {
+            let (column, value) = (quote(column), quote(value));
+            return Failure::input(format!(
+                "{file}:{line}: column {column}: score {value} is not a finite number"
+            ));
         }
+        setpoint_data::Error::Read(ReadError::MissingRole { role, .. }) if *role == "time" => *role = "score",
+        setpoint_data::Error::Role(RoleError::TwoRoles { second, .. }) if *second == "the time" => {
+            *second = "the score";
+        }
+        _ => {}
     }
+    let failure = Failure::from(error);
+    Failure { message: failure.message.replace("(--split-time)", "(--score)"), ..failure }
 }

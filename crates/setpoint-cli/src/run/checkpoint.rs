@@ -16,7 +16,7 @@ use setpoint_trees::Finished;
 use setpoint_trees::store::{pack, unpack};
 
 /// The file in the checkpoint directory.
-const FILE: &str = "setpoint-checkpoint.safetensors";
+pub const FILE: &str = "setpoint-checkpoint.safetensors";
 
 /// Least time between two checkpoints within a stage. Going on from an older one only takes longer.
 const PAUSE: Duration = Duration::from_millis(250);

@@ -14,6 +14,7 @@ use super::progress::Display;
 use super::{print, report};
 use crate::args::ReportFlags;
 use crate::interrupt;
+use crate::plan::Files;
 
 /// UCI Letter Recognition; see `data/README.md`.
 const LETTER: &[u8] = include_bytes!("../../data/letter.csv.zst");
@@ -41,7 +42,7 @@ pub fn demo(quiet: bool) -> Result<(), Failure> {
     let start = Instant::now();
     let goal: Goal = GOAL.parse()?;
     let wanted = ReportFlags { report: Some(REPORT.into()), report_json: None };
-    report::check(&wanted, &[])?;
+    report::files(Files::default(), &wanted).check()?;
     let mut display = Display::new(quiet);
     let mut lines =
         ["cross-entropy", "cross-entropy, weighted", "Setpoint"].map(|name| (name, Line::default()));

@@ -1,5 +1,7 @@
 //! `setpoint evaluate`: a model on labelled data, with intervals.
 
+use serde::Serialize;
+use setpoint::message::quote;
 use setpoint_data::{LabelSchema, Roles};
 use setpoint_report::{EvaluateRecord, ReportRecord, to_json};
 use setpoint_run::{Examples, Failure, ImageSchema, Opened, Schema, hold_images, load_more};
@@ -12,7 +14,7 @@ use crate::plan::{confidence, image_options, positive, read_options};
 
 /// Measures a model.
 pub fn evaluate(args: &EvaluateArgs, quiet: bool) -> Result<(), Failure> {
-    report::check(&args.report, &[&args.measure.model, &args.measure.data])?;
+    report::files(args.measure.files(), &args.report).check()?;
     let mut display = Display::new(quiet);
     let mut measured = measure(&args.measure, &mut display)?;
     if report::any(&args.report) {
@@ -20,18 +22,33 @@ pub fn evaluate(args: &EvaluateArgs, quiet: bool) -> Result<(), Failure> {
         report::write(&args.report, &measured.report(&args.measure)?)?;
     }
     let record = measured.record;
+    let checked = if args.check { record.check() } else { Ok(()) };
     display.finish();
     if args.json {
-        print(&to_json(&record)?)?;
+        let check = args.check.then(|| Check { passed: checked.is_ok(), reason: checked.as_ref().err() });
+        print(&to_json(&Checked { record: &record, check })?)?;
     }
     if !quiet {
         line(record.to_string().trim_end());
         report::say(&args.report);
     }
-    match record.drift.iter().find(|drift| drift.verdict == "violated") {
-        Some(drift) if args.check => Err(Failure::no(&drift.text)),
-        _ => Ok(()),
-    }
+    checked.map_err(Failure::no)
+}
+
+/// The record, and what `--check` came to.
+#[derive(Serialize)]
+struct Checked<'a> {
+    #[serde(flatten)]
+    record: &'a EvaluateRecord,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<Check<'a>>,
+}
+
+#[derive(Serialize)]
+struct Check<'a> {
+    passed: bool,
+    /// Why not.
+    reason: Option<&'a String>,
 }
 
 /// A model, the rows it was measured on, and what it came to.
@@ -87,7 +104,8 @@ fn labelled_images(
     display: &mut Display,
 ) -> Result<(Examples, Option<String>, Vec<String>), Failure> {
     let set = images::read_for(model, &args.data, &image_options(&args.images)?, display)?;
-    let group = roles.group.as_deref();
+    let there = roles.group_if_there.as_ref().filter(|group| set.label_names().contains(group));
+    let group = roles.group.as_ref().or(there).map(String::as_str);
     let task = match (&args.positive, &roles.label) {
         (Some(_), Some(label)) => set.task(label, &roles.positive, group)?,
         (_, label) => {
@@ -105,11 +123,15 @@ fn roles(args: &MeasureArgs, model: &Opened) -> Result<Roles, Failure> {
     let trained =
         |key: &str| model.document.settings.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
     let groups = model.shipped.groups.as_ref().map(|groups| groups.column.clone());
+    // Groups that share a threshold are wanted by the certificate alone, which says so where they lack.
+    let certified = model.shipped.certificate.as_ref().and_then(|certificate| certificate.column.clone());
     if let (Some(given), Some(needed)) = (&args.group, &groups)
         && given != needed
     {
         return Err(Failure::input(format!(
-            "--group {given:?}: the model has thresholds by {needed:?}; leave --group out"
+            "--group {}: the model has thresholds by {}; leave --group out",
+            quote(given),
+            quote(needed)
         )));
     }
     Ok(Roles {
@@ -119,6 +141,7 @@ fn roles(args: &MeasureArgs, model: &Opened) -> Result<Roles, Failure> {
         group: args.group.clone().or(groups),
         split_by: args.split_by.clone(),
         split_by_if_there: model.entity_column().map(str::to_owned),
+        group_if_there: certified,
         missing: args.read.missing.as_deref().map(setpoint_data::list),
         ..Roles::default()
     })

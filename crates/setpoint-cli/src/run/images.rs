@@ -10,10 +10,10 @@ use setpoint_report::to_json;
 use setpoint_run::{Examples, Failure, Opened, Schema, hold_images, load_images, split_images};
 
 use super::progress::{Display, line};
-use super::train::{check_outputs, run};
+use super::train::{files, run};
 use super::{print, report};
 use crate::interrupt;
-use crate::plan::TrainPlan;
+use crate::plan::{Files, TrainPlan};
 
 /// Trains a model for each label of the images.
 pub fn train(
@@ -28,7 +28,7 @@ pub fn train(
         return Err(Failure::input("which label is to be told? name it with --label"));
     }
     let plans: Vec<TrainPlan> = labels.iter().map(|label| of_label(plan, label, labels.len())).collect();
-    plans.iter().try_for_each(check_outputs)?;
+    plans.iter().fold(Files::default(), files).check()?;
     let set = read(&plan.data, &plan.images, &mut display)?;
     let test = match &plan.test {
         Some(test) => Some(read(test, &plan.images, &mut display)?),

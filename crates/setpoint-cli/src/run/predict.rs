@@ -18,9 +18,8 @@ use setpoint_run::{Failure, Opened, Schema, hold_images, margins, notes, open};
 use super::images;
 use super::progress::{Display, line};
 use crate::args::PredictArgs;
-
 use crate::interrupt;
-use crate::plan::{image_options, read_options};
+use crate::plan::{Files, image_options, read_options};
 
 /// Rows of a Parquet row group.
 const ROW_GROUP: usize = 1 << 20;
@@ -35,6 +34,15 @@ enum Output<'a> {
 /// Scores and decides every row.
 pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     let output = output(&args.output)?;
+    let files = Files::default()
+        .read("the model", &args.model)
+        .read("the data", &args.data)
+        .read_any("the label table", args.images.labels.as_ref());
+    match output {
+        Output::Stdout => files,
+        Output::Csv(path) | Output::Parquet(path) => files.write("-o", path),
+    }
+    .check()?;
     let model = open(&args.model)?;
     let mut display = Display::new(quiet);
     display.show(&format!("reading {}", args.data.display()));

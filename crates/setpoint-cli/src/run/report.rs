@@ -3,18 +3,20 @@
 use std::io::Write;
 use std::path::Path;
 
-use setpoint::artifact::{AtomicFile, write_atomically};
+use setpoint::artifact::write_atomically;
 use setpoint_report::{ReportRecord, to_html};
 use setpoint_run::{Described, Failure};
 
 use super::evaluate::{Measured, measure};
 use super::progress::{Display, line};
 use crate::args::{ReportArgs, ReportFlags};
+use crate::plan::Files;
 
 /// `setpoint report`: a model on labelled data, as a page.
 pub fn report(args: &ReportArgs, quiet: bool) -> Result<(), Failure> {
     let wanted = ReportFlags { report: Some(args.output.clone()), report_json: args.report_json.clone() };
-    check(&wanted, &[&args.measure.model, &args.measure.data])?;
+    let files = args.measure.files().write("-o", &args.output);
+    files.write_any("--report-json", args.report_json.as_ref()).check()?;
     let mut display = Display::new(quiet);
     let mut measured: Measured = measure(&args.measure, &mut display)?;
     let record = measured.report(&args.measure)?;
@@ -27,23 +29,11 @@ pub fn report(args: &ReportArgs, quiet: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses reports that could not be written, or that would replace what is read, before any work.
-pub fn check(wanted: &ReportFlags, read: &[&Path]) -> Result<(), Failure> {
-    let files = [("--report", &wanted.report), ("--report-json", &wanted.report_json)];
-    for (flag, path) in files.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))) {
-        // Dropped before it is committed: nothing changes.
-        AtomicFile::create(path)?;
-        let same =
-            |other: &&Path| matches!((path.canonicalize(), other.canonicalize()), (Ok(a), Ok(b)) if a == b);
-        if let Some(other) = read.iter().copied().find(same) {
-            return Err(Failure::input(format!(
-                "{flag} {}: that is {}, which is read; write the report elsewhere",
-                path.display(),
-                other.display()
-            )));
-        }
-    }
-    Ok(())
+/// Adds the reports to what is written.
+pub fn files(files: Files, wanted: &ReportFlags) -> Files {
+    files
+        .write_any("--report", wanted.report.as_ref())
+        .write_any("--report-json", wanted.report_json.as_ref())
 }
 
 /// Whether any report is asked for.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use setpoint_experiments::uci::{self, Plan};
-use setpoint_experiments::{ExperimentError, Watch, network, trees};
+use setpoint_experiments::{ExperimentError, JOURNAL, Watch, network, trees};
 use setpoint_report::to_json;
 use setpoint_run::Failure;
 
@@ -11,11 +11,24 @@ use super::print;
 use super::progress::{Tally, line};
 use crate::args::{ImagesArgs, NetworksArgs, ReproduceCommand, TreesArgs, UciArgs};
 use crate::interrupt;
+use crate::plan::Files;
 
 /// The paper's number of trials.
 const TRIALS: u64 = 5;
 /// Of the comparison of trees.
 const TREE_TRIALS: u64 = 10;
+
+/// The data files of an experiment.
+fn data_files<'n>(data: &Path, names: impl IntoIterator<Item = &'n &'static str>) -> Files {
+    names.into_iter().fold(Files::default(), |files, name| files.read("the data", &data.join(name)))
+}
+
+/// Refuses results that would replace what they are made from.
+fn check_results(files: Files, output: &Path, name: &str) -> Result<(), Failure> {
+    let ends = ["md", "html", "json"].map(|end| format!("{name}.{end}"));
+    let written = ends.iter().map(String::as_str).chain([JOURNAL]);
+    written.fold(files, |files, name| files.write_in("--output", output, name)).check()
+}
 
 /// Regenerates an experiment.
 pub fn reproduce(experiment: &ReproduceCommand, quiet: bool) -> Result<(), Failure> {
@@ -23,7 +36,9 @@ pub fn reproduce(experiment: &ReproduceCommand, quiet: bool) -> Result<(), Failu
         ReproduceCommand::Uci(args) => match &args.export {
             Some(to) => {
                 let write = |set, seed| uci::export(set, &args.data, seed, to);
-                export(&args.sets, &args.trials.seeds(TRIALS), write, quiet)
+                let files = data_files(&args.data, args.sets.iter().flat_map(|set| set.files()));
+                let named: Vec<_> = args.sets.iter().map(|set| (set.name(), *set)).collect();
+                export(&named, &args.trials.seeds(TRIALS), (files, to), write, quiet)
             }
             None => uci(args, quiet),
         },
@@ -33,7 +48,9 @@ pub fn reproduce(experiment: &ReproduceCommand, quiet: bool) -> Result<(), Failu
             Some(to) => {
                 let configurations = args.settings().configurations;
                 let write = |task, seed| trees::export(task, &args.data, seed, &configurations, to);
-                export(&args.sets, &args.trials.seeds(TREE_TRIALS), write, quiet)
+                let files = data_files(&args.data, args.sets.iter().flat_map(|task| task.names()));
+                let named: Vec<_> = args.sets.iter().map(|task| (task.name(), *task)).collect();
+                export(&named, &args.trials.seeds(TREE_TRIALS), (files, to), write, quiet)
             }
             None => forests(args, quiet),
         },
@@ -42,13 +59,18 @@ pub fn reproduce(experiment: &ReproduceCommand, quiet: bool) -> Result<(), Failu
 
 /// Writes the splits for other tools.
 fn export<T: Copy>(
-    sets: &[T],
+    sets: &[(&'static str, T)],
     seeds: &[u64],
+    (mut files, to): (Files, &Path),
     write: impl Fn(T, u64) -> Result<PathBuf, ExperimentError>,
     quiet: bool,
 ) -> Result<(), Failure> {
+    for (seed, (name, _)) in seeds.iter().flat_map(|seed| sets.iter().map(move |set| (seed, set))) {
+        files = files.write_in("--export", to, &format!("{name}-{seed}.safetensors"));
+    }
+    files.check()?;
     for seed in seeds {
-        for set in sets {
+        for (_, set) in sets {
             interrupt::check()?;
             let path = write(*set, *seed).map_err(failure)?;
             if !quiet {
@@ -61,6 +83,8 @@ fn export<T: Copy>(
 
 /// Runs the tables and writes the results.
 fn uci(args: &UciArgs, quiet: bool) -> Result<(), Failure> {
+    let files = data_files(&args.data, args.sets.iter().flat_map(|set| set.files()));
+    check_results(files, &args.output, "uci")?;
     let plan = Plan {
         data: args.data.clone(),
         output: args.output.clone(),
@@ -121,6 +145,8 @@ fn networks(args: &NetworksArgs, quiet: bool) -> Result<(), Failure> {
 
 /// Runs a study of networks and writes its results.
 fn study(plan: &network::Plan, json: bool, quiet: bool) -> Result<(), Failure> {
+    let files = data_files(&plan.data, plan.tasks.iter().flat_map(|task| task.source.files()));
+    check_results(files, &plan.output, plan.protocol.study.name())?;
     let tally = Tally::new(quiet);
     let record = &plan.run(&tally).map_err(failure)?;
     network::save(record, &plan.output).map_err(failure)?;
@@ -132,6 +158,9 @@ fn study(plan: &network::Plan, json: bool, quiet: bool) -> Result<(), Failure> {
 
 /// Runs the comparison of boosted trees.
 fn forests(args: &TreesArgs, quiet: bool) -> Result<(), Failure> {
+    let files = data_files(&args.data, args.sets.iter().flat_map(|task| task.names()));
+    let files = files.read_any("the results of other tools", args.peers.as_ref());
+    check_results(files, &args.output, "trees")?;
     let peers = args.peers.as_deref().map_or_else(|| Ok(Vec::new()), trees::record::peers);
     let plan = trees::Plan {
         data: args.data.clone(),

@@ -1,6 +1,5 @@
 //! `setpoint train`: read, split, encode, train, write.
 
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::json;
@@ -8,11 +7,11 @@ use setpoint_data::Table;
 use setpoint_report::{Seconds, TrainRecord, to_json};
 use setpoint_run::{Checkpoints, Failure, Kind, Loaded, load_more};
 
-use super::checkpoint::Directory;
+use super::checkpoint::{self, Directory};
 use super::progress::{Display, line};
 use super::{images, print, report};
 use crate::interrupt;
-use crate::plan::TrainPlan;
+use crate::plan::{Files, TrainPlan};
 
 /// Confidence of a report's intervals where no certificate is asked for.
 const CONFIDENCE: f64 = 0.95;
@@ -24,7 +23,7 @@ pub fn train(plan: &TrainPlan, json: bool, quiet: bool) -> Result<(), Failure> {
     if plan.job.model.takes_images() {
         return images::train(plan, json, quiet, display, start);
     }
-    check_outputs(plan)?;
+    files(Files::default(), plan).check()?;
     display.show(&format!("reading {}", plan.data.display()));
     let loaded = load(plan)?;
     let record = run(plan, loaded, start, &mut display)?;
@@ -39,12 +38,19 @@ pub fn train(plan: &TrainPlan, json: bool, quiet: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses outputs that could not be written, before hours of work.
-pub(super) fn check_outputs(plan: &TrainPlan) -> Result<(), Failure> {
-    check_output(plan)?;
-    let read: Vec<&Path> =
-        [Some(&plan.data), plan.test.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
-    report::check(&plan.report, &read)
+/// What a run reads and writes, after what others do.
+pub(super) fn files(others: Files, plan: &TrainPlan) -> Files {
+    let files = others
+        .read("the data", &plan.data)
+        .read_any("the test data", plan.test.as_ref())
+        .read_any("the label table", plan.images.labels.as_ref())
+        .read_any("the run file", plan.run_file.as_ref())
+        .write("-o", &plan.output);
+    let files = report::files(files, &plan.report);
+    match &plan.checkpoint {
+        Some(directory) => files.write_in("--checkpoint", directory, checkpoint::FILE),
+        None => files,
+    }
 }
 
 /// Trains on what was loaded since `start`, and writes the model file and reports.
@@ -112,19 +118,6 @@ fn explain(plan: &TrainPlan, failure: Failure) -> Failure {
         (Kind::No, _) => failure.context(&plan.job.goal),
         _ => failure,
     }
-}
-
-fn check_output(plan: &TrainPlan) -> Result<(), Failure> {
-    // Dropped before it is committed: nothing changes.
-    setpoint::artifact::AtomicFile::create(&plan.output)?;
-    let same = |path: &std::path::Path| matches!((path.canonicalize(), plan.output.canonicalize()), (Ok(a), Ok(b)) if a == b);
-    if same(&plan.data) || plan.test.as_deref().is_some_and(same) {
-        return Err(Failure::input(format!(
-            "-o {}: that is the data itself; write the model elsewhere",
-            plan.output.display()
-        )));
-    }
-    Ok(())
 }
 
 fn load(plan: &TrainPlan) -> Result<Loaded, Failure> {

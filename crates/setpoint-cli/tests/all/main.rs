@@ -4,10 +4,13 @@
 
 mod browser;
 mod certify;
+mod check;
 mod data;
 mod entity;
+mod files;
 mod group;
 mod interrupt;
+mod message;
 mod misuse;
 mod model;
 mod population;

@@ -193,7 +193,7 @@ fn outputs_that_cannot_be_written_are_refused_before_any_work() {
     let run = train(home.path(), &["-o", "folder"]);
     refused(&run, "cannot write folder: it is a directory; give the name of a file in it");
     let run = train(home.path(), &["-o", "shop.csv"]);
-    refused(&run, "-o shop.csv: that is the data itself; write the model elsewhere");
+    refused(&run, "-o shop.csv: the same file as the data, shop.csv, which would be lost; write elsewhere");
     assert_eq!(read(home.path(), "shop.csv"), shop(1000, 34).into_bytes());
     train(home.path(), &[]).ok();
     let run = setpoint(home.path(), &["predict", "m", "shop.csv", "-o", "out.xls"]);

@@ -103,9 +103,9 @@ fn unseen_values_fall_back_as_documented_and_are_counted() {
     assert_eq!(
         run.stderr,
         "note: odd.csv: columns that the model does not know were ignored: hobby\n\
-         note: odd.csv: column \"town\": 1 values that the training rows did not have count as no category\n\
-         note: odd.csv: column \"sex\": 1 values that the training rows did not have count as no category\n\
-         note: odd.csv: column \"income\": 1 missing values where the training rows had none: the model knows nothing of them\n\
+         note: odd.csv: column \"town\": 1 value that the training rows did not have counts as no category\n\
+         note: odd.csv: column \"sex\": 1 value that the training rows did not have counts as no category\n\
+         note: odd.csv: column \"income\": 1 missing value where the training rows had none: the model knows nothing of them\n\
          2 rows, 0 of them positive\n"
     );
 }

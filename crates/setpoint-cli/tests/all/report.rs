@@ -232,7 +232,10 @@ fn reports_that_cannot_be_written_are_refused_before_training() {
     let train = ["train", "shop.csv", "--label", "bought", "--goal", "f1", "-o", "m"];
     for (flags, message) in [
         (["--report", "none/r.html"], "there is no directory none"),
-        (["--report", "shop.csv"], "which is read; write the report elsewhere"),
+        (
+            ["--report", "shop.csv"],
+            "the same file as the data, shop.csv, which would be lost; write elsewhere",
+        ),
         (["--report-json", "."], "it is a directory"),
     ] {
         let run = setpoint(home.path(), &[&train[..], &flags].concat());

@@ -25,6 +25,7 @@ mod apply;
 mod fit;
 
 use serde::{Deserialize, Serialize};
+use setpoint::message::quote;
 use thiserror::Error;
 
 use crate::form::Form;
@@ -203,7 +204,7 @@ pub enum EncodeError {
         file: String,
     },
     /// The table was not read for this encoder.
-    #[error("{file}: column {column:?} is not {expected}; read the table with Table::read_for")]
+    #[error("{file}: column {} is not {expected}; read the table with Table::read_for", quote(column))]
     Column {
         /// The file.
         file: String,
@@ -213,7 +214,7 @@ pub enum EncodeError {
         expected: &'static str,
     },
     /// A column in memory of another kind than in training.
-    #[error("{file}: column {column:?} does not hold {expected}, as it did in training")]
+    #[error("{file}: column {} does not hold {expected}, as it did in training", quote(column))]
     Kind {
         /// What the data is called.
         file: String,
@@ -246,7 +247,8 @@ pub enum EncodeError {
     },
     /// A number in memory that the matrix cannot hold.
     #[error(
-        "{file}: row {row}: column {column:?}: infinity, or too large for a 32-bit number; rescale the column"
+        "{file}: row {row}: column {}: infinity, or too large for a 32-bit number; rescale the column",
+        quote(column)
     )]
     Infinite {
         /// What the data is called.
@@ -257,7 +259,7 @@ pub enum EncodeError {
         column: String,
     },
     /// A stored encoder that cannot be right.
-    #[error("the stored encoding of {column:?} is damaged: {problem}")]
+    #[error("the stored encoding of {} is damaged: {problem}", quote(column))]
     Damaged {
         /// The column.
         column: String,

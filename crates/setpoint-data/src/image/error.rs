@@ -2,6 +2,7 @@
 
 use std::io;
 
+use setpoint::message::quote;
 use thiserror::Error;
 
 /// Why images could not be read.
@@ -67,7 +68,7 @@ pub enum ImageError {
         expected: &'static str,
     },
     /// An array of an NPZ or NPY file.
-    #[error("{file}: array {array:?}: {problem}")]
+    #[error("{file}: array {}: {problem}", quote(array))]
     Array {
         /// The file.
         file: String,
@@ -85,7 +86,7 @@ pub enum ImageError {
         problem: String,
     },
     /// The label table names a file that is not there.
-    #[error("{table}: row {row}: {name:?} is not among the {count} images of the folder{more}")]
+    #[error("{table}: row {row}: {} is not among the {count} images of the folder{more}", quote(name))]
     Missing {
         /// The table.
         table: String,
@@ -146,7 +147,7 @@ pub enum ImageError {
         first: String,
     },
     /// An option that cannot be met.
-    #[error("{flag} {given:?}: {expected}")]
+    #[error("{flag} {}: {expected}", quote(given))]
     Option {
         /// The flag.
         flag: &'static str,

@@ -48,6 +48,7 @@ use std::path::Path;
 
 pub use cache::default_cache;
 pub use error::ImageError;
+pub use folder::belongs_to_folder;
 pub use option::{ImageLayout, ImageOptions, ImageShape, RecordLayout};
 pub use recognise::recognise_images;
 pub use statistics::ChannelStatistics;

@@ -50,9 +50,15 @@ pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> 
     // At the most: plain numbers, then a form, then texts, then the form that fits those, then offsets.
     for _ in 0..8 {
         let layout = match expected {
-            Some(expected) => Layout::plan_like(file, &dialect.names, roles, expected)?,
-            None => columns.plan(file, &dialect.names, roles)?,
+            Some(expected) => Layout::plan_like(file, &dialect.names, roles, expected),
+            None => columns.plan(file, &dialect.names, roles),
         };
+        let layout = layout.map_err(|error| match dialect.other.filter(|_| dialect.names.len() == 1) {
+            Some(other) => error.or_else_try(&format!(
+                "; its rows were read as one field each: are the fields separated otherwise? try --separator {other}"
+            )),
+            None => error,
+        })?;
         let parser = Parser { file, dialect: &dialect, layout: &layout, missing: &missing };
         let mut raw = Raw::new(layout.clone(), dialect.header, roles.max_categories);
         let mut tallies = vec![Tally::default(); layout.numbers];
@@ -273,6 +279,7 @@ impl Parser<'_> {
             found: fields.map_or(0, |fields| fields.len()),
             expected: self.layout.uses.len(),
             first: self.dialect.first_line,
+            hint: self.dialect.other.map_or_else(String::new, |other| format!(" {other}")),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use setpoint::message::{clip, counted, number, quote};
 use thiserror::Error;
 
 use crate::form::Form;
@@ -41,7 +42,7 @@ pub enum ReadError {
         file: String,
     },
     /// A header, and nothing below it.
-    #[error("{file}: has a header of {columns} columns but no rows below it")]
+    #[error("{file}: has a header of {} but no rows below it", counted(*columns, "column"))]
     HeaderOnly {
         /// The file.
         file: String,
@@ -68,7 +69,8 @@ pub enum ReadError {
     },
     /// A row with another number of fields.
     #[error(
-        "{file}:{line}: {found} fields, expected {expected} as in line {first}; check the quoting, or give --separator"
+        "{file}:{line}: {}, expected {expected} as in line {first}; check the quoting, or give --separator{hint}",
+        counted(*found, "field")
     )]
     Ragged {
         /// The file.
@@ -81,6 +83,8 @@ pub enum ReadError {
         expected: usize,
         /// Line of the first row or header.
         first: u64,
+        /// Which separator, where another one would do.
+        hint: String,
     },
     /// A row without an end.
     #[error(
@@ -108,7 +112,9 @@ pub enum ReadError {
     },
     /// A value of a numeric column is not a number.
     #[error(
-        "{file}:{line}: column {column:?}: {value:?} is not {}; name missing values with --missing",
+        "{file}:{line}: column {}: {} is not {}; name missing values with --missing",
+        quote(column),
+        quote(value),
         expected(*.form)
     )]
     NotANumber {
@@ -139,7 +145,9 @@ pub enum ReadError {
     },
     /// A value of the time column is neither a number nor a date.
     #[error(
-        "{file}:{line}: column {column:?}: {value:?} is neither a number nor an ISO date (2024-01-31, 2024-01-31T12:00:00Z)"
+        "{file}:{line}: column {}: {} is neither a number nor an ISO date (2024-01-31, 2024-01-31T12:00:00Z)",
+        quote(column),
+        quote(value)
     )]
     NotATime {
         /// The file.
@@ -152,7 +160,7 @@ pub enum ReadError {
         value: String,
     },
     /// A weight, entity or time is missing.
-    #[error("{file}: row {row}: column {column:?}: the {role} is missing; fill it or remove the row")]
+    #[error("{file}: row {row}: column {}: the {role} is missing; fill it or remove the row", quote(column))]
     MissingRole {
         /// The file.
         file: String,
@@ -164,7 +172,9 @@ pub enum ReadError {
         role: &'static str,
     },
     /// A weight is zero, negative or too large.
-    #[error("{file}: row {row}: column {column:?}: weight {value} is not a positive number")]
+    #[error(
+        "{file}: row {row}: column {}: weight {} is not a positive number", quote(column), number(*value)
+    )]
     Weight {
         /// The file.
         file: String,
@@ -177,8 +187,9 @@ pub enum ReadError {
     },
     /// Text columns with too many different values to encode.
     #[error(
-        "{file}: {} hold more than {limit} different texts, or a different one in every row (identifiers?); leave them out with --drop {}",
-        quoted(.columns), .columns.join(",")
+        "{file}: {} {} more than {limit} different texts, or a different one in every row (identifiers?); leave {} out with --drop {}",
+        quoted(.columns), if .columns.len() == 1 { "holds" } else { "hold" },
+        if .columns.len() == 1 { "it" } else { "them" }, dropped(.columns)
     )]
     Identifiers {
         /// The file.
@@ -189,7 +200,7 @@ pub enum ReadError {
         limit: usize,
     },
     /// An entry of an SVMLight row.
-    #[error("{file}:{line}: {found:?}: expected {expected}")]
+    #[error("{file}:{line}: {}: expected {expected}", quote(found))]
     Sparse {
         /// The file.
         file: String,
@@ -210,7 +221,9 @@ pub enum ReadError {
     },
     /// A Parquet column that is not a plain value.
     #[error(
-        "{file}: column {column:?} is of type {found}; expected numbers, text or booleans (or dates, if it held dates in training); leave it out with --drop {column}"
+        "{file}: column {} is of type {found}; expected numbers, text or booleans (or dates, if it held dates in training); leave it out with --drop {}",
+        quote(column),
+        clip(column)
     )]
     ColumnType {
         /// The file.
@@ -253,7 +266,18 @@ pub(crate) fn quoted(columns: &[String]) -> String {
         if index > 0 {
             text.push_str(if index + 1 == columns.len() { " and " } else { ", " });
         }
-        text.push_str(&format!("{column:?}"));
+        text.push_str(&quote(column));
     }
     text
+}
+
+/// The columns as `--drop` takes them, or as many as tell what to write.
+fn dropped(columns: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let name = |column: &String| if column.contains(',') { quote(column) } else { clip(column) };
+    let mut names: Vec<String> = columns.iter().take(SHOWN).map(name).collect();
+    if columns.len() > SHOWN {
+        names.push("...".to_owned());
+    }
+    names.join(",")
 }

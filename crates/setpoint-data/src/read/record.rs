@@ -6,6 +6,7 @@
 //! and carriage returns before a line end are ignored, as are blank lines.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use memchr::{memchr, memchr2, memchr3, memrchr};
 
@@ -42,6 +43,19 @@ impl Separator {
 
     fn is_blank(self, byte: u8) -> bool {
         byte == b' ' || (byte == b'\t' && self != Self::Byte(b'\t'))
+    }
+}
+
+impl fmt::Display for Separator {
+    /// As [`Separator::parse`] takes it, quoted where a shell needs it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Byte(b',') => f.write_str("comma"),
+            Self::Byte(b'\t') => f.write_str("tab"),
+            Self::Byte(b';') => f.write_str("semicolon"),
+            Self::Byte(byte) => write!(f, "\"{}\"", char::from(*byte)),
+            Self::Blanks => f.write_str("blanks"),
+        }
     }
 }
 

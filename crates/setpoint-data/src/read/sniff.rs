@@ -10,6 +10,7 @@
 //!   either some column holds a number right below it, or none of its fields
 //!   comes again in its column.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::error::ReadError;
@@ -38,6 +39,8 @@ pub(crate) struct Dialect {
     pub skip_lines: u64,
     /// Line of the header or the first row, from 1.
     pub first_line: u64,
+    /// A separator that cuts the rows evenly where this one does not.
+    pub other: Option<Separator>,
 }
 
 /// Rows looked at.
@@ -109,7 +112,8 @@ impl Dialect {
         let body = &text[comments.last().map_or(0, |end| *end)..];
         let separator = separator.unwrap_or_else(|| guess_separator(body, all));
         let rows = sample(body, all, separator);
-        let width = most_common(rows.iter().map(Vec::len)).0;
+        let (width, share) = most_common(rows.iter().map(Vec::len));
+        let other = if width > 1 && share == 1.0 { None } else { other_separator(body, all, separator) };
 
         // A comment-like line with as many fields as the rest is a header or a row.
         let mut start = 0;
@@ -154,6 +158,7 @@ impl Dialect {
             skip,
             skip_lines: newlines(&head[..skip]),
             first_line: 1 + newlines(&head[..first_at]),
+            other,
         })
     }
 }
@@ -224,6 +229,19 @@ fn guess_separator(body: &[u8], all: bool) -> Separator {
         }
     }
     best.0
+}
+
+/// Another separator that cuts all rows into equally many fields: to suggest, not to go by.
+fn other_separator(body: &[u8], all: bool, than: Separator) -> Option<Separator> {
+    let fields = |separator: &Separator| {
+        let rows = sample(body, all, *separator);
+        let (fields, share) = most_common(rows.iter().map(Vec::len));
+        if rows.len() > 1 && share == 1.0 { fields } else { 1 }
+    };
+    let known = b",\t;|:^~".iter().map(|byte| Separator::Byte(*byte)).chain([Separator::Blanks]);
+    let best =
+        known.filter(|separator| *separator != than).min_by_key(|separator| Reverse(fields(separator)));
+    best.filter(|separator| fields(separator) > 1)
 }
 
 fn looks_like_header(first: &[String], rows: &[Vec<String>]) -> bool {

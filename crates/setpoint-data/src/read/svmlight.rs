@@ -101,8 +101,10 @@ pub(crate) fn read(
             let (mut all, rounded) = read_rows(source, &parser)?;
             let indices = &all.matrix.indices;
             let base = u32::from(!indices.contains(&0));
-            let largest =
-                indices.iter().max().ok_or_else(|| RoleError::NoFeatures { file: file.to_owned() })?;
+            let largest = indices.iter().max().ok_or_else(|| RoleError::NoFeatures {
+                file: file.to_owned(),
+                hint: "drop fewer columns".to_owned(),
+            })?;
             let numbering = Numbering::occurring(indices, base, (largest - base) as usize + 1);
             numbering.keep(&mut all.matrix);
             if !rounded.0.is_empty() {

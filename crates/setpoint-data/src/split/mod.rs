@@ -17,6 +17,7 @@ use std::str::FromStr;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use setpoint::message::{number, quote};
 use thiserror::Error;
 
 use crate::table::Table;
@@ -45,7 +46,11 @@ pub struct Parts {
 #[non_exhaustive]
 pub enum SplitError {
     /// Not `name=share`.
-    #[error("split {text:?}: {found:?} is not name=share; write train=0.6,validation=0.2,calibration=0.2")]
+    #[error(
+        "split {}: {} is not name=share; write train=0.6,validation=0.2,calibration=0.2",
+        quote(text),
+        quote(found)
+    )]
     Syntax {
         /// The whole plan.
         text: String,
@@ -53,7 +58,11 @@ pub enum SplitError {
         found: String,
     },
     /// Not a part.
-    #[error("split {text:?}: unknown part {found:?}; expected train, validation, calibration or test")]
+    #[error(
+        "split {}: unknown part {}; expected train, validation, calibration or test",
+        quote(text),
+        quote(found)
+    )]
     Unknown {
         /// The whole plan.
         text: String,
@@ -61,7 +70,7 @@ pub enum SplitError {
         found: String,
     },
     /// A part is named twice.
-    #[error("split {text:?}: {part} is given twice")]
+    #[error("split {}: {part} is given twice", quote(text))]
     Twice {
         /// The whole plan.
         text: String,
@@ -69,7 +78,7 @@ pub enum SplitError {
         part: &'static str,
     },
     /// A share outside (0, 1].
-    #[error("split {text:?}: {part}={share} is outside (0, 1]; leave out a part that is not wanted")]
+    #[error("split {}: {part}={} is outside (0, 1]; leave out a part that is not wanted", quote(text), number(*share))]
     Share {
         /// The whole plan.
         text: String,
@@ -79,7 +88,7 @@ pub enum SplitError {
         share: f64,
     },
     /// Shares that do not make a whole.
-    #[error("split {text:?}: the shares sum to {sum}, expected 1")]
+    #[error("split {}: the shares sum to {}, expected 1", quote(text), number(*sum))]
     Sum {
         /// The whole plan.
         text: String,
@@ -87,7 +96,7 @@ pub enum SplitError {
         sum: f64,
     },
     /// Nothing to train on.
-    #[error("split {text:?}: no train part; give it a share")]
+    #[error("split {}: no train part; give it a share", quote(text))]
     NoTrain {
         /// The whole plan.
         text: String,

@@ -14,7 +14,7 @@ use super::record::{CellRecord, Record};
 use super::shared::Shared;
 use super::source::Sources;
 use super::task::{Source, Task};
-use crate::{ExperimentError, FileRecord, Journal, Watch, date, pool};
+use crate::{ExperimentError, FileRecord, JOURNAL, Journal, Watch, date, pool};
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ impl Plan {
     pub fn run(&self, watch: &dyn Watch) -> Result<Record, ExperimentError> {
         let made = std::fs::create_dir_all(&self.output);
         made.map_err(|error| ExperimentError::Directory { path: self.output.clone(), error })?;
-        let journal = Journal::open(&self.output.join("journal.jsonl"))?;
+        let journal = Journal::open(&self.output.join(JOURNAL))?;
         let sources = Sources::read(&self.data, self.cache.clone(), &self.tasks, watch)?;
         let cells = self.cells();
         let keys: Vec<Value> =

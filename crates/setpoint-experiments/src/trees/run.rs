@@ -9,7 +9,7 @@ use setpoint_trees::Settings;
 use super::cell::{self, Trial};
 use super::record::{PeerRecord, Record, TrialRecord};
 use super::task::Task;
-use crate::{ExperimentError, FileRecord, Journal, Watch, date, pool};
+use crate::{ExperimentError, FileRecord, JOURNAL, Journal, Watch, date, pool};
 
 /// What the trees are for.
 pub const GOALS: [&str; 4] =
@@ -46,7 +46,7 @@ impl Plan {
     pub fn run(&self, watch: &dyn Watch) -> Result<Record, ExperimentError> {
         let made = std::fs::create_dir_all(&self.output);
         made.map_err(|error| ExperimentError::Directory { path: self.output.clone(), error })?;
-        let journal = Journal::open(&self.output.join("journal.jsonl"))?;
+        let journal = Journal::open(&self.output.join(JOURNAL))?;
         let goals: Vec<Goal> = GOALS.iter().filter_map(|goal| goal.parse().ok()).collect();
         let mut files: Vec<(Task, Vec<FileRecord>)> = Vec::new();
         for task in &self.tasks {

@@ -64,21 +64,26 @@ impl Task {
         }
     }
 
+    /// The names of its files.
+    #[must_use]
+    pub fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Uci(set) => set.files(),
+            Self::Kdd => &[KDD],
+        }
+    }
+
     /// Its files and their hashes.
     ///
     /// # Errors
     /// If a file cannot be read.
     pub fn files(self, directory: &Path) -> Result<Vec<FileRecord>, ExperimentError> {
-        let names: &[&str] = match self {
-            Self::Uci(set) => set.files(),
-            Self::Kdd => &[KDD],
-        };
         let record = |name: &&str| -> Result<FileRecord, ExperimentError> {
             let path = directory.join(name);
             let sha256 = setpoint_data::hash(&path).map_err(setpoint_data::Error::from)?;
             Ok(FileRecord { name: (*name).to_owned(), sha256 })
         };
-        names.iter().map(record).collect()
+        self.names().iter().map(record).collect()
     }
 
     fn table(self, directory: &Path) -> Result<Table, ExperimentError> {

@@ -14,7 +14,7 @@ use super::record::{CellRecord, Record};
 use super::table::document;
 use super::{Set, Split};
 use crate::document::FileRecord;
-use crate::{ExperimentError, Journal, Watch, date, pool};
+use crate::{ExperimentError, JOURNAL, Journal, Watch, date, pool};
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ impl Plan {
     pub fn run(&self, watch: &dyn Watch) -> Result<Results, ExperimentError> {
         let made = std::fs::create_dir_all(&self.output);
         made.map_err(|error| ExperimentError::Directory { path: self.output.clone(), error })?;
-        let journal = Journal::open(&self.output.join("journal.jsonl"))?;
+        let journal = Journal::open(&self.output.join(JOURNAL))?;
         let files = self.files()?;
         let cells = self.cells();
         let keys: Vec<Value> = cells.iter().map(|cell| key(cell, &files[&cell.set])).collect();

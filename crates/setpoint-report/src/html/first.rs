@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::number::{grouped, interval, points, rate, threshold};
 use crate::evaluate::{Bounds, EvaluateRecord};
-use crate::number::level;
+use crate::number::{capital, level};
 use crate::record::{ComparisonRecord, ReportRecord};
 
 pub(super) fn header(record: &ReportRecord) -> Markup {
@@ -36,12 +36,6 @@ pub(super) fn cards(record: &ReportRecord) -> Markup {
             (careful(record))
         }
     }
-}
-
-/// With a capital letter, as sentences start.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn rows_shown(record: &ReportRecord) -> String {

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::message::clip_to;
+
 use super::atomic::WriteError;
 use crate::goal::ParseError;
 
@@ -201,19 +203,8 @@ impl ArtifactErrorKind {
 /// Most characters of a text from a file that a message repeats.
 const WIDTH: usize = 160;
 
-/// The text on one line, with nothing in it that a terminal obeys, cut if long.
 fn clip(text: &str) -> String {
-    let mut chars = text.chars();
-    let start: String = chars.by_ref().take(WIDTH).collect();
-    let escaped = |c: char| match c {
-        '"' | '\'' | '\\' => c.to_string(),
-        _ => c.escape_debug().to_string(),
-    };
-    let mut line: String = start.chars().map(escaped).collect();
-    if chars.next().is_some() {
-        line.push('…');
-    }
-    line
+    clip_to(text, WIDTH)
 }
 
 fn quote(name: &str) -> String {

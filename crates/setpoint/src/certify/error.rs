@@ -3,6 +3,8 @@
 use thiserror::Error;
 
 use crate::goal::{GoalError, ParseError};
+pub(super) use crate::message::percent;
+use crate::message::{number, percent_but, quote};
 use crate::metric::MetricError;
 use crate::sample::SampleError;
 
@@ -26,7 +28,7 @@ pub enum CertifyError {
     #[error("no condition to certify: give at least one, such as fpr<=1%")]
     NoCondition,
     /// The confidence is not a probability.
-    #[error("confidence {value} is outside (0, 1); write 95% as 0.95")]
+    #[error("confidence {} is outside (0, 1); write 95% as 0.95", number(*value))]
     Confidence {
         /// What was given.
         value: f64,
@@ -41,8 +43,8 @@ pub enum CertifyError {
     },
     /// Fewer examples than any certificate of this condition takes.
     #[error(
-        "{}{found} {noun} cannot certify {condition} at {}; at least {needed} are needed",
-        of_group(group.as_deref()), at(*confidence, *shared_by)
+        "{}{found} {noun} cannot certify {condition} at {}{}",
+        of_group(group.as_deref()), at(*confidence, *shared_by), needs(*needed)
     )]
     TooFew {
         /// The group that is too small, where there are groups.
@@ -62,8 +64,8 @@ pub enum CertifyError {
     },
     /// Fewer entities than any certificate of this condition takes.
     #[error(
-        "{}{found} entities (column {column:?}, up to {largest} {noun} each) cannot certify {condition} at {}; {}",
-        of_group(group.as_deref()), at(*confidence, *shared_by), entities_needed(*needed)
+        "{}{found} entities (column {}, up to {largest} {noun} each) cannot certify {condition} at {}; {}",
+        of_group(group.as_deref()), quote(column), at(*confidence, *shared_by), entities_needed(*needed)
     )]
     TooFewEntities {
         /// The group that is too small, where there are groups.
@@ -114,8 +116,8 @@ pub enum CertifyError {
     },
     /// Each condition can be certified, but at no common threshold.
     #[error(
-        "{}the certified thresholds do not meet: {strict} needs a threshold of at least {at_least}, {loose} one of at most {at_most}; relax one of them, lower the confidence or bring more examples",
-        of_group(group.as_deref())
+        "{}the certified thresholds do not meet: {strict} needs a threshold of at least {}, {loose} one of at most {}; relax one of them, lower the confidence or bring more examples",
+        of_group(group.as_deref()), number(*at_least), number(*at_most)
     )]
     Contradiction {
         /// The group, where there are groups.
@@ -151,7 +153,8 @@ pub enum CertifyError {
     },
     /// The conditions need groups and the sample has none.
     #[error(
-        "the conditions are on groups of column {column:?} and the sample has no groups; name the column with --group"
+        "the conditions are on groups of column {} and the sample has no groups; name the column with --group",
+        quote(column)
     )]
     NoGroups {
         /// The column asked for.
@@ -159,14 +162,19 @@ pub enum CertifyError {
     },
     /// The certificate is of entities and the sample has none.
     #[error(
-        "the certificate counts entities (column {column:?}) and the data does not say which rows belong together; name the column (split_by)"
+        "the certificate counts entities (column {}) and the data does not say which rows belong together; name the column (split_by)",
+        quote(column)
     )]
     NoEntities {
         /// The column of the calibration sample.
         column: String,
     },
     /// The sample has the groups of another column.
-    #[error("the conditions are on groups of column {expected:?} and the sample has those of {found:?}")]
+    #[error(
+        "the conditions are on groups of column {} and the sample has those of {}",
+        quote(expected),
+        quote(found)
+    )]
     OtherColumn {
         /// The column asked for.
         expected: String,
@@ -174,7 +182,7 @@ pub enum CertifyError {
         found: String,
     },
     /// A group for which no threshold was certified.
-    #[error("the certificate has no threshold for group {group:?} of column {column:?}")]
+    #[error("the certificate has no threshold for group {} of column {}", quote(group), quote(column))]
     UnknownGroup {
         /// The group column.
         column: String,
@@ -189,7 +197,8 @@ pub enum CertifyError {
     },
     /// Weights that differ.
     #[error(
-        "weights differ ({first} for example 0, {other} for example {index}): an exact certificate counts every example once; certify on an unweighted sample of the population meant"
+        "weights differ ({} for example 0, {} for example {index}): an exact certificate counts every example once; certify on an unweighted sample of the population meant",
+        number(*first), number(*other)
     )]
     Weighted {
         /// The first weight.
@@ -200,7 +209,7 @@ pub enum CertifyError {
         other: f32,
     },
     /// A threshold of the grid is not a finite number.
-    #[error("threshold {value} of the grid (position {index}) is not a finite number")]
+    #[error("threshold {} of the grid (position {index}) is not a finite number", number(*value))]
     Grid {
         /// Position, from 0.
         index: usize,
@@ -222,7 +231,7 @@ pub enum CertifyError {
 
 /// `group "f": ` or nothing.
 pub(super) fn of_group(group: Option<&str>) -> String {
-    group.map_or_else(String::new, |group| format!("group {group:?}: "))
+    group.map_or_else(String::new, |group| format!("group {}: ", quote(group)))
 }
 
 fn entities_needed(needed: Option<u64>) -> String {
@@ -237,20 +246,20 @@ fn at(confidence: f64, shared_by: usize) -> String {
     match shared_by {
         0 | 1 => format!("{} confidence", percent(confidence)),
         _ => {
-            let each = 1.0 - (1.0 - confidence) / shared_by as f64;
-            format!("{} confidence ({} shared by {shared_by})", percent(each), percent(confidence))
+            let each = percent_but((1.0 - confidence) / shared_by as f64);
+            format!("{each} confidence ({} shared by {shared_by})", percent(confidence))
         }
     }
 }
 
-/// A probability as a percentage, with the digits that tell it from 100%.
-pub(super) fn percent(value: f64) -> String {
-    let shown = |digits: usize| format!("{:.digits$}", 100.0 * value);
-    let near = 100.0 * value.min(1.0 - value).abs();
-    let close =
-        |text: &String| text.parse::<f64>().is_ok_and(|shown| (shown - 100.0 * value).abs() <= 0.005 * near);
-    let text = (0..12).map(shown).find(close).unwrap_or_else(|| shown(12));
-    format!("{text}%")
+/// What would be needed, where that many could ever be had.
+fn needs(needed: u64) -> String {
+    // Beyond, the number is not exact, and no matter.
+    if needed < 1 << 53 {
+        format!("; at least {needed} are needed")
+    } else {
+        ", nor does any number that could be had; relax the condition or lower the confidence".to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -258,23 +267,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentages_keep_the_digits_that_matter() {
-        for (value, text) in [
-            (0.95, "95%"),
-            (0.975, "97.5%"),
-            (0.999, "99.9%"),
-            (0.0, "0%"),
-            (1.0, "100%"),
-            (0.99999, "99.999%"),
-        ] {
-            assert_eq!(percent(value), text);
-        }
-        assert_eq!(percent(1.0 - 0.05 / 3.0), "98.33%");
+    fn what_no_data_will_ever_prove_is_said_in_words() {
+        let error = |needed| CertifyError::TooFew {
+            group: None,
+            found: 200,
+            noun: "negatives",
+            condition: "fpr <= 1e-300".to_owned(),
+            confidence: 0.95,
+            shared_by: 1,
+            needed,
+        };
+        assert_eq!(
+            error(u64::MAX).to_string(),
+            "200 negatives cannot certify fpr <= 1e-300 at 95% confidence, nor does any number that could be had; relax the condition or lower the confidence"
+        );
+        assert!(error(1 << 52).to_string().ends_with("; at least 4503599627370496 are needed"));
     }
 
     #[test]
     fn a_shared_confidence_says_so() {
         assert_eq!(at(0.95, 1), "95% confidence");
         assert_eq!(at(0.95, 2), "97.5% confidence (95% shared by 2)");
+        assert!(!at(1f64.next_down(), 7).contains("100"));
     }
 }

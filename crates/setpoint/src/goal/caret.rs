@@ -6,8 +6,7 @@
 
 use std::ops::Range;
 
-/// Most characters of a quoted text or name.
-const QUOTE_WIDTH: usize = 60;
+use crate::message::clip;
 
 /// Most characters of the line above the carets.
 const LINE_WIDTH: usize = 76;
@@ -17,17 +16,6 @@ const MARGIN: &str = "  ";
 /// The text in double quotes on one line, cut if long.
 pub(super) fn quote(text: &str) -> String {
     format!("\"{}\"", clip(text))
-}
-
-/// The text on one line, cut if long.
-pub(super) fn clip(text: &str) -> String {
-    let mut chars = text.chars().map(printable);
-    let mut clipped: String = chars.by_ref().take(QUOTE_WIDTH).collect();
-    if chars.next().is_some() {
-        clipped.pop();
-        clipped.push('…');
-    }
-    clipped
 }
 
 /// Two lines: the text, and carets under the characters of `span` (bytes; one caret if empty).
@@ -89,7 +77,7 @@ mod tests {
     fn line_breaks_and_tabs_keep_to_one_line_and_one_column() {
         let text = "recall\n@\tfpr\r\n<=2";
         assert_eq!(draw(text, &place(text, "2")), "  recall @ fpr  <=2\n                  ^");
-        assert_eq!(quote(text), "\"recall @ fpr  <=2\"");
+        assert_eq!(quote(text), "\"recall\\n@\\tfpr\\r\\n<=2\"");
     }
 
     #[test]
@@ -102,7 +90,7 @@ mod tests {
         let under: String = line.chars().collect::<Vec<_>>()[columns].iter().collect();
         assert_eq!(under, "here");
         assert!(line.contains("…a") && line.ends_with("b…"), "{line}");
-        assert_eq!(quote(&text).chars().count(), QUOTE_WIDTH + 2);
+        assert!(quote(&text).chars().count() < LINE_WIDTH);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use super::caret::clip;
 use super::{Curve, Rate, Relation, number};
+use crate::message::clip;
 
 /// Why a goal makes no sense.
 #[derive(Clone, Debug, Error, PartialEq)]

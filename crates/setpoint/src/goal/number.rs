@@ -4,6 +4,8 @@
 //! never by a division, so `0.3%` is the same number as `0.003` and every
 //! number prints as text that reads back as itself.
 
+pub(super) use crate::message::number as fraction;
+
 /// Most significant digits that still look like a percentage a person would write.
 const NATURAL_DIGITS: usize = 4;
 
@@ -30,13 +32,6 @@ pub(super) fn range(from: f64, to: f64) -> String {
     let ends = (to < 0.5).then(|| Some((short_percent(from)?, short_percent(to)?))).flatten();
     let (from, to) = ends.unwrap_or_else(|| (fraction(from), fraction(to)));
     format!("{from}..{to}")
-}
-
-/// The shortest decimal that reads back as `value`: `0.02`, `0.30000000000000004`, `1e-7`.
-pub(super) fn fraction(value: f64) -> String {
-    let value = value + 0.0; // -0 prints as 0
-    let size = value.abs();
-    if size != 0.0 && !(1e-4..1e9).contains(&size) { format!("{value:e}") } else { format!("{value}") }
 }
 
 /// The value in words for reports: a percentage where that is short (`95%`), else the fraction.

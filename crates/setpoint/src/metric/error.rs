@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use super::Condition;
 use crate::goal::{Curve, Rate, Relation};
+use crate::message::{number, quote};
 use crate::sample::SampleError;
 
 /// Why a metric or an interval was refused.
@@ -41,7 +42,7 @@ pub enum MetricError {
         rate: Rate,
     },
     /// The condition couples groups, each with a threshold of its own.
-    #[error("the condition on column {column:?} needs a threshold for each group, not one for all")]
+    #[error("the condition on column {} needs a threshold for each group, not one for all", quote(column))]
     GroupCondition {
         /// The group column.
         column: String,
@@ -94,7 +95,7 @@ pub enum MetricError {
     Threshold,
     /// A probability is outside [0, 1].
     #[error(
-        "probability {value} of example {index} is outside [0, 1]; pass scores to the version for scores"
+        "probability {} of example {index} is outside [0, 1]; pass scores to the version for scores", number(*value)
     )]
     Probability {
         /// Position, from 0.
@@ -115,7 +116,7 @@ pub enum MetricError {
         label: &'static str,
     },
     /// The confidence is not a probability.
-    #[error("confidence {value} is outside (0, 1); write 95% as 0.95")]
+    #[error("confidence {} is outside (0, 1); write 95% as 0.95", number(*value))]
     Confidence {
         /// What was given.
         value: f64,

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
+use crate::message::number;
+
 mod adagrad;
 mod adam;
 mod lbfgs;
@@ -64,7 +66,7 @@ pub enum Values {
 #[non_exhaustive]
 pub enum OptimizerError {
     /// A setting is out of its range.
-    #[error("{name} {value} is outside {range}")]
+    #[error("{name} {} is outside {range}", number(*value))]
     Setting {
         /// Which setting.
         name: &'static str,

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::{Combination, Condition, Form, FormTerm, Kind, ProblemError, ProblemOptions, Ratio};
 use crate::count::Shape;
 use crate::goal::{Constraint, Counts, Goal, Rate, Relation, Top};
+use crate::message::quote;
 use crate::sample::{ClassTotals, Sample, SampleError};
 
 /// What is known of the sample while the goal's rates are spelled out.
@@ -32,10 +33,10 @@ impl Build {
         let groups =
             sample.groups().ok_or_else(|| missing("has no groups; name the column with --group".into()))?;
         if groups.column() != column {
-            return Err(missing(format!("is grouped by {:?}", groups.column())));
+            return Err(missing(format!("is grouped by {}", quote(groups.column()))));
         }
         if groups.names().len() < 2 {
-            return Err(missing(format!("has only one group, {:?}", groups.names()[0])));
+            return Err(missing(format!("has only one group, {}", quote(&groups.names()[0]))));
         }
         Ok(Self {
             totals: (0..groups.names().len()).map(|group| sample.group_totals(groups, group)).collect(),

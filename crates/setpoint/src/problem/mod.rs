@@ -21,6 +21,7 @@ use build::Build;
 
 use crate::count::Shape;
 use crate::goal::{Direction, Goal, Objective};
+use crate::message::quote;
 use crate::sample::{Sample, SampleError};
 
 /// How a constraint binds.
@@ -62,7 +63,7 @@ pub enum ProblemError {
     #[error(transparent)]
     Sample(#[from] SampleError),
     /// The goal speaks of groups and the sample has none, or has another column.
-    #[error("the goal has a condition by {column:?}, but the sample {found}")]
+    #[error("the goal has a condition by {}, but the sample {found}", quote(column))]
     Groups {
         /// The column of the goal.
         column: String,

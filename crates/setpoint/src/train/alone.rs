@@ -5,7 +5,7 @@
 
 use super::auto::Candidate;
 use super::check::check;
-use super::selection::{Selection, as_fraction};
+use super::selection::{Selection, as_fraction, check_top};
 use super::stage::{Reporter, Store};
 use super::task::{Start, Task, tasks};
 use super::{MethodChoice, Observer, Part, PositiveWeight, Settings, TrainError};
@@ -32,6 +32,7 @@ pub fn fit_alone<'r>(
     check(goal, settings, linear)?;
     let task = stage(settings, linear)?;
     let rows = settings.rows_scored.unwrap_or(validation.sample.len() as u64);
+    check_top(goal, rows)?;
     let goal = as_fraction(goal, rows);
     let start = start.map_or_else(|| train.model.initial(settings.seed), <[f32]>::to_vec);
     let mut selection = Selection::new(&goal, settings.shared_threshold, validation);

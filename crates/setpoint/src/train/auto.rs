@@ -2,7 +2,7 @@
 
 use super::check::check;
 use super::combined::{Combined, average};
-use super::selection::{Selection, as_fraction};
+use super::selection::{Selection, as_fraction, check_top};
 use super::stage::{Reporter, Store};
 use super::task::{Start, Task, tasks};
 use super::{MethodChoice, Observer, Part, Settings, TrainError, rotate};
@@ -87,6 +87,7 @@ pub fn fit<'r>(
     let linear = train.model.linear();
     check(goal, settings, linear)?;
     let rows = settings.rows_scored.unwrap_or(validation.sample.len() as u64);
+    check_top(goal, rows)?;
     let goal = as_fraction(goal, rows);
     let tasks = tasks(settings, linear);
     // A method that cannot be had for the goal says so before its baseline is fitted.

@@ -3,6 +3,7 @@
 use super::{Bandwidth, MethodChoice, OptimizerChoice, PositiveWeight, Settings, Thresholds, TrainError};
 use crate::engine::Inequality;
 use crate::goal::{Constraint, Goal};
+use crate::message::number;
 
 pub(super) fn check(goal: &Goal, settings: &Settings, linear: bool) -> Result<(), TrainError> {
     if !linear {
@@ -18,7 +19,7 @@ pub(super) fn check(goal: &Goal, settings: &Settings, linear: bool) -> Result<()
         if value.is_finite() && value > 0.0 {
             Ok(())
         } else {
-            Err(TrainError::Setting { what, found: value.to_string(), expected: "a positive number" })
+            Err(TrainError::Setting { what, found: number(value), expected: "a positive number" })
         }
     };
     positive("learning rate", settings.learning_rate)?;
@@ -54,16 +55,16 @@ pub(super) fn check(goal: &Goal, settings: &Settings, linear: bool) -> Result<()
     }
     for (what, share) in [("mix", settings.mix), ("warm-up", settings.warm_up.unwrap_or_default())] {
         if !(0.0..=1.0).contains(&share) {
-            let found = share.to_string();
+            let found = number(share);
             return Err(TrainError::Setting { what, found, expected: "a share in [0, 1]" });
         }
     }
     if !(0.0..1.0).contains(&settings.weight_average) {
-        let (what, found) = ("weight average", settings.weight_average.to_string());
+        let (what, found) = ("weight average", number(settings.weight_average));
         return Err(TrainError::Setting { what, found, expected: "a memory in [0, 1)" });
     }
     if !(settings.weight_decay.is_finite() && settings.weight_decay >= 0.0) {
-        let (what, found) = ("weight decay", settings.weight_decay.to_string());
+        let (what, found) = ("weight decay", number(settings.weight_decay));
         return Err(TrainError::Setting { what, found, expected: "a number of 0 or more" });
     }
     if settings.epochs == 0 {

@@ -41,6 +41,7 @@ mod tests;
 use thiserror::Error;
 
 use crate::engine::{EngineError, Inequality};
+use crate::message::clip;
 use crate::metric::MetricError;
 use crate::model::{Model, ModelError};
 use crate::optimizer::{Adagrad, AdagradConfig, Adam, AdamConfig, Optimizer, OptimizerError, Sgd, SgdConfig};
@@ -321,7 +322,7 @@ pub enum TrainError {
         message: String,
     },
     /// A setting that makes no sense.
-    #[error("{what} {found}: expected {expected}")]
+    #[error("{what} {}: expected {expected}", clip(found))]
     Setting {
         /// Which setting.
         what: &'static str,

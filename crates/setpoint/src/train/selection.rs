@@ -1,9 +1,10 @@
 //! Which parameters to keep: those with the best exact value of the goal on the validation split.
 
+use crate::engine::EngineError;
 use crate::goal::{Constraint, Direction, Goal, Top};
 use crate::metric;
 use crate::model::Rows;
-use crate::problem::ProblemOptions;
+use crate::problem::{ProblemError, ProblemOptions};
 use crate::sample::Sample;
 use crate::threshold::exact;
 
@@ -20,6 +21,18 @@ pub fn as_fraction(goal: &Goal, rows: u64) -> Goal {
         }
     }
     goal
+}
+
+/// Refuses a `k=` that takes every row it is asked of.
+pub(super) fn check_top(goal: &Goal, rows: u64) -> Result<(), TrainError> {
+    let too_large = |constraint: &Constraint| match constraint {
+        Constraint::Top(Top::Count { k, of }) if *k >= of.unwrap_or(rows) => Some(*k),
+        _ => None,
+    };
+    match goal.constraints.iter().find_map(too_large) {
+        Some(k) => Err(EngineError::from(ProblemError::TopTooLarge { k, rows }).into()),
+        None => Ok(()),
+    }
 }
 
 /// The goal's exact value on a sample: the best its conditions allow there.

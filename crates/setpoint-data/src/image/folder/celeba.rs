@@ -11,6 +11,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use setpoint::message::{clip, quote};
+
 use super::walk::Walk;
 use super::{Listing, table};
 use crate::Error;
@@ -93,11 +95,13 @@ fn read_attributes(walk: &Walk, path: &Path) -> Result<Listing, Error> {
             match value {
                 "1" => truths.push(true),
                 "-1" => truths.push(false),
-                other => return Err(refuse(line_number, format!("{other:?}; expected 1 or -1")).into()),
+                other => {
+                    return Err(refuse(line_number, format!("{}; expected 1 or -1", quote(other))).into());
+                }
             }
         }
         let Some(place) = places.get(name) else {
-            let problem = format!("{name:?} is not among the {} images of the folder", places.len());
+            let problem = format!("{} is not among the {} images of the folder", quote(name), places.len());
             return Err(refuse(line_number, problem).into());
         };
         entries.push(Entry { name: (*place).to_owned(), files: vec![walk.root.join(place)] });
@@ -117,7 +121,8 @@ fn read_partition(path: &Path, entries: &[Entry]) -> Result<Vec<u8>, Error> {
     let mut parts: HashMap<String, u8> = HashMap::new();
     let mut insert = |name: &str, text: &str| {
         let part = column::part(text);
-        let part = part.ok_or_else(|| refuse(format!("{name}: part {text:?}; expected 0, 1 or 2")))?;
+        let part =
+            part.ok_or_else(|| refuse(format!("{}: part {}; expected 0, 1 or 2", clip(name), quote(text))))?;
         parts.insert(name.to_owned(), part);
         Ok::<(), ImageError>(())
     };
@@ -141,7 +146,7 @@ fn read_partition(path: &Path, entries: &[Entry]) -> Result<Vec<u8>, Error> {
     }
     let part = |entry: &Entry| {
         let name = entry.name.rsplit('/').next().unwrap_or(&entry.name);
-        parts.get(name).copied().ok_or_else(|| refuse(format!("says no part for {name}")).into())
+        parts.get(name).copied().ok_or_else(|| refuse(format!("says no part for {}", clip(name))).into())
     };
     entries.iter().map(part).collect()
 }

@@ -10,6 +10,8 @@ mod classes;
 mod table;
 mod walk;
 
+pub use walk::belongs_to_folder;
+
 use std::path::Path;
 
 pub(super) use walk::Walk;

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 use std::path::PathBuf;
 
+use setpoint::message::{self, quote};
+
 use super::Listing;
 use super::walk::{Found, Walk, is_table};
 use crate::Error;
@@ -55,7 +57,8 @@ pub(super) fn read(
             let known = |wanted: &&str| names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
             FILE_COLUMNS.iter().find_map(known).ok_or_else(|| {
                 refuse(format!(
-                    "no column of file names among {names:?}; expected one called file, or name it with --file-column"
+                    "no column of file names among {}; expected one called file, or name it with --file-column",
+                    message::list(&names)
                 ))
             })?
         }
@@ -64,15 +67,15 @@ pub(super) fn read(
     let mut part_of = None;
     if let Some(wanted) = part_column {
         let at = find(table, &names, wanted, "--part-column")?;
-        let at = labels
-            .iter()
-            .position(|column| column.column == names[at])
-            .ok_or_else(|| refuse(format!("column {wanted:?} cannot name both the files and their parts")))?;
+        let at = labels.iter().position(|column| column.column == names[at]).ok_or_else(|| {
+            refuse(format!("column {} cannot name both the files and their parts", quote(wanted)))
+        })?;
         let parts = labels.remove(at);
         let part = |row: usize| {
             let found = text(&parts, row);
             found.and_then(column::part).ok_or_else(|| {
-                refuse(format!("row {}: {found:?} in column {wanted:?} is no part; expected train, validation, calibration or test (or 0, 1, 2)", row + 1))
+                let found = found.map_or_else(|| "a missing value".to_owned(), quote);
+                refuse(format!("row {}: {found} in column {} is no part; expected train, validation, calibration or test (or 0, 1, 2)", row + 1, quote(wanted)))
             })
         };
         part_of = Some((0..parts.of.len()).map(part).collect::<Result<Vec<u8>, _>>()?);
@@ -95,8 +98,9 @@ pub(super) fn read(
         match rows.entry(path.to_owned()) {
             Slot::Occupied(other) => {
                 let problem = format!(
-                    "row {}: {name:?} is already in row {}; list each image once",
+                    "row {}: {} is already in row {}; list each image once",
                     row + 1,
+                    quote(name),
                     other.get()
                 );
                 return Err(refuse(problem).into());

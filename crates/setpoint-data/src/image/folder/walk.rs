@@ -95,6 +95,12 @@ pub(super) fn is_table(name: &str) -> bool {
     ends_with(bare, &[".csv", ".tsv", ".parquet"])
 }
 
+/// Whether a file of this name counts among those of a folder of images: an image, a table, a text or JSON.
+#[must_use]
+pub fn belongs_to_folder(name: &str) -> bool {
+    !name.starts_with('.') && matters(name)
+}
+
 fn matters(name: &str) -> bool {
     let other_band = name.strip_suffix(".tif").is_some_and(|stem| {
         OTHER_BANDS.iter().any(|band| stem.strip_suffix(band).is_some_and(|rest| rest.ends_with('_')))

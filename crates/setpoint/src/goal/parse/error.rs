@@ -5,6 +5,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 use crate::goal::{Curve, GoalError, caret};
+use crate::message::clip;
 
 /// A text that is no goal, with the place that broke it.
 ///
@@ -103,7 +104,7 @@ pub enum ParseErrorKind {
     #[error("f-beta needs its beta: write f1, f2, f0.5 or f-beta(3)")]
     NoBeta,
     /// A percentage above 100%.
-    #[error("{} is more than 100%", caret::clip(text))]
+    #[error("{} is more than 100%", clip(text))]
     OverHundredPercent {
         /// As written.
         text: String,

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::architecture::{Architecture, ArchitectureError, InputShape, Layer, Padding};
 use super::window::Window;
+use crate::message::number;
 
 /// Largest number of layers, of values of an example at any point, and of parameters.
 const LAYERS: usize = 1000;
@@ -190,7 +191,7 @@ impl Builder {
                 block.dropout = (rate > 0.0).then_some(Dropout { rate, layer: at });
             }
             Layer::Dropout { rate } if block.dropout.is_none() => {
-                return Err(Problem::Here(format!("rate {rate} is outside [0, 1)")));
+                return Err(Problem::Here(format!("rate {} is outside [0, 1)", number(rate))));
             }
             Layer::Dropout { .. } => return Err(here("only one is allowed between two products")),
             Layer::Dense { .. } | Layer::Conv2d { .. } | Layer::Flatten => unreachable!("added above"),
