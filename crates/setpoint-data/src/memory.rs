@@ -335,12 +335,11 @@ impl Table {
         let notes = Notes { unknown_entries: numbering.keep(&mut matrix), ..Notes::default() };
         if known.is_none() {
             // Nothing was left out: the entries are still those of `values`.
-            let is_rounded = |column: u32| {
-                let mut entries = matrix.indices.iter().zip(values);
-                entries.any(|(other, value)| *other == column && narrow((*value).into(), 0.0).1)
-            };
-            offsets = needed_offsets(&matrix, |_| true);
-            offsets.retain(|(column, _)| is_rounded(*column));
+            let mut rounded = vec![false; matrix.columns];
+            for (column, value) in matrix.indices.iter().zip(values) {
+                rounded[*column as usize] |= narrow((*value).into(), 0.0).1;
+            }
+            offsets = needed_offsets(&matrix, |column| rounded[column as usize]);
             if !offsets.is_empty() {
                 for ((kept, column), value) in matrix.values.iter_mut().zip(&matrix.indices).zip(values) {
                     *kept = narrow((*value).into(), offset_of(&offsets, *column)).0;

@@ -172,6 +172,8 @@ fn headers_that_lie_are_refused() {
     assert!(shape("(2, 0, 2)", &[]).contains("is not that of images"), "{}", shape("(2, 0, 2)", &[]));
     assert!(shape("(0, 2, 2)", &[]).contains("no images"), "{}", shape("(0, 2, 2)", &[]));
     assert!(shape("(-2, 2, 2)", &[]).contains("none or too large"), "{}", shape("(-2, 2, 2)", &[]));
+    let bomb = shape("(60000, 200, 200)", &[]);
+    assert!(bomb.contains("its 2400000000 values are more than a file of this size has"), "{bomb}");
     assert!(refused_images(forged(&"(".repeat(9_000), &[])).contains("nests too deep"));
     assert!(
         refused_images(b"\x93NUMPY\x02\x00\xff\xff\xff\xff".to_vec()).contains("header of 4294967295 bytes")
@@ -179,6 +181,9 @@ fn headers_that_lie_are_refused() {
     assert!(refused_images(b"\x93NUMPY\x01\x00\x50\x00{".to_vec()).contains("cut short within its header"));
     assert!(refused_images(b"something else".to_vec()).contains("does not start as a NumPy array"));
     let folder = folder();
+    let long = forged("{'descr': '<U500000000', 'fortran_order': False, 'shape': (2,), }\n", &[]);
+    let long = refused(&npz(&folder, &[("x", npy(&[2, 4, 4], &bytes(32))), ("y", long)]));
+    assert!(long.contains("labels of type <U500000000; expected whole numbers"), "{long}");
     let path = npz(&folder, &[("x", npy(&[2, 4, 4], &bytes(32)))]);
     let whole = fs::read(&path).unwrap();
     cut(&path, &whole, 60);
