@@ -247,9 +247,12 @@ fn range(text: &str) -> Option<(usize, usize)> {
 
 /// `did you mean "x"?`, or the columns there are.
 pub(crate) fn hint(names: &[String], wanted: &str) -> String {
+    // Names that nobody types are not compared: that takes the product of their lengths.
+    const TYPED: usize = 200;
     let wanted = wanted.to_lowercase();
     let closest = names
         .iter()
+        .filter(|name| name.len().max(wanted.len()) <= TYPED)
         .map(|name| (strsim::damerau_levenshtein(&name.to_lowercase(), &wanted), name))
         .min_by_key(|(distance, _)| *distance);
     if let Some((distance, name)) = closest

@@ -186,10 +186,11 @@ pub fn spell_as(sample: &Sample, known: &[String]) -> Result<Sample, SampleError
     sample.clone().with_groups(groups.column(), names, of)
 }
 
-/// The group that a name is of: the one spelled so, else one that says the same.
+/// The group that a name is of: the one spelled so, else but for its case, else one that says the same.
 pub(crate) fn known_as<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
+    let but_for_case = || known.iter().find(|other| other.eq_ignore_ascii_case(name));
     let same = || known.iter().find(|other| same_value(other, name));
-    known.iter().find(|other| *other == name).or_else(same)
+    known.iter().find(|other| *other == name).or_else(but_for_case).or_else(same)
 }
 
 /// The sample with every group that is not among these pooled into one.

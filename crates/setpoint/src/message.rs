@@ -86,7 +86,7 @@ pub fn percent(value: f64) -> String {
         _ if value > 0.5 => percent_but(1.0 - value),
         _ => match digits(value) {
             Some((digits, decimals)) => format!("{}%", decimal(digits, decimals)),
-            None => format!("{:e}%", 100.0 * value),
+            None => format!("{:.0e}%", 100.0 * value),
         },
     }
 }

@@ -172,7 +172,9 @@ fn groups_that_training_never_saw_are_named_wherever_they_are_decided() {
         let line = |(row, line): (usize, &str)| match row % every {
             1 => format!(
                 "{}\n",
-                line.replace(",f,", &format!(",{name},")).replace(",m,", &format!(",{name},"))
+                [",f,", ",m,", ",x,"]
+                    .iter()
+                    .fold(line.to_owned(), |line, sex| line.replace(sex, &format!(",{name},")))
             ),
             _ => format!("{line}\n"),
         };

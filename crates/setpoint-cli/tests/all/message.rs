@@ -201,7 +201,7 @@ fn a_model_that_decides_nobody_positive_says_so() {
     let evaluate = ["evaluate", "m", "t.csv", "--json"];
     let run = setpoint(home.path(), &evaluate).ok();
     let note = "none of these rows is decided positive: the threshold lies above all their scores";
-    assert_eq!(run.json()["notes"], serde_json::json!([note]));
+    assert!(run.json()["notes"].as_array().unwrap().contains(&note.into()), "{}", run.stdout);
     // A model that decides some is not talked about.
     write(home.path(), "shop.csv", &shop(3000, 11));
     let shop = ["train", "shop.csv", "--label", "bought", "--goal", "recall @ fpr<=10%", "-o", "m", "--json"];

@@ -296,7 +296,7 @@ fn an_error_prints_its_message_then_the_place() {
         ),
         (
             "recall\n@\nfpr",
-            "goal \"recall @ fpr\": expected <=, >= or =, found the end\n  recall @ fpr\n              ^",
+            "goal \"recall\\n@\\nfpr\": expected <=, >= or =, found the end\n  recall @ fpr\n              ^",
         ),
     ] {
         assert_eq!(error(text).to_string(), printed);
