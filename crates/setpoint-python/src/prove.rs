@@ -13,6 +13,7 @@ use crate::pool::work;
 
 /// A certificate as JSON, and in words.
 #[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
 pub fn certify(
     py: Python<'_>,
     asked: &str,
@@ -41,6 +42,7 @@ pub type Chosen = (Vec<f64>, Vec<String>, Option<String>, Option<String>, Option
 
 /// Chooses the thresholds of a goal on held-out scores.
 #[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
 pub fn choose(
     py: Python<'_>,
     text: &str,

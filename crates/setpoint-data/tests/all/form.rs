@@ -13,10 +13,12 @@ use super::{all_rows, label, table};
 
 const ROWS: i64 = 60;
 
+type WriteColumn = Box<dyn Fn(&mut parquet::file::writer::SerializedRowGroupWriter<'_, Vec<u8>>)>;
+
 /// A file with one column of each type, as a list of columns written one after the other.
 struct Parquet {
     schema: String,
-    columns: Vec<Box<dyn Fn(&mut parquet::file::writer::SerializedRowGroupWriter<'_, Vec<u8>>)>>,
+    columns: Vec<WriteColumn>,
 }
 
 impl Parquet {

@@ -90,7 +90,7 @@ impl<'a> EntityClaim<'a> {
         });
         if self.claim.is_predictive() && self.grid.is_none() {
             let mut entity = 0..;
-            counts.retain(|_| entity.next().is_some_and(|entity: u32| entity % CHOOSING != 0));
+            counts.retain(|_| entity.next().is_some_and(|entity: u32| !entity.is_multiple_of(CHOOSING)));
         }
         counts
     }
@@ -213,12 +213,12 @@ impl<'a> EntityClaim<'a> {
         let (entities, largest) = (Self::tested(&counts), self.largest(&counts));
         let needed = Bets::against(self.claim, largest).needed(&counts, self.delta);
         let found = CertifyError::TooFewEntities {
-            group: self.part.name().map(str::to_owned),
+            group: self.part.name().map(Into::into),
             found: entities,
-            column: self.entities.column().to_owned(),
+            column: self.entities.column().into(),
             largest,
             noun: self.claim.noun(),
-            condition: self.claim.text(),
+            condition: self.claim.text().into(),
             confidence: level.confidence,
             shared_by: level.shared_by,
             needed,

@@ -69,17 +69,17 @@ pub enum CertifyError {
     )]
     TooFewEntities {
         /// The group that is too small, where there are groups.
-        group: Option<String>,
+        group: Option<Box<str>>,
         /// Entities with such examples.
         found: u64,
         /// The column that tells them apart.
-        column: String,
+        column: Box<str>,
         /// Most such examples of an entity.
         largest: u64,
         /// Which examples count.
         noun: &'static str,
         /// The condition.
-        condition: String,
+        condition: Box<str>,
         /// The confidence asked for.
         confidence: f64,
         /// How many conditions and groups share it.

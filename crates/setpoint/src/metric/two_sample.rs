@@ -90,12 +90,12 @@ fn share_of_paths(n: usize, m: usize, apart: usize) -> f64 {
         let from = (i * m).checked_sub(apart).map_or(0, |past| past / n + 1);
         let to = m.min((i * m + apart - 1) / n);
         let mut left = 1.0;
-        for j in from..=to {
+        for (j, share) in share.iter_mut().enumerate().take(to + 1).skip(from) {
             if (i, j) != (0, 0) {
                 let (a, b) = (i as f64, j as f64);
-                share[j] = (a * share[j] + b * left) / (a + b);
+                *share = (a * *share + b * left) / (a + b);
             }
-            left = share[j];
+            left = *share;
         }
     }
     share[m]
