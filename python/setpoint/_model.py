@@ -2,7 +2,6 @@
 
 import json
 import os
-import warnings
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -89,8 +88,7 @@ class Model:
             raise InputError(f"the model has a threshold for each group of {known['column']!r}: pass groups=")
         found = coded(groups, known["column"], rows) if known else None
         note = None if found is None else self._inner.unknown_groups(found)
-        if note is not None:
-            warnings.warn(note, stacklevel=4)
+        tell([] if note is None else [note])
         return found
 
     def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:

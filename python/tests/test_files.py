@@ -90,7 +90,7 @@ def test_columns_that_are_missing_or_of_another_kind_are_named(frame, tmp_path):
     loaded = setpoint.load(tmp_path / "m.safetensors")
     with pytest.raises(setpoint.InputError, match=r"needs column .*town"):
         loaded.predict(frame[["age", "income"]])
-    with pytest.raises(setpoint.InputError, match="'age' does not hold numbers"):
+    with pytest.raises(setpoint.InputError, match='column "age": "old" is not a number'):
         loaded.predict(frame.assign(age="old"))
     with pytest.raises(setpoint.InputError, match="hold texts: pass a data frame"):
         loaded.predict(np.zeros((3, 3)))

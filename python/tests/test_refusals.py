@@ -200,7 +200,7 @@ def test_what_the_command_line_says_with_flags_is_said_with_parameters():
     pandas = pytest.importorskip("pandas")
     sklearn = pytest.importorskip("setpoint.sklearn", exc_type=ImportError)
     frame = pandas.DataFrame({"a": [f"id{row}" for row in range(ROWS)], "b": SCORES})
-    with pytest.raises(setpoint.InputError, match=r"leave them out of X: a$"):
+    with pytest.raises(setpoint.InputError, match=r"leave it out of X: a$"):
         sklearn.SetpointClassifier(GOAL).fit(frame, Y)
     few = np.zeros(30)
     few[:3] = 1

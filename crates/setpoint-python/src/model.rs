@@ -246,7 +246,7 @@ impl Model {
             let (features, notes) = self.encode(view, names)?;
             let held = self.opened.blueprint.hold(features)?;
             let mut record = evaluate(&self.opened, &mut Examples { held, sample }, confidence)?;
-            record.notes = notes;
+            record.notes.splice(0..0, notes);
             for text in [&mut record.at_condition_refused, &mut record.drift_refused].into_iter().flatten() {
                 *text = in_python(text);
             }
