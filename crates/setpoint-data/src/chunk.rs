@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use crate::form::Tally;
+use crate::tally::Tally;
 
 /// Code of a missing text.
 pub(crate) const MISSING: u32 = u32::MAX;

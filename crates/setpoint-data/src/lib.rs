@@ -37,6 +37,7 @@ mod role;
 mod sparse;
 mod split;
 mod table;
+mod tally;
 mod time;
 
 pub use dataset::{Codes, Dataset, select_sample};

@@ -12,7 +12,7 @@ use crate::chunk::{Chunk, MISSING, Texts};
 use crate::dataset::{Codes, pick};
 use crate::encode::{EncodeError, Encoder, Input, Inputs, LabelSchema, Notes};
 use crate::features::Sparse;
-use crate::form::{Form, Reading, Tally, number, shortened};
+use crate::form::{Form, number, shortened};
 use crate::layout::Kind;
 use crate::offset::{self, narrow};
 use crate::read::error::expected;
@@ -21,6 +21,7 @@ use crate::read::{Missing, ReadError};
 use crate::role::{DEFAULT_MISSING, RoleError, Roles, hint};
 use crate::sparse::{Numbering, fill, needed_offsets, offset_of};
 use crate::table::{Body, FeatureColumn, Table};
+use crate::tally::{Reading, Tally};
 
 /// Numbers of a chunk, and so bytes freed at a time.
 const NUMBERS: usize = 10 << 20;

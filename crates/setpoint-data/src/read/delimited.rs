@@ -14,10 +14,11 @@ use super::source::Source;
 use super::{Missing, Raw, ReadError, Request, text_of};
 use crate::Error;
 use crate::chunk::Chunk;
-use crate::form::{Tally, is_storable, number, shortened, truth};
+use crate::form::{is_storable, number, shortened, truth};
 use crate::layout::{Kind, Layout, RealKind, Use};
 use crate::offset::narrow;
 use crate::role::Roles;
+use crate::tally::Tally;
 use crate::time::time_key;
 
 /// Bytes looked at before the first pass; doubled until they hold two rows.

@@ -3,10 +3,11 @@
 use super::{Raw, ReadError};
 use crate::Error;
 use crate::chunk::Chunk;
-use crate::form::{Form, Reading, Tally};
+use crate::form::Form;
 use crate::layout::{Kind, Layout, Use};
 use crate::offset;
 use crate::role::{RoleError, Roles, find_all};
+use crate::tally::{Reading, Tally};
 
 /// What texts are called that are all plain numbers, in a format that has types for both.
 pub(crate) const NUMBERS: &str = "numbers, which all its texts are; categorical keeps them texts";
