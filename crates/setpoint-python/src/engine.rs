@@ -1,14 +1,16 @@
 //! The engine: scores in, thresholds and score gradient out.
 
+use std::collections::BTreeMap;
+
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use setpoint::Sample;
 use setpoint::engine::{Engine, EngineError, EngineOptions, Solve};
 use setpoint::goal::Goal;
+use setpoint::optimizer::Values;
 use setpoint::problem::{Problem, ProblemOptions};
-use setpoint::threshold::ThresholdError;
-use setpoint::train::method::tail_scale;
-use setpoint::train::{Bandwidth, Standard};
+use setpoint::train::method::Loss;
+use setpoint::train::{Bandwidth, BatchLoss, BatchOptions, TrainError};
 
 use crate::array::{GroupArrays, sample, slice};
 use crate::error::{Wrong, goal};
@@ -69,24 +71,12 @@ fn descend(
     if let Some(thresholds) = thresholds {
         engine.set_thresholds(thresholds).map_err(wrong)?;
     }
-    let found = engine.step(scores, &mut gradient).map(|step| (step.loss, step.constraints.to_vec()));
-    let (loss, constraints) = match found {
-        // A warm start can lie where the smooth conditions have no root within reach.
-        Err(EngineError::Threshold(
-            ThresholdError::NotSettled { .. } | ThresholdError::Infeasible { .. },
-        )) if thresholds.is_some() => {
-            engine.correct(scores).map_err(wrong)?;
-            let step = engine.step(scores, &mut gradient).map_err(wrong)?;
-            (step.loss, step.constraints.to_vec())
-        }
-        found => found.map_err(wrong)?,
-    };
-    let thresholds = engine.thresholds().map(<[f64]>::to_vec).unwrap_or_default();
-    Ok((thresholds, loss, constraints, gradient))
+    let step = engine.step(sample, scores, &mut gradient).map_err(wrong)?;
+    Ok((step.thresholds.to_vec(), step.loss, step.constraints.to_vec(), gradient))
 }
 
 fn wrong(error: EngineError) -> Wrong {
-    setpoint::train::TrainError::from(error).into()
+    TrainError::from(error).into()
 }
 
 /// The sharpness of a surrogate of this width on these scores.
@@ -103,32 +93,114 @@ pub fn sharpness(
     let scores = slice(&scores)?;
     let weights = weights.as_ref().map(slice).transpose()?;
     let sample = sample(slice(&labels)?, weights, None)?;
-    let bandwidth = bandwidth.parse().map_err(Wrong::from)?;
-    let width = work(py, || {
+    let bandwidth: Bandwidth = bandwidth.parse().map_err(Wrong::from)?;
+    let sharpness = work(py, || {
         sample.check_scores(scores)?;
-        Ok(match bandwidth {
-            Bandwidth::Deviations(share) => share * Standard::of(&sample, scores).deviation,
-            Bandwidth::Tail(share) => share * tail_scale(&goal, &sample, scores),
-            Bandwidth::Score(width) => width,
-        })
+        Ok(bandwidth.sharpness(&goal, &sample, scores))
     });
-    Ok(1.0 / width?)
+    Ok(sharpness?)
 }
 
-/// How many thresholds a goal without groups has.
-#[pyfunction]
-pub fn threshold_count(py: Python<'_>, text: &str) -> PyResult<usize> {
-    let goal = goal(text)?;
-    if let Some(column) = goal.column() {
-        return Err(Wrong::input(format!(
-            "goal {text:?}: its conditions are on the groups of {column:?}, which this loss does not support; use setpoint.step"
-        ))
-        .into());
+/// The goal's loss on mini-batches.
+#[pyclass(name = "BatchLoss", module = "setpoint._setpoint")]
+pub struct PyBatchLoss {
+    goal: Goal,
+    options: BatchOptions,
+    loss: BatchLoss,
+}
+
+#[pymethods]
+impl PyBatchLoss {
+    #[new]
+    fn new(
+        text: &str,
+        pool: usize,
+        mix: f64,
+        warm_up: u64,
+        bandwidth: &str,
+        surrogate: &str,
+    ) -> PyResult<Self> {
+        let goal = goal(text)?;
+        if let Some(column) = goal.column() {
+            return Err(Wrong::input(format!(
+                "goal {text:?}: its conditions are on the groups of {column:?}, which this loss does not support; use setpoint.step"
+            ))
+            .into());
+        }
+        let any = Sample::new(vec![true, false]).map_err(Wrong::from)?;
+        Problem::new(&goal, &any, &ProblemOptions::default()).map_err(|error| wrong(error.into()))?;
+        let surrogate = surrogate.parse().map_err(Wrong::from)?;
+        let options = BatchOptions {
+            engine: EngineOptions { surrogate, ..EngineOptions::default() },
+            bandwidth: bandwidth.parse().map_err(Wrong::from)?,
+            pool,
+            mix,
+            warm_up,
+            ..BatchOptions::default()
+        };
+        Ok(Self { loss: BatchLoss::new(&goal, options.clone()), goal, options })
     }
-    let sample = Sample::new(vec![true, false]).map_err(Wrong::from)?;
-    let count = work(py, || {
-        let problem = Problem::new(&goal, &sample, &ProblemOptions::default());
-        Ok(problem.map_err(|error| wrong(error.into()))?.thresholds())
-    });
-    Ok(count?)
+
+    /// Loss and gradient of a batch; alone where it is not to be kept.
+    fn step<'py>(
+        &mut self,
+        py: Python<'py>,
+        scores: PyReadonlyArray1<'py, f32>,
+        labels: PyReadonlyArray1<'py, bool>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
+        keep: bool,
+    ) -> PyResult<(f64, Bound<'py, PyArray1<f32>>)> {
+        let scores = slice(&scores)?;
+        let weights = weights.as_ref().map(slice).transpose()?;
+        let batch = sample(slice(&labels)?, weights, None)?;
+        let found = work(py, || {
+            let mut v = vec![0.0; scores.len()];
+            let mut alone;
+            let loss = match keep {
+                true => &mut self.loss,
+                false => {
+                    let options = BatchOptions { warm_up: 0, ..self.options.clone() };
+                    alone = BatchLoss::new(&self.goal, options);
+                    &mut alone
+                }
+            };
+            Ok((loss.evaluate(&batch, scores, &mut v)?, v))
+        });
+        let (value, v) = found?;
+        Ok((value, v.into_pyarray(py)))
+    }
+
+    /// Labels, scores and weights that thresholds are solved on.
+    #[allow(clippy::type_complexity, reason = "three arrays, taken apart in Python")]
+    fn pool<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> Option<(Bound<'py, PyArray1<bool>>, Bound<'py, PyArray1<f32>>, Option<Bound<'py, PyArray1<f32>>>)> {
+        let (sample, scores) = self.loss.pool()?;
+        Some((
+            sample.labels().to_vec().into_pyarray(py),
+            scores.to_vec().into_pyarray(py),
+            sample.weights().map(|weights| weights.to_vec().into_pyarray(py)),
+        ))
+    }
+
+    #[getter]
+    fn thresholds(&self) -> Option<Vec<f64>> {
+        self.loss.thresholds().map(<[f64]>::to_vec)
+    }
+
+    #[getter]
+    fn steps(&self) -> u64 {
+        self.loss.steps()
+    }
+
+    /// All that the next step depends on besides its batch, as JSON.
+    fn state(&self) -> PyResult<String> {
+        Ok(serde_json::to_string(&self.loss.state()).map_err(Wrong::from)?)
+    }
+
+    fn restore(&mut self, state: &str) -> PyResult<()> {
+        let state: BTreeMap<String, Values> = serde_json::from_str(state).map_err(Wrong::from)?;
+        Ok(self.loss.restore(&state).map_err(Wrong::from)?)
+    }
 }

@@ -23,6 +23,7 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("MISSING_TEXTS", setpoint_data::DEFAULT_MISSING.to_vec())?;
     module.add_class::<model::Model>()?;
+    module.add_class::<engine::PyBatchLoss>()?;
     for function in [
         wrap_pyfunction!(model::fit, module)?,
         wrap_pyfunction!(metric::check_goal, module)?,
@@ -34,7 +35,6 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(prove::choose, module)?,
         wrap_pyfunction!(engine::step, module)?,
         wrap_pyfunction!(engine::sharpness, module)?,
-        wrap_pyfunction!(engine::threshold_count, module)?,
     ] {
         module.add_function(function)?;
     }

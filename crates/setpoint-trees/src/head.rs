@@ -54,7 +54,7 @@ pub fn fit(
     let mut lbfgs = Lbfgs::new(config, narrow)?;
     let mut evaluate = |weights: &[f32], gradient: &mut [f64]| {
         mix(members, weights, &mut scores);
-        let loss = match ico.evaluate(&scores, &mut v) {
+        let loss = match ico.evaluate(sample, &scores, &mut v) {
             Ok(loss) => loss,
             // No threshold at these scores: the line search steps back.
             Err(TrainError::Threshold(_) | TrainError::Engine(_)) => return Ok(f64::INFINITY),

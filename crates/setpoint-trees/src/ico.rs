@@ -23,7 +23,7 @@ const CHUNK: usize = 8_192;
 /// The mixture's derivatives over a training sample.
 pub(crate) struct Mixture<'s> {
     sample: &'s Sample,
-    ico: Ico<'s>,
+    ico: Ico,
     positive_weight: f64,
     bias: f64,
     rounds: usize,
@@ -76,7 +76,7 @@ impl<'s> Mixture<'s> {
         self.log_loss(outputs);
         // All scores are equal before the first tree: there is no threshold between them.
         let usable = self.rounds > 0
-            && match self.ico.evaluate(&self.scores, &mut self.v) {
+            && match self.ico.evaluate(self.sample, &self.scores, &mut self.v) {
                 Ok(_) => true,
                 Err(TrainError::Threshold(_) | TrainError::Engine(_)) => false,
                 Err(error) => return Err(error),

@@ -61,7 +61,7 @@ impl Judge<'_> {
     /// by all, log loss still tells them apart.
     pub(crate) fn promise(&self, scores: &[f32]) -> Result<Promise, TrainError> {
         let mut v = vec![0.0; scores.len()];
-        let loss = CrossEntropy::new(self.sample, 1.0).evaluate(scores, &mut v)?;
+        let loss = CrossEntropy::new(1.0).evaluate(self.sample, scores, &mut v)?;
         Ok(Promise { merit: self.merit_around(scores)?, loss })
     }
 

@@ -98,9 +98,9 @@ fn bench(n: usize) {
     for _ in 0..ROUNDS {
         cases[0].run(|| stream(&scores, sample.labels(), &mut gradient));
         for (case, engine) in cases[1..4].iter_mut().zip(&mut held) {
-            case.run(|| _ = black_box(engine.step(&scores, &mut gradient).expect("a step").loss));
+            case.run(|| _ = black_box(engine.step(&sample, &scores, &mut gradient).expect("a step").loss));
         }
-        cases[4].run(|| _ = black_box(solved.step(&scores, &mut gradient).expect("a step").loss));
+        cases[4].run(|| _ = black_box(solved.step(&sample, &scores, &mut gradient).expect("a step").loss));
     }
     let medians = cases.each_mut().map(Case::median);
     let names = ["stream", "step, m = 1", "step, m = 10", "step, m = 100", "m = 1, re-solved"];

@@ -56,7 +56,7 @@ impl Case {
         let mut gradient = vec![0.0; parameters.len()];
         let mut step = |parameters: &mut [f32]| {
             self.model.scores(parameters, Rows::All, &mut scores).expect("scores");
-            black_box(ico.evaluate(&scores, &mut v).expect("a step"));
+            black_box(ico.evaluate(&self.sample, &scores, &mut v).expect("a step"));
             self.model.backward(parameters, &v, &mut gradient).expect("a gradient");
             parameters.iter_mut().zip(&gradient).for_each(|(p, g)| *p -= 0.05 * g);
         };

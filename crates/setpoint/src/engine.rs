@@ -5,10 +5,11 @@
 //!  Model ───────────────▶  counts ─▶ rates ─▶ solve ───────────────────▶ Model::backward ─▶ Optimizer
 //! ```
 //!
-//! An [`Engine`] ties a goal to a sample and keeps what a training loop would
-//! otherwise carry around: the thresholds, which conditions are active, slack
-//! variables and workspaces. A [`step`](Engine::step) is a few passes over the
-//! scores and allocates nothing that grows with their number.
+//! An [`Engine`] keeps what a training loop would otherwise carry around: the
+//! thresholds of a goal, which conditions are active, slack variables and
+//! workspaces. The rows are handed to each call, and may be others each time. A
+//! [`step`](Engine::step) is a few passes over the scores and allocates nothing
+//! that grows with their number.
 
 use thiserror::Error;
 
@@ -17,7 +18,8 @@ use crate::goal::Goal;
 use crate::implicit::{Derivative, ImplicitError, ImplicitOptions, differentiate};
 use crate::message::number;
 use crate::problem::{Problem, ProblemError, ProblemOptions};
-use crate::sample::{Sample, SampleError};
+use crate::sample::SampleError;
+use crate::shard::Shard;
 use crate::surrogate::Surrogate;
 use crate::threshold::ThresholdError;
 use crate::threshold::exact;
@@ -134,13 +136,12 @@ pub struct Step<'e> {
     pub passes: usize,
 }
 
-/// A goal tied to a sample, with its thresholds.
+/// A goal with its thresholds.
 #[derive(Debug)]
-pub struct Engine<'s> {
+pub struct Engine {
     goal: Goal,
-    sample: &'s Sample,
     problem: Problem,
-    counter: Counter<'s>,
+    counter: Counter,
     options: EngineOptions,
     thresholds: Option<Vec<f64>>,
     active: Vec<bool>,
@@ -152,12 +153,12 @@ pub struct Engine<'s> {
     derivative: Derivative,
 }
 
-impl<'s> Engine<'s> {
-    /// Ties a goal to a sample.
+impl Engine {
+    /// Ties a goal to rows.
     ///
     /// # Errors
-    /// If the goal does not fit the sample, or a setting makes no sense.
-    pub fn new(goal: &Goal, sample: &'s Sample, options: EngineOptions) -> Result<Self, EngineError> {
+    /// If the goal does not fit the rows, or a setting makes no sense.
+    pub fn new(goal: &Goal, rows: &dyn Shard, options: EngineOptions) -> Result<Self, EngineError> {
         if !(options.sharpness.is_finite() && options.sharpness > 0.0) {
             let found = number(options.sharpness);
             return Err(EngineError::Setting {
@@ -166,7 +167,7 @@ impl<'s> Engine<'s> {
                 expected: "a positive number".into(),
             });
         }
-        let problem = Problem::new(goal, sample, &options.problem)?;
+        let problem = Problem::new(goal, rows, &options.problem)?;
         let mut free = vec![false; problem.thresholds()];
         for index in &options.free {
             *free.get_mut(*index).ok_or_else(|| EngineError::Setting {
@@ -184,8 +185,7 @@ impl<'s> Engine<'s> {
         let shape = problem.shape();
         Ok(Self {
             goal: goal.clone(),
-            sample,
-            counter: Counter::new(sample, problem.by_group(), options.surrogate, options.sharpness),
+            counter: Counter::new(shape.groups, options.surrogate, options.sharpness),
             thresholds: None,
             active: vec![true; conditions],
             free,
@@ -226,7 +226,8 @@ impl<'s> Engine<'s> {
                 expected: format!("{} finite numbers", self.problem.thresholds()),
             });
         }
-        self.thresholds = Some(thresholds.to_vec());
+        self.thresholds.get_or_insert_default().clear();
+        self.thresholds.get_or_insert_default().extend_from_slice(thresholds);
         Ok(())
     }
 
@@ -278,8 +279,8 @@ impl<'s> Engine<'s> {
     ///
     /// # Errors
     /// If no thresholds meet the conditions.
-    pub fn correct(&mut self, scores: &[f32]) -> Result<(), EngineError> {
-        let found = exact::solve(&self.goal, self.sample, scores, &self.options.problem)?;
+    pub fn correct(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<(), EngineError> {
+        let found = exact::solve(&self.goal, rows.whole(), scores, &self.options.problem)?;
         let mut thresholds: Vec<f64> = found.thresholds.iter().map(|t| f64::from(*t)).collect();
         // Free thresholds belong to the optimizer once they have a value.
         if let Some(old) = &self.thresholds {
@@ -300,7 +301,12 @@ impl<'s> Engine<'s> {
     ///
     /// # Errors
     /// If there has been no step, or the lengths differ.
-    pub fn track(&mut self, scores: &[f32], motion: &[f32]) -> Result<(), EngineError> {
+    pub fn track(
+        &mut self,
+        rows: &dyn Shard,
+        scores: &[f32],
+        motion: &[f32],
+    ) -> Result<(), EngineError> {
         let Some(thresholds) = &mut self.thresholds else {
             return Err(EngineError::Setting {
                 what: "track",
@@ -309,7 +315,7 @@ impl<'s> Engine<'s> {
             });
         };
         self.problem.fill_grid(thresholds, &mut self.grid);
-        self.counter.count_motion(scores, motion, &self.grid, &mut self.motion)?;
+        self.counter.count_motion(rows, scores, motion, &self.grid, &mut self.motion)?;
         let from = Origin {
             cells: &self.cells,
             constraint_slopes: &self.derivative.constraint_slopes,
@@ -328,9 +334,25 @@ impl<'s> Engine<'s> {
     /// # Errors
     /// If the scores are bad, the goal cannot be met, or a constraint is flat and may not be
     /// clamped. The thresholds are then those of the last good step.
-    pub fn step(&mut self, scores: &[f32], gradient: &mut [f32]) -> Result<Step<'_>, EngineError> {
-        let passes = self.solve(scores)?;
-        let curvature = self.options.implicit.regulariser > 0.0;
+    pub fn step(
+        &mut self,
+        rows: &dyn Shard,
+        scores: &[f32],
+        gradient: &mut [f32],
+    ) -> Result<Step<'_>, EngineError> {
+        let passes = self.settle(rows, scores)?;
+        self.spread(rows, scores, gradient)?;
+        Ok(self.last(passes))
+    }
+
+    /// The first half of a [`step`](Self::step): thresholds and derivatives on these rows; returns the passes
+    /// over them.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub fn settle(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<usize, EngineError> {
+        self.problem.tie(&self.goal, rows, &self.options.problem)?;
+        let passes = self.solve_again(rows, scores)?;
         differentiate(
             &self.problem,
             &self.cells,
@@ -340,8 +362,28 @@ impl<'s> Engine<'s> {
             &self.options.implicit,
             &mut self.derivative,
         )?;
-        self.counter.gradient(scores, &self.grid, &self.derivative.partials, curvature, gradient)?;
-        Ok(Step {
+        Ok(passes)
+    }
+
+    /// The second half: writes the gradient by the scores of these rows, some of those that were settled on.
+    ///
+    /// # Errors
+    /// If there are not as many scores as rows.
+    pub fn spread(
+        &mut self,
+        rows: &dyn Shard,
+        scores: &[f32],
+        gradient: &mut [f32],
+    ) -> Result<(), EngineError> {
+        let curvature = self.options.implicit.regulariser > 0.0;
+        let partials = &self.derivative.partials;
+        Ok(self.counter.gradient(rows, scores, &self.grid, partials, curvature, gradient)?)
+    }
+
+    /// What was settled last.
+    #[must_use]
+    pub fn last(&self, passes: usize) -> Step<'_> {
+        Step {
             loss: self.derivative.loss,
             objective: self.problem.objective(self.derivative.loss),
             penalty: self.derivative.penalty,
@@ -351,15 +393,20 @@ impl<'s> Engine<'s> {
             free_gradient: &self.derivative.free,
             clamped: self.derivative.clamped,
             passes,
-        })
+        }
     }
 
     /// Writes df/ds with the thresholds of the last [`step`](Self::step), as if they did not move with
     /// the scores: what layers outside the thresholds' scope learn by.
     ///
     /// # Errors
-    /// If `scores` are not as many as those of that step.
-    pub fn direct_gradient(&mut self, scores: &[f32], gradient: &mut [f32]) -> Result<(), EngineError> {
+    /// If there are not as many scores as rows.
+    pub fn direct_gradient(
+        &mut self,
+        rows: &dyn Shard,
+        scores: &[f32],
+        gradient: &mut [f32],
+    ) -> Result<(), EngineError> {
         let nothing_tied = vec![false; self.active.len()];
         let mut direct = Derivative::default();
         differentiate(
@@ -371,13 +418,31 @@ impl<'s> Engine<'s> {
             &ImplicitOptions { regulariser: 0.0, ..self.options.implicit },
             &mut direct,
         )?;
-        Ok(self.counter.gradient(scores, &self.grid, &direct.partials, false, gradient)?)
+        Ok(self.counter.gradient(rows, scores, &self.grid, &direct.partials, false, gradient)?)
+    }
+
+    /// Finds the thresholds and counts there. Where those of before lead astray, or a slack leaves no threshold,
+    /// the search starts again from the exact ones.
+    fn solve_again(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<usize, EngineError> {
+        let before = self.thresholds.clone();
+        match self.solve(rows, scores) {
+            Err(EngineError::Threshold(
+                ThresholdError::NotSettled { .. } | ThresholdError::Infeasible { .. },
+            )) if before.is_some() => {}
+            found => return found,
+        }
+        self.slack.iter_mut().for_each(|slack| slack.fill(0.0));
+        let again = self.correct(rows, scores).and_then(|()| self.solve(rows, scores));
+        if again.is_err() {
+            self.thresholds = before;
+        }
+        again
     }
 
     /// Finds the thresholds and counts there; returns the passes over the scores.
-    fn solve(&mut self, scores: &[f32]) -> Result<usize, EngineError> {
+    fn solve(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<usize, EngineError> {
         if self.thresholds.is_none() || self.options.solve == Solve::Exact {
-            self.correct(scores)?;
+            self.correct(rows, scores)?;
         }
         let start = self.thresholds.as_deref().unwrap_or_default();
         let request = Request {
@@ -387,7 +452,7 @@ impl<'s> Engine<'s> {
             slack: self.slack.as_deref(),
         };
         let curvature = self.options.implicit.regulariser > 0.0 || !self.problem.diagonal();
-        let mut source = Scored { counter: &mut self.counter, scores, curvature };
+        let mut source = Scored { counter: &mut self.counter, rows, scores, curvature };
         if self.options.solve != Solve::Smooth {
             self.problem.fill_grid(start, &mut self.grid);
             source.count(&self.grid, &mut self.cells)?;
@@ -405,16 +470,17 @@ impl<'s> Engine<'s> {
     }
 }
 
-/// A counter with its scores: what the smooth solver asks for counts.
-struct Scored<'c, 's, 'a> {
-    counter: &'c mut Counter<'s>,
+/// A counter with its rows and scores: what the smooth solver asks for counts.
+struct Scored<'a> {
+    counter: &'a mut Counter,
+    rows: &'a dyn Shard,
     scores: &'a [f32],
     curvature: bool,
 }
 
-impl Count for Scored<'_, '_, '_> {
+impl Count for Scored<'_> {
     fn count(&mut self, thresholds: &[f64], cells: &mut [Cell]) -> Result<(), SampleError> {
-        self.counter.count(self.scores, thresholds, self.curvature, cells)
+        self.counter.count(self.rows, self.scores, thresholds, self.curvature, cells)
     }
 }
 

@@ -78,6 +78,7 @@ pub mod model;
 pub mod optimizer;
 pub mod problem;
 pub mod sample;
+pub mod shard;
 pub mod surrogate;
 pub mod threshold;
 pub mod train;

@@ -15,6 +15,7 @@ pub struct Sample {
     weights: Option<Vec<f32>>,
     groups: Option<Groups>,
     entities: Option<Entities>,
+    totals: ClassTotals,
 }
 
 /// Which examples belong together: those of one patient, customer or query.
@@ -38,6 +39,7 @@ pub struct Groups {
     order: Vec<u32>,
     /// Where each group starts in `order`; one more entry than groups.
     starts: Vec<usize>,
+    totals: Vec<ClassTotals>,
 }
 
 /// Weight of the positives and negatives of a sample or of one of its groups.
@@ -126,6 +128,9 @@ pub enum SampleError {
         /// Number of names.
         names: usize,
     },
+    /// Shards whose group codes do not mean the same.
+    #[error("the shards do not have the same groups by the same names, in the same order")]
+    Shards,
     /// A named group holds no example.
     #[error("group {} of column {} has no examples", quote(group), quote(column))]
     EmptyGroup {
@@ -134,6 +139,24 @@ pub enum SampleError {
         /// The group.
         group: String,
     },
+}
+
+impl SampleError {
+    /// The same of rows that come after so many others.
+    pub(crate) fn after(self, rows: usize) -> Self {
+        match self {
+            Self::Score { index, value } => Self::Score { index: rows + index, value },
+            other => other,
+        }
+    }
+}
+
+impl ClassTotals {
+    /// Adds those of other examples.
+    pub fn merge(&mut self, other: &Self) {
+        self.positives += other.positives;
+        self.negatives += other.negatives;
+    }
 }
 
 impl Sample {
@@ -149,7 +172,9 @@ impl Sample {
         if labels.len() > limit {
             return Err(SampleError::TooLarge { rows: labels.len(), limit });
         }
-        Ok(Self { labels, weights: None, groups: None, entities: None })
+        let mut sample = Self { labels, ..Self::none() };
+        sample.add_up();
+        Ok(sample)
     }
 
     /// The same sample with a weight for each example.
@@ -162,6 +187,7 @@ impl Sample {
             return Err(SampleError::Weight { index, value: weights[index] });
         }
         self.weights = Some(weights);
+        self.add_up();
         Ok(self)
     }
 
@@ -179,14 +205,12 @@ impl Sample {
         if let Some(index) = of.iter().position(|code| *code as usize >= names.len()) {
             return Err(SampleError::GroupCode { index, code: of[index], names: names.len() });
         }
-        let groups = Groups::new(column.to_owned(), names, of);
+        let groups = self.groups.insert(Groups::new(column.to_owned(), names, of));
         if let Some(empty) = (0..groups.names.len()).find(|group| groups.rows(*group).is_empty()) {
-            return Err(SampleError::EmptyGroup {
-                column: groups.column,
-                group: groups.names[empty].clone(),
-            });
+            let (column, group) = (groups.column.clone(), groups.names[empty].clone());
+            return Err(SampleError::EmptyGroup { column, group });
         }
-        self.groups = Some(groups);
+        self.add_up();
         Ok(self)
     }
 
@@ -207,17 +231,93 @@ impl Sample {
     /// If a row number is not below [`len`](Self::len).
     #[must_use]
     pub fn select(&self, rows: &[u32]) -> Self {
-        let pick = |row: &u32| *row as usize;
+        let mut selected = Self::none();
+        selected.refill(self, rows);
+        selected.entities = self.entities.as_ref().map(|entities| {
+            Entities::new(entities.column.clone(), rows.iter().map(|row| entities.of[*row as usize]))
+        });
+        selected
+    }
+
+    /// No examples yet: a place for rows of others.
+    pub(crate) fn none() -> Self {
         Self {
-            labels: rows.iter().map(|row| self.labels[pick(row)]).collect(),
-            weights: self.weights.as_ref().map(|weights| rows.iter().map(|row| weights[pick(row)]).collect()),
-            groups: self.groups.as_ref().map(|groups| {
-                let of = rows.iter().map(|row| groups.of[pick(row)]).collect();
-                Groups::new(groups.column.clone(), groups.names.clone(), of)
-            }),
-            entities: self.entities.as_ref().map(|entities| {
-                Entities::new(entities.column.clone(), rows.iter().map(|row| entities.of[pick(row)]))
-            }),
+            labels: Vec::new(),
+            weights: None,
+            groups: None,
+            entities: None,
+            totals: ClassTotals::default(),
+        }
+    }
+
+    /// Becomes these rows of another sample, without its entities and without allocating anew.
+    pub(crate) fn refill(&mut self, from: &Self, rows: &[u32]) {
+        fn pick<T: Copy>(from: &[T], rows: &[u32], into: &mut Vec<T>) {
+            into.clear();
+            into.extend(rows.iter().map(|row| from[*row as usize]));
+        }
+        pick(&from.labels, rows, &mut self.labels);
+        match &from.weights {
+            Some(weights) => pick(weights, rows, self.weights.get_or_insert_default()),
+            None => self.weights = None,
+        }
+        match &from.groups {
+            Some(groups) => pick(&groups.of, rows, codes_like(&mut self.groups, groups)),
+            None => self.groups = None,
+        }
+        self.add_up();
+    }
+
+    /// Drops the first `old` rows and takes those of another sample in at the end, without its entities.
+    pub(crate) fn roll(&mut self, old: usize, new: &Self) {
+        if self.weights.is_none() && new.weights.is_some() {
+            self.weights = Some(vec![1.0; self.len()]);
+        }
+        if let Some(weights) = &mut self.weights {
+            weights.drain(..old);
+            match &new.weights {
+                Some(more) => weights.extend_from_slice(more),
+                None => weights.resize(weights.len() + new.len(), 1.0),
+            }
+        }
+        self.labels.drain(..old);
+        self.labels.extend_from_slice(&new.labels);
+        if let Some(groups) = &new.groups {
+            let codes = codes_like(&mut self.groups, groups);
+            codes.drain(..old);
+            codes.extend_from_slice(&groups.of);
+        }
+        self.add_up();
+    }
+
+    /// The same with these group codes, whose names come with the next rows that [`roll`](Self::roll) takes in.
+    pub(crate) fn with_codes(mut self, of: Vec<u32>) -> Result<Self, SampleError> {
+        self.check_length("groups", of.len())?;
+        let count = of.iter().max().map_or(0, |most| *most as usize + 1);
+        self.groups = Some(Groups::new(String::new(), vec![String::new(); count], of));
+        self.add_up();
+        Ok(self)
+    }
+
+    /// Brings the totals, and the order of the groups' rows, up to date with the columns.
+    fn add_up(&mut self) {
+        let (labels, weights) = (&self.labels, &self.weights);
+        self.totals = match weights {
+            None => {
+                let positives = labels.iter().filter(|label| **label).count();
+                let negatives = labels.len() - positives;
+                ClassTotals { positives: positives as f64, negatives: negatives as f64 }
+            }
+            Some(_) => totals_of(labels, weights.as_deref(), 0..labels.len()),
+        };
+        if let Some(groups) = &mut self.groups {
+            groups.sort();
+            groups.totals.clear();
+            for group in 0..groups.names.len() {
+                let rows = &groups.order[groups.starts[group]..groups.starts[group + 1]];
+                let rows = rows.iter().map(|row| *row as usize);
+                groups.totals.push(totals_of(labels, weights.as_deref(), rows));
+            }
         }
     }
 
@@ -272,22 +372,11 @@ impl Sample {
     /// Summed weight of each class.
     #[must_use]
     pub fn totals(&self) -> ClassTotals {
-        self.totals_of(0..self.len())
+        self.totals
     }
 
-    /// Summed weight of each class within one group.
-    #[must_use]
-    pub fn group_totals(&self, groups: &Groups, group: usize) -> ClassTotals {
-        self.totals_of(groups.rows(group).iter().map(|row| *row as usize))
-    }
-
-    fn totals_of(&self, rows: impl Iterator<Item = usize>) -> ClassTotals {
-        let mut totals = ClassTotals::default();
-        for row in rows {
-            let class = if self.labels[row] { &mut totals.positives } else { &mut totals.negatives };
-            *class += self.weight(row);
-        }
-        totals
+    pub(crate) fn all_totals(&self) -> &[ClassTotals] {
+        std::slice::from_ref(&self.totals)
     }
 
     /// Checks that there is one finite score for each example.
@@ -335,22 +424,34 @@ impl Entities {
 }
 
 impl Groups {
-    /// Sorts the rows by group; every code must have a name.
+    /// Every code must have a name; the rows are yet to be sorted.
     fn new(column: String, names: Vec<String>, of: Vec<u32>) -> Self {
-        let mut starts = vec![0; names.len() + 1];
-        for code in &of {
+        let mut groups =
+            Self { column, names, of, order: Vec::new(), starts: Vec::new(), totals: Vec::new() };
+        groups.sort();
+        groups
+    }
+
+    /// Sorts the rows by group.
+    fn sort(&mut self) {
+        let Self { names, of, order, starts, .. } = self;
+        starts.clear();
+        starts.resize(names.len() + 1, 0);
+        for code in &*of {
             starts[*code as usize + 1] += 1;
         }
         for group in 0..names.len() {
             starts[group + 1] += starts[group];
         }
-        let mut next = starts.clone();
-        let mut order = vec![0; of.len()];
+        order.clear();
+        order.resize(of.len(), 0);
+        // Each start moves on to its end, and is set back.
         for (row, code) in of.iter().enumerate() {
-            order[next[*code as usize]] = row as u32;
-            next[*code as usize] += 1;
+            order[starts[*code as usize]] = row as u32;
+            starts[*code as usize] += 1;
         }
-        Self { column, names, of, order, starts }
+        starts.rotate_right(1);
+        starts[0] = 0;
     }
 
     /// The column the groups come from.
@@ -371,11 +472,34 @@ impl Groups {
         &self.of
     }
 
+    /// Summed weight of each class, by group.
+    #[must_use]
+    pub fn totals(&self) -> &[ClassTotals] {
+        &self.totals
+    }
+
     /// Row numbers of one group, ascending.
     #[must_use]
     pub fn rows(&self, group: usize) -> &[u32] {
         &self.order[self.starts[group]..self.starts[group + 1]]
     }
+}
+
+/// The codes of groups that take the names of others, to be filled.
+fn codes_like<'g>(groups: &'g mut Option<Groups>, others: &Groups) -> &'g mut Vec<u32> {
+    let groups = groups.get_or_insert_with(|| Groups::new(String::new(), Vec::new(), Vec::new()));
+    groups.column.clone_from(&others.column);
+    groups.names.clone_from(&others.names);
+    &mut groups.of
+}
+
+fn totals_of(labels: &[bool], weights: Option<&[f32]>, rows: impl Iterator<Item = usize>) -> ClassTotals {
+    let mut totals = ClassTotals::default();
+    for row in rows {
+        let class = if labels[row] { &mut totals.positives } else { &mut totals.negatives };
+        *class += weights.map_or(1.0, |weights| f64::from(weights[row]));
+    }
+    totals
 }
 
 #[cfg(test)]
@@ -428,7 +552,7 @@ mod tests {
         assert_eq!(groups.rows(0), [1, 2]);
         assert_eq!(groups.rows(1), [0, 3]);
         assert_eq!(sample.totals(), ClassTotals { positives: 5.0, negatives: 10.0 });
-        assert_eq!(sample.group_totals(groups, 1), ClassTotals { positives: 1.0, negatives: 8.0 });
+        assert_eq!(groups.totals()[1], ClassTotals { positives: 1.0, negatives: 8.0 });
     }
 
     #[test]

@@ -8,8 +8,9 @@ use rayon::prelude::*;
 
 use super::{CHUNK, Cell, WORTH_SHARING};
 use crate::sample::{Sample, SampleError};
+use crate::shard::Shard;
 
-/// Counts decisions at these thresholds (one row of them per group), written to `cells` as by
+/// Counts decisions at these thresholds (one row of them for each of the groups), written to `cells` as by
 /// [`Counter::count`](super::Counter::count); slopes and curvatures are 0.
 ///
 /// The same bits for any number of threads.
@@ -17,15 +18,28 @@ use crate::sample::{Sample, SampleError};
 /// # Errors
 /// If there is not one finite score for each example.
 pub fn count_exact(
+    rows: &dyn Shard,
+    groups: usize,
+    scores: &[f32],
+    thresholds: &[f64],
+    cells: &mut [Cell],
+) -> Result<(), SampleError> {
+    super::check(rows, &[("scores", scores)])?;
+    cells.fill(Cell::default());
+    rows.add_exact_counts(groups, scores, thresholds, cells)
+}
+
+/// Adds the counts of a sample's rows to the cells.
+pub(crate) fn add_exact(
     sample: &Sample,
-    by_group: bool,
+    groups: usize,
     scores: &[f32],
     thresholds: &[f64],
     cells: &mut [Cell],
 ) -> Result<(), SampleError> {
     sample.check_scores(scores)?;
-    let groups = sample.groups().filter(|groups| by_group && groups.names().len() > 1);
-    let columns = thresholds.len() / groups.map_or(1, |groups| groups.names().len());
+    let columns = thresholds.len() / groups;
+    let groups = sample.groups().filter(|_| groups > 1);
     // Per group, the thresholds in ascending order, with the column that each comes from.
     let order = |row: &[f64]| {
         let mut order: Vec<usize> = (0..columns).collect();
@@ -58,14 +72,14 @@ pub fn count_exact(
         sums[sum][0] += part[0];
         sums[sum][1] += part[1];
     }
-    cells.fill(Cell::default());
     for (group, order) in orders.iter().enumerate() {
         let sums = &sums[group * buckets..][..buckets];
         for (rank, column) in order.iter().enumerate() {
             for label in 0..2 {
-                let total = |range: &[[f64; 2]]| range.iter().map(|sum| sum[label]).sum();
+                let total = |range: &[[f64; 2]]| -> f64 { range.iter().map(|sum| sum[label]).sum() };
                 let cell = &mut cells[(group * columns + column) * 2 + label];
-                (cell.negative, cell.positive) = (total(&sums[..=rank]), total(&sums[rank + 1..]));
+                cell.negative += total(&sums[..=rank]);
+                cell.positive += total(&sums[rank + 1..]);
             }
         }
     }
@@ -104,7 +118,7 @@ mod tests {
                 }
             }
             let mut cells = vec![Cell::default(); 12];
-            count_exact(&sample, by_group, &scores, &thresholds, &mut cells).unwrap();
+            count_exact(&sample, if by_group { 2 } else { 1 }, &scores, &thresholds, &mut cells).unwrap();
             prop_assert_eq!(cells, expected);
         }
     }

@@ -9,9 +9,10 @@
 //! ```
 //!
 //! with their first and second derivatives in the scores. Counts are sums, so
-//! they merge: over chunks, threads, batches and machines. A [`Counter`] walks
-//! the scores in fixed chunks and adds the chunks up in order, so its results
-//! are the same bits for any number of threads.
+//! they merge: over chunks, threads, batches and machines. A [`Counter`] asks
+//! rows, wherever they are ([`Shard`]); a sample walks its scores in fixed chunks
+//! and adds the chunks up in order, so that results are the same bits for any
+//! number of threads.
 
 mod exact;
 mod kernel;
@@ -22,6 +23,7 @@ pub(crate) mod reference;
 mod tests;
 mod vector;
 
+pub(crate) use exact::add_exact;
 pub use exact::count_exact;
 
 use std::ops::Range;
@@ -29,6 +31,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::sample::{Sample, SampleError};
+use crate::shard::Shard;
 use crate::surrogate::Surrogate;
 use kernel::{Coefficients, Gathered, Margins, Rows, Workspace};
 
@@ -126,16 +129,11 @@ pub trait Count {
     fn count(&mut self, thresholds: &[f64], cells: &mut [Cell]) -> Result<(), SampleError>;
 }
 
-/// Counts smooth decisions over a sample, and spreads gradients back over its scores.
+/// How smooth decisions are counted, with room for the work.
 #[derive(Debug)]
-pub struct Counter<'s> {
-    sample: &'s Sample,
+pub struct Counter {
     surrogate: Surrogate,
     sharpness: f64,
-    /// For more than one group: the rows of each chunk sorted by group, as offsets into the chunk.
-    order: Vec<u16>,
-    /// Where each group starts in its chunk's part of `order`: `groups + 1` entries per chunk.
-    starts: Vec<u16>,
     groups: usize,
     /// One set of cells per chunk, kept between calls.
     partials: Vec<Cell>,
@@ -143,61 +141,45 @@ pub struct Counter<'s> {
     coefficients: Vec<Coefficients>,
 }
 
-impl<'s> Counter<'s> {
-    /// A counter over this sample. With `by_group`, slices are split by the sample's groups.
+/// What is counted over the rows of one shard.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// A score for each row.
+    pub scores: &'a [f32],
+    /// What each score is about to move by: then slopes are of that motion.
+    pub motion: Option<&'a [f32]>,
+    /// One row of thresholds for each group.
+    pub thresholds: &'a [f64],
+    /// Whether second derivatives are asked for as well.
+    pub curvature: bool,
+}
+
+impl<'a> Ask<'a> {
+    /// The same of some of the rows.
     #[must_use]
-    pub fn new(sample: &'s Sample, by_group: bool, surrogate: Surrogate, sharpness: f64) -> Self {
-        let mut counter = Self {
-            sample,
+    pub fn of(self, rows: Range<usize>) -> Self {
+        let motion: Option<&'a [f32]> = self.motion.map(|motion| &motion[rows.clone()]);
+        Self { scores: &self.scores[rows], motion, ..self }
+    }
+}
+
+impl Counter {
+    /// Counts decisions of this surrogate, apart for as many groups.
+    #[must_use]
+    pub fn new(groups: usize, surrogate: Surrogate, sharpness: f64) -> Self {
+        Self {
             surrogate,
             sharpness,
-            order: Vec::new(),
-            starts: Vec::new(),
-            groups: 1,
+            groups,
             partials: Vec::new(),
             finite: Vec::new(),
             coefficients: Vec::new(),
-        };
-        if let Some(groups) = sample.groups().filter(|groups| by_group && groups.names().len() > 1) {
-            counter.groups = groups.names().len();
-            for codes in groups.codes().chunks(CHUNK) {
-                let mut starts = vec![0u16; counter.groups + 1];
-                for code in codes {
-                    starts[*code as usize + 1] += 1;
-                }
-                for group in 0..counter.groups {
-                    starts[group + 1] += starts[group];
-                }
-                let mut offsets: Vec<u16> = (0..codes.len() as u16).collect();
-                offsets.sort_by_key(|offset| codes[*offset as usize]);
-                counter.order.append(&mut offsets);
-                counter.starts.append(&mut starts);
-            }
         }
-        counter
-    }
-
-    /// The sharpness k.
-    #[must_use]
-    pub fn sharpness(&self) -> f64 {
-        self.sharpness
     }
 
     /// Changes the sharpness k.
     pub fn set_sharpness(&mut self, sharpness: f64) {
         self.sharpness = sharpness;
-    }
-
-    /// The surrogate φ.
-    #[must_use]
-    pub fn surrogate(&self) -> Surrogate {
-        self.surrogate
-    }
-
-    /// Number of groups that slices are split by.
-    #[must_use]
-    pub fn groups(&self) -> usize {
-        self.groups
     }
 
     /// Counts at these thresholds (one row per group); with curvatures only where asked, else zero.
@@ -206,12 +188,15 @@ impl<'s> Counter<'s> {
     /// If there are not as many scores as examples, or one is not finite.
     pub fn count(
         &mut self,
+        rows: &dyn Shard,
         scores: &[f32],
         thresholds: &[f64],
         curvature: bool,
         cells: &mut [Cell],
     ) -> Result<(), SampleError> {
-        self.reduce(scores, None, thresholds, curvature, cells)
+        check(rows, &[("scores", scores)])?;
+        cells.fill(Cell::default());
+        rows.add_counts(self, Ask { scores, motion: None, thresholds, curvature }, cells)
     }
 
     /// First-order change of the counts when the scores move: Σ w φ' ds in each cell.
@@ -222,28 +207,54 @@ impl<'s> Counter<'s> {
     /// As [`count`](Self::count).
     pub fn count_motion(
         &mut self,
+        rows: &dyn Shard,
         scores: &[f32],
         motion: &[f32],
         thresholds: &[f64],
         cells: &mut [Cell],
     ) -> Result<(), SampleError> {
-        self.reduce(scores, Some(motion), thresholds, false, cells)?;
+        check(rows, &[("scores", scores), ("score motions", motion)])?;
+        cells.fill(Cell::default());
+        rows.add_counts(self, Ask { scores, motion: Some(motion), thresholds, curvature: false }, cells)?;
         for cell in cells {
             *cell = Cell { positive: cell.positive_slope, negative: cell.negative_slope, ..Cell::default() };
         }
         Ok(())
     }
 
-    fn reduce(
+    /// Writes v, the derivative by each score of a function with these partials.
+    ///
+    /// `second_order` says whether the slope partials matter (the regulariser).
+    ///
+    /// # Errors
+    /// If the lengths differ from the rows'.
+    pub fn gradient(
         &mut self,
+        rows: &dyn Shard,
         scores: &[f32],
-        motion: Option<&[f32]>,
         thresholds: &[f64],
-        curvature: bool,
+        partials: &[CellPartial],
+        second_order: bool,
+        gradient: &mut [f32],
+    ) -> Result<(), SampleError> {
+        check(rows, &[("scores", scores), ("score gradient", gradient)])?;
+        let (surrogate, sharpness) = (self.surrogate, self.sharpness);
+        let pairs = partials.chunks_exact(2);
+        self.coefficients.clear();
+        self.coefficients
+            .extend(pairs.map(|pair| Coefficients::new(&pair[0], &pair[1], surrogate, sharpness)));
+        rows.spread(self, Ask { scores, motion: None, thresholds, curvature: second_order }, gradient);
+        Ok(())
+    }
+
+    /// Adds the counts of a sample's rows to the cells.
+    pub(crate) fn add(
+        &mut self,
+        sample: &Sample,
+        ask: Ask<'_>,
         cells: &mut [Cell],
     ) -> Result<(), SampleError> {
-        self.check(scores, motion)?;
-        let chunks = scores.len().div_ceil(CHUNK);
+        let chunks = ask.scores.len().div_ceil(CHUNK);
         let mut partials = std::mem::take(&mut self.partials);
         let mut finite = std::mem::take(&mut self.finite);
         partials.clear();
@@ -252,14 +263,13 @@ impl<'s> Counter<'s> {
         finite.resize(chunks, true);
         let this = &*self;
         let work = |(chunk, (partial, finite)): (usize, (&mut [Cell], &mut bool))| {
-            *finite = this.count_chunk(chunk, scores, motion, thresholds, curvature, partial);
+            *finite = this.count_chunk(sample, chunk, ask, partial);
         };
-        if scores.len() * thresholds.len() <= WORTH_SHARING {
+        if ask.scores.len() * ask.thresholds.len() <= WORTH_SHARING {
             partials.chunks_mut(cells.len()).zip(&mut finite).enumerate().for_each(work);
         } else {
             partials.par_chunks_mut(cells.len()).zip(finite.par_iter_mut()).enumerate().for_each(work);
         }
-        cells.fill(Cell::default());
         for partial in partials.chunks(cells.len()) {
             for (cell, part) in cells.iter_mut().zip(partial) {
                 cell.merge(part);
@@ -269,41 +279,34 @@ impl<'s> Counter<'s> {
         self.partials = partials;
         self.finite = finite;
         if !all_finite {
-            self.sample.check_scores(scores)?;
+            sample.check_scores(ask.scores)?;
         }
         Ok(())
     }
 
-    fn check(&self, scores: &[f32], other: Option<&[f32]>) -> Result<(), SampleError> {
-        for (what, got) in
-            [("scores", scores.len()), ("score motions", other.map_or(scores.len(), <[f32]>::len))]
-        {
-            if got != self.sample.len() {
-                return Err(SampleError::Length { what, expected: self.sample.len(), got });
-            }
+    /// Writes the gradient of a sample's rows, by the coefficients of [`gradient`](Self::gradient).
+    pub(crate) fn spread(&self, sample: &Sample, ask: Ask<'_>, gradient: &mut [f32]) {
+        let work = |(chunk, gradient): (usize, &mut [f32])| {
+            self.gradient_chunk(sample, chunk, ask, gradient);
+        };
+        if ask.scores.len() * ask.thresholds.len() <= WORTH_SHARING {
+            gradient.chunks_mut(CHUNK).enumerate().for_each(work);
+        } else {
+            gradient.par_chunks_mut(CHUNK).enumerate().for_each(work);
         }
-        Ok(())
     }
 
     /// Counts one chunk; returns whether all its scores are finite.
-    fn count_chunk(
-        &self,
-        chunk: usize,
-        scores: &[f32],
-        motion: Option<&[f32]>,
-        thresholds: &[f64],
-        curvature: bool,
-        partial: &mut [Cell],
-    ) -> bool {
-        let columns = thresholds.len() / self.groups;
+    fn count_chunk(&self, sample: &Sample, chunk: usize, ask: Ask<'_>, partial: &mut [Cell]) -> bool {
+        let columns = ask.thresholds.len() / self.groups;
         let mut work = Workspace::new();
         let mut finite = true;
         for group in 0..self.groups {
-            let margins = Margins::new(self.sharpness, &thresholds[group * columns..][..columns]);
+            let margins = Margins::new(self.sharpness, &ask.thresholds[group * columns..][..columns]);
             let cells = &mut partial[group * columns * 2..][..columns * 2];
-            self.for_each_block(chunk, group, scores, motion, |rows, _| {
+            self.for_each_block(sample, chunk, group, ask, |rows, _| {
                 finite &=
-                    kernel::count(rows, &mut work, &margins, self.surrogate, curvature, |column, sums| {
+                    kernel::count(rows, &mut work, &margins, self.surrogate, ask.curvature, |column, sums| {
                         sums.add_to(&mut cells[column * 2..][..2], self.surrogate, self.sharpness);
                     });
             });
@@ -311,70 +314,31 @@ impl<'s> Counter<'s> {
         finite
     }
 
-    /// Writes v, the derivative by each score of a function with these partials.
-    ///
-    /// `second_order` says whether the slope partials matter (the regulariser).
-    ///
-    /// # Errors
-    /// If the lengths differ from the sample's.
-    pub fn gradient(
-        &mut self,
-        scores: &[f32],
-        thresholds: &[f64],
-        partials: &[CellPartial],
-        second_order: bool,
-        gradient: &mut [f32],
-    ) -> Result<(), SampleError> {
-        self.check(scores, Some(gradient))?;
-        let (surrogate, sharpness) = (self.surrogate, self.sharpness);
-        let pairs = partials.chunks_exact(2);
-        self.coefficients.clear();
-        self.coefficients
-            .extend(pairs.map(|pair| Coefficients::new(&pair[0], &pair[1], surrogate, sharpness)));
-        let this = &*self;
-        let work = |(chunk, gradient): (usize, &mut [f32])| {
-            this.gradient_chunk(chunk, scores, thresholds, second_order, gradient);
-        };
-        if scores.len() * thresholds.len() <= WORTH_SHARING {
-            gradient.chunks_mut(CHUNK).enumerate().for_each(work);
-        } else {
-            gradient.par_chunks_mut(CHUNK).enumerate().for_each(work);
-        }
-        Ok(())
-    }
-
-    fn gradient_chunk(
-        &self,
-        chunk: usize,
-        scores: &[f32],
-        thresholds: &[f64],
-        second_order: bool,
-        gradient: &mut [f32],
-    ) {
-        let columns = thresholds.len() / self.groups;
+    fn gradient_chunk(&self, sample: &Sample, chunk: usize, ask: Ask<'_>, gradient: &mut [f32]) {
+        let columns = ask.thresholds.len() / self.groups;
         let mut work = Workspace::new();
         for group in 0..self.groups {
-            let margins = Margins::new(self.sharpness, &thresholds[group * columns..][..columns]);
+            let margins = Margins::new(self.sharpness, &ask.thresholds[group * columns..][..columns]);
             let coefficients = &self.coefficients[group * columns..][..columns];
-            self.for_each_block(chunk, group, scores, None, |rows, place| {
+            self.for_each_block(sample, chunk, group, ask, |rows, place| {
                 let mut spread = |gradient: &mut [f32]| {
                     kernel::spread(
                         rows,
                         &mut work,
                         &margins,
                         self.surrogate,
-                        second_order,
+                        ask.curvature,
                         coefficients,
                         gradient,
                     );
                 };
                 match place {
                     Place::Direct(range) => spread(&mut gradient[range]),
-                    Place::Offsets(offsets) => {
+                    Place::Rows(rows_of) => {
                         let mut gathered = [0.0; kernel::BLOCK];
                         spread(&mut gathered[..rows.scores.len()]);
-                        for (offset, v) in offsets.iter().zip(gathered) {
-                            gradient[usize::from(*offset)] = v;
+                        for (row, v) in rows_of.iter().zip(gathered) {
+                            gradient[*row as usize - chunk * CHUNK] = v;
                         }
                     }
                     Place::Tail(range) => {
@@ -393,26 +357,27 @@ impl<'s> Counter<'s> {
     /// an uneven tail, and weights scaled by a motion are gathered first.
     fn for_each_block(
         &self,
+        sample: &Sample,
         chunk: usize,
         group: usize,
-        scores: &[f32],
-        motion: Option<&[f32]>,
+        ask: Ask<'_>,
         mut visit: impl FnMut(Rows<'_>, Place<'_>),
     ) {
-        let (labels, weights) = (self.sample.labels(), self.sample.weights());
+        let Ask { scores, motion, .. } = ask;
+        let (labels, weights) = (sample.labels(), sample.weights());
         let row = |row: usize| {
             let weight = weights.map_or(1.0, |weights| weights[row]);
             (scores[row], labels[row], weight * motion.map_or(1.0, |motion| motion[row]))
         };
         let first = chunk * CHUNK;
-        let end = (first + CHUNK).min(self.sample.len());
-        if self.groups > 1 {
-            let starts = &self.starts[chunk * (self.groups + 1)..];
-            let (from, to) = (usize::from(starts[group]), usize::from(starts[group + 1]));
-            for offsets in self.order[first + from..first + to].chunks(kernel::BLOCK) {
+        let end = (first + CHUNK).min(sample.len());
+        if let Some(groups) = sample.groups().filter(|_| self.groups > 1) {
+            let rows = groups.rows(group);
+            let place = |bound: usize| rows.partition_point(|row| (*row as usize) < bound);
+            for rows_of in rows[place(first)..place(end)].chunks(kernel::BLOCK) {
                 let mut gathered = Gathered::new();
-                let rows = gathered.gather(offsets.iter().map(|offset| first + usize::from(*offset)), row);
-                visit(rows, Place::Offsets(offsets));
+                let rows = gathered.gather(rows_of.iter().map(|row| *row as usize), row);
+                visit(rows, Place::Rows(rows_of));
             }
             return;
         }
@@ -434,12 +399,20 @@ impl<'s> Counter<'s> {
     }
 }
 
+fn check(rows: &dyn Shard, columns: &[(&'static str, &[f32])]) -> Result<(), SampleError> {
+    let expected = rows.rows();
+    match columns.iter().find(|(_, column)| column.len() != expected) {
+        Some((what, column)) => Err(SampleError::Length { what, expected, got: column.len() }),
+        None => Ok(()),
+    }
+}
+
 /// Where in its chunk a block of rows lies.
 enum Place<'a> {
     /// Consecutive rows, whole vectors.
     Direct(Range<usize>),
     /// Consecutive rows, padded.
     Tail(Range<usize>),
-    /// Rows at these offsets, padded.
-    Offsets(&'a [u16]),
+    /// These rows of the sample, padded.
+    Rows(&'a [u32]),
 }

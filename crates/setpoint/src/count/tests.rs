@@ -62,15 +62,15 @@ proptest! {
         let groups = if by_group { 3 } else { 1 };
         let thresholds: Vec<f64> = (0..4 * groups).map(|j| low + spread * j as f64 / 12.0).collect();
         let mut plain = Reference { sample: &sample, by_group, surrogate, sharpness: k, scores: scores.iter().map(|s| f64::from(*s)).collect() };
-        let mut fast = Counter::new(&sample, by_group, surrogate, k);
+        let mut fast = Counter::new(groups, surrogate, k);
         let (mut expected, mut got) = (cells(&thresholds), cells(&thresholds));
         plain.count(&thresholds, &mut expected).unwrap();
-        fast.count(&scores, &thresholds, true, &mut got).unwrap();
+        fast.count(&sample, &scores, &thresholds, true, &mut got).unwrap();
         assert_close(&got, &expected, k);
 
         let motion: Vec<f32> = scores.iter().map(|s| (s * 7.0).sin().abs()).collect();
         plain.count_motion(&thresholds, &motion.iter().map(|m| f64::from(*m)).collect::<Vec<_>>(), &mut expected);
-        fast.count_motion(&scores, &motion, &thresholds, &mut got).unwrap();
+        fast.count_motion(&sample, &scores, &motion, &thresholds, &mut got).unwrap();
         assert_close(&got, &expected, k);
 
         let partials: Vec<CellPartial> = (0..expected.len())
@@ -78,7 +78,7 @@ proptest! {
             .collect();
         let expected = plain.gradient(&thresholds, &partials);
         let mut got = vec![0.0; scores.len()];
-        fast.gradient(&scores, &thresholds, &partials, true, &mut got).unwrap();
+        fast.gradient(&sample, &scores, &thresholds, &partials, true, &mut got).unwrap();
         let largest = expected.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         for (got, expected) in got.iter().zip(&expected) {
             prop_assert!((f64::from(*got) - expected).abs() <= 1e-4 * expected.abs() + 1e-6 * largest + 1e-15, "{got} is not {expected}");
@@ -90,8 +90,8 @@ proptest! {
         let count = |rows: std::ops::Range<usize>| {
             let part = Sample::new(sample.labels()[rows.clone()].to_vec()).unwrap();
             let mut cells = cells(&[0.3, 1.0]);
-            Counter::new(&part, false, Surrogate::Sigmoid, 3.0)
-                .count(&scores[rows], &[0.3, 1.0], true, &mut cells)
+            Counter::new(1, Surrogate::Sigmoid, 3.0)
+                .count(&part, &scores[rows], &[0.3, 1.0], true, &mut cells)
                 .unwrap();
             cells
         };
@@ -118,7 +118,7 @@ fn margins_of_ten_thousand_stay_finite_and_right() {
         };
         let (mut expected, mut got) = (cells(&thresholds), cells(&thresholds));
         plain.count(&thresholds, &mut expected).unwrap();
-        Counter::new(&sample, false, surrogate, 100.0).count(&scores, &thresholds, true, &mut got).unwrap();
+        Counter::new(1, surrogate, 100.0).count(&sample, &scores, &thresholds, true, &mut got).unwrap();
         for (got, expected) in got.iter().zip(&expected) {
             for (got, expected) in [
                 (got.positive, expected.positive),
@@ -146,13 +146,13 @@ fn counts_and_gradients_are_the_same_bits_for_any_number_of_threads() {
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                let mut counter = Counter::new(&sample, by_group, Surrogate::Sigmoid, 5.0);
+                let mut counter = Counter::new(if by_group { 3 } else { 1 }, Surrogate::Sigmoid, 5.0);
                 let mut cells = cells(&thresholds);
-                counter.count(&scores, &thresholds, true, &mut cells).unwrap();
+                counter.count(&sample, &scores, &thresholds, true, &mut cells).unwrap();
                 let partials =
                     vec![CellPartial { positive: 0.3, negative: -1.0, ..CellPartial::default() }; 6];
                 let mut gradient = vec![0.0; rows];
-                counter.gradient(&scores, &thresholds, &partials, false, &mut gradient).unwrap();
+                counter.gradient(&sample, &scores, &thresholds, &partials, false, &mut gradient).unwrap();
                 (cells, gradient.iter().map(|v| v.to_bits()).collect::<Vec<_>>())
             })
         };
@@ -164,13 +164,13 @@ fn counts_and_gradients_are_the_same_bits_for_any_number_of_threads() {
 #[test]
 fn bad_scores_are_named() {
     let sample = Sample::new((0..1000).map(|i| i % 2 == 0).collect()).unwrap();
-    let mut counter = Counter::new(&sample, false, Surrogate::Sigmoid, 1.0);
+    let mut counter = Counter::new(1, Surrogate::Sigmoid, 1.0);
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let mut scores = vec![0.25; 1000];
         scores[777] = bad;
-        let error = counter.count(&scores, &[0.0], false, &mut [Cell::default(); 2]).unwrap_err();
+        let error = counter.count(&sample, &scores, &[0.0], false, &mut [Cell::default(); 2]).unwrap_err();
         assert!(matches!(error, SampleError::Score { index: 777, .. }), "{error}");
     }
-    let error = counter.count(&[0.0; 3], &[0.0], false, &mut [Cell::default(); 2]).unwrap_err();
+    let error = counter.count(&sample, &[0.0; 3], &[0.0], false, &mut [Cell::default(); 2]).unwrap_err();
     assert_eq!(error, SampleError::Length { what: "scores", expected: 1000, got: 3 });
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::sample::Sample;
 
 /// Two overlapping classes on a line, in two groups.
 fn sample() -> (Sample, Vec<f32>) {
@@ -39,7 +40,7 @@ fn every_goal_takes_a_step_with_every_source_of_thresholds() {
             let mut engine = Engine::new(&goal(text), &sample, options(solve)).unwrap();
             for _ in 0..2 {
                 let step =
-                    engine.step(&scores, &mut gradient).unwrap_or_else(|e| panic!("{text}, {solve:?}: {e}"));
+                    engine.step(&sample, &scores, &mut gradient).unwrap_or_else(|e| panic!("{text}, {solve:?}: {e}"));
                 assert!(step.loss.is_finite() && step.clamped == 0, "{text}, {solve:?}: {step:?}");
                 let (sum, size) =
                     gradient.iter().fold((0.0, 0.0), |(s, a), v| (s + f64::from(*v), a + f64::from(v.abs())));
@@ -58,8 +59,8 @@ fn tracking_follows_a_shift_of_all_scores() {
     let (sample, scores) = sample();
     let mut engine = Engine::new(&goal("recall @ fpr<=5%"), &sample, options(Solve::Hold)).unwrap();
     let mut gradient = vec![0.0; scores.len()];
-    let before = engine.step(&scores, &mut gradient).unwrap().thresholds[0];
-    engine.track(&scores, &vec![0.25; scores.len()]).unwrap();
+    let before = engine.step(&sample, &scores, &mut gradient).unwrap().thresholds[0];
+    engine.track(&sample, &scores, &vec![0.25; scores.len()]).unwrap();
     assert!((engine.thresholds().unwrap()[0] - before - 0.25).abs() < 1e-5);
 }
 
@@ -67,7 +68,7 @@ fn tracking_follows_a_shift_of_all_scores() {
 fn a_step_before_tracking_is_required() {
     let (sample, scores) = sample();
     let mut engine = Engine::new(&goal("f1"), &sample, options(Solve::Hold)).unwrap();
-    let error = engine.track(&scores, &scores).unwrap_err();
+    let error = engine.track(&sample, &scores, &scores).unwrap_err();
     assert_eq!(error.to_string(), "track: no thresholds yet; expected a step before it");
 }
 
@@ -91,7 +92,7 @@ fn slack_variables_reach_the_optimum_of_the_active_set() {
         }
         for _ in 0..400 {
             let scores: Vec<f32> = x.iter().map(|x| weight * x).collect();
-            loss = engine.step(&scores, &mut gradient).unwrap().loss;
+            loss = engine.step(&sample, &scores, &mut gradient).unwrap().loss;
             let slope: f32 = x.iter().zip(&gradient).map(|(x, v)| x * v).sum();
             weight -= 0.5 * slope;
             engine.descend_slack(0.05);
@@ -129,14 +130,14 @@ fn bad_settings_and_bad_scores_are_refused_and_lose_nothing() {
     let mut engine = Engine::new(&goal("recall @ fpr<=5%"), &sample, options(Solve::Smooth)).unwrap();
     assert!(engine.set_thresholds(&[f64::NAN]).is_err());
     let mut gradient = vec![0.0; scores.len()];
-    let good = engine.step(&scores, &mut gradient).unwrap().thresholds.to_vec();
+    let good = engine.step(&sample, &scores, &mut gradient).unwrap().thresholds.to_vec();
     scores[17] = f32::NAN;
     assert!(matches!(
-        engine.step(&scores, &mut gradient),
+        engine.step(&sample, &scores, &mut gradient),
         Err(EngineError::Threshold(_) | EngineError::Sample(_))
     ));
     assert_eq!(engine.thresholds().unwrap(), good);
-    assert!(engine.step(&scores[..5], &mut gradient).is_err());
+    assert!(engine.step(&sample, &scores[..5], &mut gradient).is_err());
 }
 
 #[test]
@@ -177,7 +178,7 @@ fn coupled_thresholds_settle_at_any_sharpness() {
             let mut engine = Engine::new(&goal(text), &sample, options).unwrap();
             for shift in [0.0, 0.01, 0.02] {
                 let scores: Vec<f32> = scores.iter().map(|s| s * (1.0 + shift)).collect();
-                if let Err(error) = engine.step(&scores, &mut gradient) {
+                if let Err(error) = engine.step(&sample, &scores, &mut gradient) {
                     panic!("{text} at sharpness {sharpness}: {error}");
                 }
             }

@@ -221,13 +221,13 @@ fn the_fast_kernels_agree_with_the_reference_end_to_end() {
             plain.scores = scores.iter().map(|s| f64::from(*s)).collect();
             let thresholds: Vec<f64> = (0..problem.thresholds()).map(|j| 0.8 + 0.05 * j as f64).collect();
             let grid = grid(&problem, &thresholds);
-            let mut fast = Counter::new(&case.sample, problem.by_group(), surrogate, sharpness);
+            let mut fast = Counter::new(problem.shape().groups, surrogate, sharpness);
             let mut cells = [
                 vec![Cell::default(); problem.shape().cells()],
                 vec![Cell::default(); problem.shape().cells()],
             ];
             plain.count(&grid, &mut cells[0]).unwrap();
-            fast.count(&scores, &grid, true, &mut cells[1]).unwrap();
+            fast.count(&case.sample, &scores, &grid, true, &mut cells[1]).unwrap();
             let [expected, got] = [&cells[0], &cells[1]].map(|cells| {
                 let rates = |expression: &Combination| {
                     expression
@@ -263,7 +263,7 @@ fn the_fast_kernels_agree_with_the_reference_end_to_end() {
             .unwrap();
             let expected = plain.gradient(&grid, &out.partials);
             let mut got = vec![0.0; scores.len()];
-            fast.gradient(&scores, &grid, &out.partials, false, &mut got).unwrap();
+            fast.gradient(&case.sample, &scores, &grid, &out.partials, false, &mut got).unwrap();
             let largest = expected.iter().fold(0.0f64, |m, v| m.max(v.abs()));
             for (got, expected) in got.iter().zip(&expected) {
                 // Contributions of several thresholds may cancel: then the largest entry is the measure.

@@ -57,6 +57,11 @@ pub trait Model {
     /// Number of parameters it takes.
     fn parameter_count(&self) -> usize;
 
+    /// Scores it gives for each example, next to each other: one, or one for each class.
+    fn outputs(&self) -> usize {
+        1
+    }
+
     /// Whether scores are linear in the parameters, the last of which is a bias: then the average of
     /// several fits is a fit.
     fn linear(&self) -> bool {
@@ -97,7 +102,8 @@ pub trait Model {
         None
     }
 
-    /// Writes the scores of `rows` to `scores`, one for each row asked for, as they are in use.
+    /// Writes the scores of `rows` to `scores`, [`outputs`](Self::outputs) for each row asked for, as they are in
+    /// use.
     ///
     /// # Errors
     /// If a length does not fit or a row number is not below [`Model::rows`].

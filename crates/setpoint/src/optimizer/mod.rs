@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::message::number;
@@ -51,7 +52,8 @@ pub struct State {
 }
 
 /// One vector of a [`State`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Values {
     /// 32-bit numbers.
     F32(Vec<f32>),

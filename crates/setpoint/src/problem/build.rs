@@ -2,11 +2,13 @@
 
 use std::ops::Range;
 
+use super::combination::Whole;
 use super::{Combination, Condition, Form, FormTerm, Kind, ProblemError, ProblemOptions, Ratio};
 use crate::count::Shape;
 use crate::goal::{Constraint, Counts, Goal, Rate, Relation, Top};
 use crate::message::quote;
-use crate::sample::{ClassTotals, Sample, SampleError};
+use crate::sample::{ClassTotals, SampleError};
+use crate::shard::Shard;
 
 /// What is known of the sample while the goal's rates are spelled out.
 pub(super) struct Build {
@@ -18,33 +20,22 @@ pub(super) struct Build {
 }
 
 impl Build {
-    pub(super) fn new(goal: &Goal, sample: &Sample) -> Result<Self, ProblemError> {
-        let rows = sample.len() as u64;
-        let Some(column) = goal.column() else {
-            return Ok(Self {
-                totals: vec![sample.totals()],
-                names: Vec::new(),
-                column: String::new(),
-                rows,
-                columns: 1,
-            });
-        };
-        let missing = |found: String| ProblemError::Groups { column: column.to_owned(), found };
-        let groups =
-            sample.groups().ok_or_else(|| missing("has no groups; name the column with --group".into()))?;
-        if groups.column() != column {
-            return Err(missing(format!("is grouped by {}", quote(groups.column()))));
-        }
-        if groups.names().len() < 2 {
-            return Err(missing(format!("has only one group, {}", quote(&groups.names()[0]))));
-        }
-        Ok(Self {
-            totals: (0..groups.names().len()).map(|group| sample.group_totals(groups, group)).collect(),
-            names: groups.names().to_vec(),
-            column: column.to_owned(),
-            rows,
+    pub(super) fn new(goal: &Goal, rows: &dyn Shard) -> Result<Self, ProblemError> {
+        let build = Self {
+            totals: rows.totals(goal.column().is_some()).to_vec(),
+            names: Vec::new(),
+            column: String::new(),
+            rows: rows.rows() as u64,
             columns: 1,
-        })
+        };
+        let Some(column) = goal.column() else { return Ok(build) };
+        let missing = |found: String| ProblemError::Groups { column: column.to_owned(), found };
+        match rows.groups() {
+            None => Err(missing("has no groups; name the column with --group".into())),
+            Some((other, _)) if other != column => Err(missing(format!("is grouped by {}", quote(other)))),
+            Some((_, [only])) => Err(missing(format!("has only one group, {}", quote(only)))),
+            Some((_, names)) => Ok(Self { names: names.to_vec(), column: column.to_owned(), ..build }),
+        }
     }
 
     pub(super) fn overall(&self, rate: Rate, column: usize) -> Result<Combination, ProblemError> {
@@ -72,10 +63,11 @@ impl Build {
 
     fn form(&self, counts: &Counts, groups: Range<usize>, column: usize) -> Form {
         let shape = Shape { groups: self.totals.len(), columns: self.columns };
-        let mut form = Form::default();
+        let whole =
+            Whole { groups: groups.clone(), positives: counts.positives, negatives: counts.negatives };
+        let mut form = Form { whole, ..Form::default() };
+        form.tie(&self.totals);
         for group in groups {
-            let totals = self.totals[group];
-            form.constant += counts.positives * totals.positives + counts.negatives * totals.negatives;
             for (label, positive, negative) in [
                 (true, counts.true_positives, counts.false_negatives),
                 (false, counts.false_positives, counts.true_negatives),

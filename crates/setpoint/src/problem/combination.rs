@@ -1,7 +1,10 @@
 //! Functions of counts: sums of ratios of linear forms, and their derivatives.
 
+use std::ops::Range;
+
 use super::Problem;
 use crate::count::Cell;
+use crate::sample::ClassTotals;
 
 /// A linear form of counts: constant + Σ (positive P_c + negative N_c).
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -10,6 +13,23 @@ pub struct Form {
     pub constant: f64,
     /// Coefficients on the smooth counts of single cells.
     pub terms: Vec<FormTerm>,
+    /// What the constant is made of.
+    pub(super) whole: Whole,
+}
+
+/// Coefficients on whole classes of some groups.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Whole {
+    pub(super) groups: Range<usize>,
+    pub(super) positives: f64,
+    pub(super) negatives: f64,
+}
+
+impl Whole {
+    fn value(&self, totals: &[ClassTotals]) -> f64 {
+        let of = |class: &ClassTotals| self.positives * class.positives + self.negatives * class.negatives;
+        totals[self.groups.clone()].iter().map(of).sum()
+    }
 }
 
 /// Coefficients on the counts of one cell.
@@ -24,6 +44,11 @@ pub struct FormTerm {
 }
 
 impl Form {
+    /// Ties it to these totals.
+    pub(super) fn tie(&mut self, totals: &[ClassTotals]) {
+        self.constant = self.whole.value(totals);
+    }
+
     /// Its value for these counts.
     #[must_use]
     pub fn value(&self, cells: &[Cell]) -> f64 {
@@ -122,6 +147,14 @@ impl Combination {
                     hessian[j * thresholds + l] -= scale * (slope(l) * d[j] + slope(j) * d[l]);
                 }
             }
+        }
+    }
+
+    /// Ties it to these totals.
+    pub(super) fn tie(&mut self, totals: &[ClassTotals]) {
+        for ratio in &mut self.ratios {
+            ratio.numerator.tie(totals);
+            ratio.denominator.tie(totals);
         }
     }
 

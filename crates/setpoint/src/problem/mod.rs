@@ -20,9 +20,10 @@ use thiserror::Error;
 use build::Build;
 
 use crate::count::Shape;
-use crate::goal::{Direction, Goal, Objective};
+use crate::goal::{Constraint, Direction, Goal, Objective, Top};
 use crate::message::quote;
-use crate::sample::{Sample, SampleError};
+use crate::sample::{ClassTotals, SampleError};
+use crate::shard::Shard;
 
 /// How a constraint binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +112,9 @@ pub struct Problem {
     loss: Combination,
     conditions: Vec<Condition>,
     diagonal: bool,
+    totals: Vec<ClassTotals>,
+    /// Whether conditions have numbers of the sample in them beside totals.
+    fixed: bool,
 }
 
 impl Problem {
@@ -119,8 +123,8 @@ impl Problem {
     /// # Errors
     /// If the sample lacks a class or the groups that the goal speaks of, or
     /// the conditions cannot be met by thresholds.
-    pub fn new(goal: &Goal, sample: &Sample, options: &ProblemOptions) -> Result<Self, ProblemError> {
-        let mut build = Build::new(goal, sample)?;
+    pub fn new(goal: &Goal, rows: &dyn Shard, options: &ProblemOptions) -> Result<Self, ProblemError> {
+        let mut build = Build::new(goal, rows)?;
         let (loss, conditions, columns) = match &goal.objective {
             Objective::Rate(rate) => {
                 if rate.direction() == Direction::Neither {
@@ -163,6 +167,12 @@ impl Problem {
             loss: if higher_is_better { loss.scaled(-1.0) } else { loss },
             conditions,
             diagonal: false,
+            fixed: goal.constraints.iter().any(|constraint| match constraint {
+                Constraint::Ratio { .. } => options.shared_threshold,
+                Constraint::Top(Top::Count { of, .. }) => of.or(options.rows_scored).is_none(),
+                _ => false,
+            }),
+            totals: build.totals,
         };
         let equalities = problem.conditions.iter().filter(|c| c.kind == Kind::Equal).count();
         if equalities > problem.thresholds() {
@@ -170,6 +180,31 @@ impl Problem {
         }
         problem.diagonal = problem.is_diagonal();
         Ok(problem)
+    }
+
+    /// Ties the same goal to other rows: at once, where these have the same classes and groups.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn tie(
+        &mut self,
+        goal: &Goal,
+        rows: &dyn Shard,
+        options: &ProblemOptions,
+    ) -> Result<(), ProblemError> {
+        let totals = rows.totals(self.by_group);
+        if totals == self.totals {
+            return Ok(());
+        }
+        let classes = |totals: &ClassTotals| (totals.positives > 0.0, totals.negatives > 0.0);
+        if self.fixed || !totals.iter().map(classes).eq(self.totals.iter().map(classes)) {
+            *self = Self::new(goal, rows, options)?;
+        } else {
+            self.totals.copy_from_slice(totals);
+            self.loss.tie(totals);
+            self.conditions.iter_mut().for_each(|condition| condition.expression.tie(totals));
+        }
+        Ok(())
     }
 
     /// The layout of the cells.

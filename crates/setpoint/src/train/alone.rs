@@ -31,7 +31,7 @@ pub fn fit_alone<'r>(
     let linear = train.model.linear();
     check(goal, settings, linear)?;
     let task = stage(settings, linear)?;
-    let rows = settings.rows_scored.unwrap_or(validation.sample.len() as u64);
+    let rows = settings.rows_scored.unwrap_or(validation.sample.rows() as u64);
     check_top(goal, rows)?;
     let goal = as_fraction(goal, rows);
     let start = start.map_or_else(|| train.model.initial(settings.seed), <[f32]>::to_vec);

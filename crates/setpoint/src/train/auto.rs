@@ -86,7 +86,7 @@ pub fn fit<'r>(
 ) -> Result<Fit, TrainError> {
     let linear = train.model.linear();
     check(goal, settings, linear)?;
-    let rows = settings.rows_scored.unwrap_or(validation.sample.len() as u64);
+    let rows = settings.rows_scored.unwrap_or(validation.sample.rows() as u64);
     check_top(goal, rows)?;
     let goal = as_fraction(goal, rows);
     let tasks = tasks(settings, linear);
@@ -258,7 +258,7 @@ fn conclude(
     };
     if settings.shared_threshold && validation.is_none() {
         // Says which condition is missed, and by how much at the closest threshold.
-        super::selection::shared_value(goal, selection.sample(), selection.scores())?;
+        super::selection::shared_value(goal, selection.sample().whole(), selection.scores())?;
     }
     let gain = difference.is_finite().then_some(Gain { difference, standard_error });
     Ok(Fit { combined, winner, validation, baseline, candidates, gain, fell_back, evaluations, rotations: 1 })
@@ -272,7 +272,7 @@ fn standard_error(goal: &Goal, selection: &Selection<'_>, base: &[f32], seed: u6
     let bootstrap = Bootstrap { replicates: 200, confidence: 0.9, seed };
     let value = |cuts: &crate::metric::Cuts| crate::metric::value_of(goal, cuts).map(|value| value.value);
     bootstrap
-        .difference(selection.sample(), selection.scores(), base, value)
+        .difference(selection.sample().whole(), selection.scores(), base, value)
         .ok()
         .map(|found| found.standard_error)
 }

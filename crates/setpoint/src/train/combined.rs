@@ -6,7 +6,7 @@
 use super::selection::Selection;
 use super::{Candidate, Standard, TrainError};
 use crate::model::{Model, ModelError, Rows};
-use crate::sample::Sample;
+use crate::shard::Shard;
 
 /// How many of the best candidates are averaged.
 const AVERAGED: usize = 3;
@@ -74,9 +74,9 @@ impl OfUnitSpread {
     pub(super) fn new(
         combined: &Combined,
         model: &mut dyn Model,
-        sample: &Sample,
+        sample: &dyn Shard,
     ) -> Result<Self, TrainError> {
-        let mut scores = vec![0.0; sample.len()];
+        let mut scores = vec![0.0; sample.rows()];
         combined.scores(model, &mut scores)?;
         let standard = Standard::of(sample, &scores);
         if let (true, Some(parameters)) = (model.linear(), combined.parameters()) {
@@ -125,7 +125,7 @@ impl OfUnitSpread {
 pub(super) fn average(
     candidates: &[Candidate],
     model: &mut dyn Model,
-    sample: &Sample,
+    sample: &dyn Shard,
     selection: &Selection<'_>,
 ) -> Result<(Combined, String), TrainError> {
     let mut order: Vec<&Candidate> = candidates.iter().filter(|c| c.validation.is_some()).collect();

@@ -37,9 +37,7 @@ impl Penalty {
                 let variance = standard.deviation.powi(2);
                 // d(sd²)/ds_i = 2 w_i (s_i - mean) / Σ w
                 let factor = -rho * squares / (variance * variance) * 2.0 / standard.total;
-                for (row, (v, score)) in v.iter_mut().zip(scores).enumerate() {
-                    *v += (factor * part.sample.weight(row) * (f64::from(*score) - standard.mean)) as f32;
-                }
+                part.sample.add_line(scores, -factor * standard.mean, factor, v);
                 (rho * squares / variance, 2.0 * rho / variance)
             }
         }
@@ -83,7 +81,7 @@ impl Stage<'_, '_, '_, '_> {
         gradient: &mut [f32],
     ) -> Result<f64, TrainError> {
         self.train.model.scores(parameters, Rows::All, &mut work.scores)?;
-        let value = match loss.evaluate(&work.scores, &mut work.v) {
+        let value = match loss.evaluate(self.train.sample, &work.scores, &mut work.v) {
             Ok(value) => value,
             Err(error) if error.is_about_the_scores() => return Ok(f64::INFINITY),
             Err(error) => return Err(error),
@@ -108,7 +106,7 @@ impl Stage<'_, '_, '_, '_> {
             }
             None => Lbfgs::new(config, start.to_vec())?,
         };
-        let mut work = Work::new(self.train.sample.len());
+        let mut work = Work::new(self.train);
         let mut single = vec![0.0f32; start.len()];
         loop {
             let outcome = lbfgs.next_iter(&mut |parameters: &[f32], gradient: &mut [f64]| {
@@ -157,7 +155,7 @@ impl Stage<'_, '_, '_, '_> {
         }
         let thresholds = self.settings.thresholds;
         let every = self.settings.correct_every.max(1);
-        let mut work = Work::new(self.train.sample.len());
+        let mut work = Work::new(self.train);
         let mut gradient = vec![0.0; parameters.len()];
         let mut taken = first;
         for step in first..steps {
@@ -173,12 +171,12 @@ impl Stage<'_, '_, '_, '_> {
                 self.train.model.scores(&parameters, Rows::All, &mut work.scores)?;
                 if correct {
                     // Where there are none on these scores, the old thresholds stay.
-                    match loss.correct(&work.scores) {
+                    match loss.correct(self.train.sample, &work.scores) {
                         Err(error) if error.is_about_the_scores() => {}
                         corrected => corrected?,
                     }
                 } else {
-                    loss.after_step(&before, &work.scores)?;
+                    loss.after_step(self.train.sample, &before, &work.scores)?;
                 }
             }
             let look = correct || step + 1 == steps;
@@ -217,8 +215,9 @@ pub(super) struct Work {
 }
 
 impl Work {
-    pub(super) fn new(rows: usize) -> Self {
-        Self { scores: vec![0.0; rows], v: vec![0.0; rows] }
+    pub(super) fn new(part: &Part<'_>) -> Self {
+        let scores = vec![0.0; part.sample.rows() * part.model.outputs()];
+        Self { v: scores.clone(), scores }
     }
 }
 

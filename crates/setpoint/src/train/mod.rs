@@ -14,6 +14,8 @@
 
 mod alone;
 mod auto;
+mod bandwidth;
+mod batch_loss;
 mod check;
 mod combined;
 mod full_batch;
@@ -29,6 +31,7 @@ mod standard;
 mod task;
 
 pub use alone::fit_alone;
+pub use batch_loss::{BatchLoss, BatchOptions};
 pub use auto::{Baseline, Candidate, Fit, Gain, fit};
 pub use combined::{Combined, Member};
 pub use observer::{Detail, Observer, Progress, Silent};
@@ -44,8 +47,10 @@ use crate::engine::{EngineError, Inequality};
 use crate::message::clip;
 use crate::metric::MetricError;
 use crate::model::{Model, ModelError};
+use crate::problem::ProblemError;
 use crate::optimizer::{Adagrad, AdagradConfig, Adam, AdamConfig, Optimizer, OptimizerError, Sgd, SgdConfig};
-use crate::sample::{Sample, SampleError};
+use crate::sample::SampleError;
+use crate::shard::Shard;
 use crate::surrogate::Surrogate;
 use crate::threshold::ThresholdError;
 
@@ -54,7 +59,7 @@ pub struct Part<'a> {
     /// The model, holding the split's examples.
     pub model: &'a mut dyn Model,
     /// Their labels, weights and groups.
-    pub sample: &'a Sample,
+    pub sample: &'a dyn Shard,
 }
 
 /// How to train.
@@ -362,6 +367,15 @@ impl TrainError {
             Self::Threshold(error) | Self::Engine(EngineError::Threshold(error)) => error.is_no_value(),
             _ => false,
         }
+    }
+
+    /// Whether rows lack a class or a group.
+    fn lacks_examples(&self) -> bool {
+        matches!(
+            self,
+            Self::Engine(EngineError::Problem(ProblemError::Sample(_) | ProblemError::Groups { .. }))
+                | Self::Sample(SampleError::OneClass { .. })
+        )
     }
 
     /// Whether other scores could do better: a line search may step back.

@@ -19,6 +19,7 @@ use super::stage::Reporter;
 use super::{Candidate, Fit, Gain, MethodChoice, Part, TrainError};
 use crate::model::{Joined, Model};
 use crate::sample::{Sample, SampleError};
+use crate::shard::Shard;
 
 /// Fits every rotation; the first alone where another one cannot be fitted.
 pub(super) fn fit(
@@ -34,10 +35,10 @@ pub(super) fn fit(
         reporter,
     )?;
     let mut folds = Vec::new();
-    for rows in deal(train.sample, rounds.settings.rotations - 1) {
+    for rows in deal(train.sample.whole(), rounds.settings.rotations - 1) {
         match train.model.select(&rows)? {
             Some(model) if !rows.is_empty() => {
-                folds.push((model, train.sample.select(&rows)));
+                folds.push((model, train.sample.whole().select(&rows)));
             }
             _ => return Ok(first),
         }
@@ -46,7 +47,7 @@ pub(super) fn fit(
     for held_out in 0..folds.len() {
         let mut others: Vec<&mut (Box<dyn Model>, Sample)> = folds.iter_mut().collect();
         let (held_model, held_sample) = others.remove(held_out);
-        let mut samples = vec![validation.sample];
+        let mut samples = vec![validation.sample.whole()];
         let mut models: Vec<&mut dyn Model> = vec![&mut *validation.model];
         for (model, sample) in others {
             samples.push(&*sample);
@@ -84,7 +85,7 @@ struct Member {
 }
 
 impl Member {
-    fn new(fit: Fit, model: &mut dyn Model, sample: &Sample) -> Result<Self, TrainError> {
+    fn new(fit: Fit, model: &mut dyn Model, sample: &dyn Shard) -> Result<Self, TrainError> {
         let combined = OfUnitSpread::new(&fit.combined, model, sample)?;
         let baseline = OfUnitSpread::new(&fit.baseline.combined, model, sample)?;
         Ok(Self { fit, combined, baseline })

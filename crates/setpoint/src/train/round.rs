@@ -23,7 +23,7 @@ impl Stage<'_, '_, '_, '_> {
     pub(super) fn rounds(
         &mut self,
         goal: &Goal,
-        loss: &mut Multipliers<'_>,
+        loss: &mut Multipliers,
         start: &[f32],
         steps: u64,
     ) -> Result<Best, TrainError> {
@@ -32,7 +32,7 @@ impl Stage<'_, '_, '_, '_> {
         let mut best = Best::none();
         // Evaluations of the rounds that are done.
         let mut before = 0;
-        let mut work = Work::new(self.train.sample.len());
+        let mut work = Work::new(self.train);
         let mut lbfgs = match self.reporter.resume() {
             Some(running) => {
                 before = running.count("before")?;
@@ -42,7 +42,7 @@ impl Stage<'_, '_, '_, '_> {
             }
             None => {
                 self.train.model.scores(start, Rows::All, &mut work.scores)?;
-                let start = centred(start, threshold(goal, self.train.sample, &work.scores));
+                let start = centred(start, threshold(goal, self.train.sample.whole(), &work.scores));
                 Lbfgs::new(config, start)?
             }
         };
@@ -68,7 +68,7 @@ impl Stage<'_, '_, '_, '_> {
                     return Ok(best);
                 }
                 before = evaluations;
-                self.ascend(goal, loss, &parameters, &mut work)?;
+                self.ascend(loss, &parameters, &mut work)?;
                 lbfgs = Lbfgs::new(config, parameters)?;
             }
             self.reporter.save(|| {
@@ -83,18 +83,16 @@ impl Stage<'_, '_, '_, '_> {
     /// validation lacks one of the groups.
     fn ascend(
         &mut self,
-        goal: &Goal,
-        loss: &mut Multipliers<'_>,
+        loss: &mut Multipliers,
         parameters: &[f32],
         work: &mut Work,
     ) -> Result<(), TrainError> {
-        let names = |sample: &Sample| sample.groups().map(|groups| groups.names().to_vec());
-        if names(self.selection.sample()) == names(self.train.sample) {
+        if self.selection.sample().groups() == self.train.sample.groups() {
             // The selection has just looked these parameters up.
-            return loss.ascend(goal, self.selection.sample(), self.selection.scores());
+            return loss.ascend(self.selection.sample(), self.selection.scores());
         }
         self.train.model.scores(parameters, Rows::All, &mut work.scores)?;
-        loss.ascend(goal, self.train.sample, &work.scores)
+        loss.ascend(self.train.sample, &work.scores)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::metric;
 use crate::model::Rows;
 use crate::problem::{ProblemError, ProblemOptions};
 use crate::sample::Sample;
+use crate::shard::Shard;
 use crate::threshold::exact;
 
 use super::combined::Combined;
@@ -79,7 +80,7 @@ pub struct Selection<'a> {
 impl<'a> Selection<'a> {
     /// Selection by the goal on this part.
     pub fn new(goal: &Goal, shared_threshold: bool, part: Part<'a>) -> Self {
-        let scores = vec![0.0; part.sample.len()];
+        let scores = vec![0.0; part.sample.rows() * part.model.outputs()];
         Self { goal: goal.clone(), shared_threshold, part, scores }
     }
 
@@ -104,7 +105,7 @@ impl<'a> Selection<'a> {
     /// The goal's value at the scores just written.
     fn looked_up(&self) -> Result<Option<f64>, TrainError> {
         let value = if self.shared_threshold { shared_value } else { value };
-        found(value(&self.goal, self.part.sample, &self.scores))
+        found(value(&self.goal, self.part.sample.whole(), &self.scores))
     }
 
     /// The scores of the last parameters looked up.
@@ -115,7 +116,7 @@ impl<'a> Selection<'a> {
 
     /// The split's labels.
     #[must_use]
-    pub fn sample(&self) -> &'a Sample {
+    pub fn sample(&self) -> &'a dyn Shard {
         self.part.sample
     }
 

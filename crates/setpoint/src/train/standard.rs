@@ -11,12 +11,7 @@
 //! back through the standardisation. The scores need not be touched for that: sharpness k in units
 //! of p is k / sd in units of s, and a threshold t is mean + sd t.
 
-use rayon::prelude::*;
-
-use crate::sample::Sample;
-
-/// Rows added up as one unit, so that sums do not depend on the number of threads.
-const CHUNK: usize = 8_192;
+use crate::shard::{Shard, sums};
 
 /// Weighted mean and standard deviation of scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,13 +27,10 @@ pub struct Standard {
 impl Standard {
     /// Measures scores; equal scores get a deviation of 1.
     #[must_use]
-    pub fn of(sample: &Sample, scores: &[f32]) -> Self {
+    pub fn of(rows: &dyn Shard, scores: &[f32]) -> Self {
         // Squares around some score, not around 0: no digits are lost when the mean is far from 0.
         let pivot = scores.first().map_or(0.0, |score| f64::from(*score));
-        let [total, sum, squares] = sums(sample, scores, scores, |w, s, _| {
-            let from_pivot = s - pivot;
-            [w, w * from_pivot, w * from_pivot * from_pivot]
-        });
+        let [total, sum, squares] = rows.moments(scores, pivot);
         let mean = sum / total;
         let deviation = (squares / total - mean * mean).max(0.0).sqrt();
         let deviation = if deviation > 0.0 && deviation.is_finite() { deviation } else { 1.0 };
@@ -58,63 +50,18 @@ impl Standard {
     }
 
     /// Turns the gradient by the scores with mean and deviation held into that with them moving.
-    pub fn pull_back(&self, sample: &Sample, scores: &[f32], v: &mut [f32]) {
-        let scale = 1.0 / self.deviation;
-        let mean = self.mean;
-        let [_, sum, product] = sums(sample, scores, v, |_, s, v| [0.0, v, v * (s - mean) * scale]);
-        let (sum, product) = (sum / self.total, product / self.total);
-        let weights = sample.weights();
-        v.par_chunks_mut(CHUNK).zip(scores.par_chunks(CHUNK)).enumerate().for_each(|(chunk, (v, scores))| {
-            let pull = |v: &mut f32, s: f32, w: f64| {
-                *v = (f64::from(*v) - w * (sum + product * (f64::from(s) - mean) * scale)) as f32;
-            };
-            match weights {
-                None => v.iter_mut().zip(scores).for_each(|(v, s)| pull(v, *s, 1.0)),
-                Some(weights) => {
-                    let weights = &weights[chunk * CHUNK..];
-                    v.iter_mut().zip(scores).zip(weights).for_each(|((v, s), w)| pull(v, *s, f64::from(*w)));
-                }
-            }
-        });
+    pub fn pull_back(&self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) {
+        let Self { mean, deviation, total } = *self;
+        let [sum, product] = sums(scores, Some(v), |s, v| [v, v * (s - mean) / deviation]);
+        let slope = -product / (total * deviation);
+        rows.add_line(scores, -sum / total - slope * mean, slope, v);
     }
-}
-
-/// Sums over the rows of f(weight, a, b), the same bits for any number of threads.
-fn sums(sample: &Sample, a: &[f32], b: &[f32], f: impl Fn(f64, f64, f64) -> [f64; 3] + Sync) -> [f64; 3] {
-    const LANES: usize = 8;
-    let weights = sample.weights();
-    let partial = |(chunk, (a, b)): (usize, (&[f32], &[f32]))| {
-        // Sums side by side: additions need not wait for each other.
-        let mut lanes = [[0.0; LANES]; 3];
-        let mut add = |lane: usize, w: f64, a: f32, b: f32| {
-            let terms = f(w, f64::from(a), f64::from(b));
-            for (lanes, term) in lanes.iter_mut().zip(terms) {
-                lanes[lane] += term;
-            }
-        };
-        match weights {
-            None => {
-                let (whole, rest) = (a.chunks_exact(LANES), a.len() / LANES * LANES);
-                for (a, b) in whole.zip(b.chunks_exact(LANES)) {
-                    (0..LANES).for_each(|lane| add(lane, 1.0, a[lane], b[lane]));
-                }
-                (rest..a.len()).for_each(|row| add(row % LANES, 1.0, a[row], b[row]));
-            }
-            Some(weights) => {
-                let weights = &weights[chunk * CHUNK..];
-                (0..a.len()).for_each(|row| add(row % LANES, f64::from(weights[row]), a[row], b[row]));
-            }
-        }
-        lanes.map(|lanes| lanes.iter().sum::<f64>())
-    };
-    let partials: Vec<[f64; 3]> =
-        a.par_chunks(CHUNK).zip(b.par_chunks(CHUNK)).enumerate().map(partial).collect();
-    partials.iter().fold([0.0; 3], |sum, part| std::array::from_fn(|k| sum[k] + part[k]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::Sample;
 
     #[test]
     fn the_gradient_goes_through_the_standardisation() {

@@ -2,17 +2,17 @@
 
 use super::full_batch::{Penalty, Stage};
 use super::method::{CrossEntropy, Ico, Lagrangian, LagrangianOptions, Loss, Multipliers, Pairwise};
-use super::mini_batch::{self, BatchLoss};
+use super::mini_batch;
 use super::selection::{Best, Selection};
 use super::stage::Reporter;
 use super::{
-    Bandwidth, MethodChoice, OptimizerChoice, Part, PositiveWeight, Settings, Thresholds, TrainError,
+    Bandwidth, BatchLoss, BatchOptions, MethodChoice, OptimizerChoice, Part, PositiveWeight, Settings, Thresholds, TrainError,
 };
 use crate::engine::{EngineOptions, Inequality, Solve};
 use crate::goal::Goal;
 use crate::implicit::ImplicitOptions;
 use crate::problem::ProblemOptions;
-use crate::sample::Sample;
+use crate::shard::Shard;
 
 /// Weights of the positives that `auto` tries.
 const POSITIVE_WEIGHTS: [f64; 5] = [1.0, 3.0, 10.0, 30.0, 100.0];
@@ -97,19 +97,19 @@ impl Task {
     }
 
     /// What the stage minimises, over this sample.
-    pub(super) fn loss<'s>(
+    pub(super) fn loss(
         &self,
         goal: &Goal,
-        sample: &'s Sample,
+        rows: &dyn Shard,
         settings: &Settings,
-    ) -> Result<Box<dyn Loss + 's>, TrainError> {
+    ) -> Result<Box<dyn Loss>, TrainError> {
         let problem = problem(settings);
         Ok(match self {
             Self::CrossEntropy { positive_weight, .. } => {
-                Box::new(CrossEntropy::new(sample, *positive_weight))
+                Box::new(CrossEntropy::new(*positive_weight))
             }
             Self::Ico { bandwidth, .. } => {
-                let ico = Ico::new(goal, sample, engine(settings), *bandwidth)?;
+                let ico = Ico::new(goal, rows, engine(settings), *bandwidth)?;
                 Box::new(ico.with_slack_rate(settings.learning_rate))
             }
             Self::Lagrangian { dual_learning_rate, .. } => {
@@ -118,13 +118,13 @@ impl Task {
                     dual_learning_rate: *dual_learning_rate,
                     problem,
                 };
-                Box::new(Lagrangian::new(goal, sample, options)?)
+                Box::new(Lagrangian::new(goal, rows, options)?)
             }
             Self::Pairwise { bandwidth, .. } => {
-                Box::new(Pairwise::new(goal, sample, settings.surrogate, *bandwidth)?)
+                Box::new(Pairwise::new(goal, rows, settings.surrogate, *bandwidth)?)
             }
             Self::Multipliers { bandwidth, .. } => {
-                Box::new(Multipliers::new(goal, sample, settings.surrogate, *bandwidth)?)
+                Box::new(Multipliers::new(goal, rows, settings.surrogate, *bandwidth)?)
             }
         })
     }
@@ -142,41 +142,39 @@ impl Task {
         let sample = train.sample;
         let linear = train.model.linear();
         if let Some(size) = settings.batch_size.or((!linear).then_some(BATCH)) {
-            let on_batch = |batch: &Sample, state: &mut _, scores: &[f32], v: &mut [f32]| {
-                let mut loss = self.loss(goal, batch, settings)?;
-                loss.restore(state)?;
-                let value = loss.evaluate(scores, v)?;
-                *state = loss.state();
-                Ok(value)
-            };
-            let loss = match self {
-                Self::CrossEntropy { positive_weight, .. } => {
-                    BatchLoss::CrossEntropy { positive_weight: *positive_weight }
-                }
-                Self::Ico { bandwidth, positive_weight, .. } => BatchLoss::Ico {
-                    goal,
-                    engine: engine(settings),
-                    bandwidth: *bandwidth,
-                    positive_weight: *positive_weight,
-                },
-                Self::Lagrangian { .. } | Self::Pairwise { .. } | Self::Multipliers { .. } => {
-                    BatchLoss::OnBatch(&on_batch)
-                }
-            };
-            let epochs = settings.epochs * (sample.len() as u64).div_ceil(size as u64);
+            let epochs = settings.epochs * (sample.rows() as u64).div_ceil(size as u64);
             let steps = settings.steps.unwrap_or(epochs);
             let fine = matches!(self, Self::Ico { start: Start::Ranked(_), .. }) && !linear;
+            let steps = if fine { (steps as f64 * FINE_STEPS).ceil() as u64 } else { steps };
+            let warm_up = (settings.warm_up.unwrap_or(0.0) * steps as f64).round() as u64;
+            let mut loss: Box<dyn Loss> = match self {
+                Self::Ico { bandwidth, positive_weight, .. } => Box::new(BatchLoss::new(
+                    goal,
+                    BatchOptions {
+                        engine: engine(settings),
+                        bandwidth: *bandwidth,
+                        pool: settings.pool,
+                        mix: settings.mix,
+                        warm_up,
+                        positive_weight: *positive_weight,
+                        scope: settings.scope,
+                    },
+                )),
+                _ => self.loss(goal, sample, settings)?,
+            };
+            let corrected = matches!(self, Self::Ico { .. }) && settings.thresholds.corrected();
             let mut stage = mini_batch::Stage {
                 train,
                 selection,
                 reporter,
                 settings,
                 size,
-                steps: if fine { (steps as f64 * FINE_STEPS).ceil() as u64 } else { steps },
+                steps,
                 learning_rate: settings.learning_rate * if fine { FINE_RATE } else { 1.0 },
                 start_is_fit: fine,
+                corrected_from: corrected.then_some(warm_up),
             };
-            return stage.run(&loss, start);
+            return stage.run(&mut *loss, start);
         }
         let (penalty, quasi_newton_steps) = match self {
             Self::CrossEntropy { shrinkage, .. } => (Penalty::Shrinkage(*shrinkage), 100),

@@ -5,6 +5,7 @@ mod rotation;
 use std::ops::ControlFlow;
 
 use super::*;
+use crate::sample::Sample;
 use crate::Goal;
 use crate::model::linear::{Dense, Linear};
 

@@ -7,65 +7,62 @@
 
 use super::Loss;
 use crate::count::{Cell, CellPartial, Counter};
-use crate::sample::Sample;
+use crate::shard::Shard;
 use crate::surrogate::Surrogate;
 use crate::train::TrainError;
 
-/// Weighted cross-entropy of a sample.
+/// Weighted cross-entropy.
 ///
 /// Softplus counts at the threshold 0 with sharpness 1: the smooth false negatives and false
 /// positives. So it shares the engine's vector code.
 #[derive(Debug)]
-pub struct CrossEntropy<'s> {
-    counter: Counter<'s>,
+pub struct CrossEntropy {
+    counter: Counter,
     positive_weight: f64,
-    total: f64,
 }
 
-impl<'s> CrossEntropy<'s> {
-    /// The loss over this sample, with positives counting `positive_weight` times.
+impl CrossEntropy {
+    /// The loss with positives counting `positive_weight` times.
     #[must_use]
-    pub fn new(sample: &'s Sample, positive_weight: f64) -> Self {
-        let totals = sample.totals();
-        Self {
-            counter: Counter::new(sample, false, Surrogate::Softplus, 1.0),
-            positive_weight,
-            total: positive_weight * totals.positives + totals.negatives,
-        }
+    pub fn new(positive_weight: f64) -> Self {
+        Self { counter: Counter::new(1, Surrogate::Softplus, 1.0), positive_weight }
     }
 }
 
-impl Loss for CrossEntropy<'_> {
-    fn evaluate(&mut self, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
+impl Loss for CrossEntropy {
+    fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
+        let totals = rows.totals(false)[0];
+        let total = self.positive_weight * totals.positives + totals.negatives;
         let mut cells = [Cell::default(); 2];
-        self.counter.count(scores, &[0.0], false, &mut cells)?;
+        self.counter.count(rows, scores, &[0.0], false, &mut cells)?;
         let [negatives, positives] = cells;
         let partials = [
-            CellPartial { positive: 1.0 / self.total, ..CellPartial::default() },
-            CellPartial { negative: self.positive_weight / self.total, ..CellPartial::default() },
+            CellPartial { positive: 1.0 / total, ..CellPartial::default() },
+            CellPartial { negative: self.positive_weight / total, ..CellPartial::default() },
         ];
-        self.counter.gradient(scores, &[0.0], &partials, false, v)?;
-        Ok((negatives.positive + self.positive_weight * positives.negative) / self.total)
+        self.counter.gradient(rows, scores, &[0.0], &partials, false, v)?;
+        Ok((negatives.positive + self.positive_weight * positives.negative) / total)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::Sample;
 
     #[test]
     fn gradient_matches_finite_differences() {
         let sample = Sample::new(vec![true, false, true]).unwrap().with_weights(vec![1.0, 2.0, 0.5]).unwrap();
-        let mut loss = CrossEntropy::new(&sample, 3.0);
+        let mut loss = CrossEntropy::new(3.0);
         let scores = [0.5, -0.25, -2.0];
         let mut v = [0.0; 3];
-        loss.evaluate(&scores, &mut v).unwrap();
+        loss.evaluate(&sample, &scores, &mut v).unwrap();
         for row in 0..3 {
             let h = 0.015_625;
-            let at = |loss: &mut CrossEntropy<'_>, h: f32| {
+            let at = |loss: &mut CrossEntropy, h: f32| {
                 let mut moved = scores;
                 moved[row] += h;
-                loss.evaluate(&moved, &mut [0.0; 3]).unwrap()
+                loss.evaluate(&sample, &moved, &mut [0.0; 3]).unwrap()
             };
             let numeric = (at(&mut loss, h) - at(&mut loss, -h)) / (2.0 * f64::from(h));
             // Third derivatives are below 0.2: h² / 30; and rounding of the loss, 1e-7 / h.
@@ -76,7 +73,7 @@ mod tests {
     #[test]
     fn without_weights_it_is_the_mean_log_loss() {
         let sample = Sample::new(vec![true, false]).unwrap();
-        let loss = CrossEntropy::new(&sample, 1.0).evaluate(&[0.0, 0.0], &mut [0.0; 2]).unwrap();
+        let loss = CrossEntropy::new(1.0).evaluate(&sample, &[0.0, 0.0], &mut [0.0; 2]).unwrap();
         // The vector code's logarithm is within 3e-7.
         assert!((loss - std::f64::consts::LN_2).abs() < 3e-7);
     }

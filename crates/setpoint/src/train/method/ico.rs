@@ -9,18 +9,16 @@
 use std::collections::BTreeMap;
 
 use super::Loss;
-use crate::engine::{Engine, EngineError, EngineOptions};
-use crate::goal::{Goal, Rate};
+use crate::engine::{Engine, EngineOptions};
+use crate::goal::Goal;
 use crate::optimizer::Values;
-use crate::sample::Sample;
-use crate::threshold::ThresholdError;
+use crate::shard::Shard;
 use crate::train::{Bandwidth, Detail, Standard, TrainError};
 
 /// The goal's smooth loss through its thresholds, over a sample.
 #[derive(Debug)]
-pub struct Ico<'s> {
-    sample: &'s Sample,
-    engine: Engine<'s>,
+pub struct Ico {
+    engine: Engine,
     bandwidth: Bandwidth,
     goal: Goal,
     /// 1 / bandwidth in standardised units; fixed by the first scores seen.
@@ -34,20 +32,19 @@ pub struct Ico<'s> {
     detail: Option<Detail>,
 }
 
-impl<'s> Ico<'s> {
-    /// Ties a goal to a sample; `options.sharpness` is replaced by the bandwidth's.
+impl Ico {
+    /// Ties a goal to rows; `options.sharpness` is replaced by the bandwidth's.
     ///
     /// # Errors
-    /// If the goal does not fit the sample.
+    /// If the goal does not fit the rows.
     pub fn new(
         goal: &Goal,
-        sample: &'s Sample,
+        rows: &dyn Shard,
         options: EngineOptions,
         bandwidth: Bandwidth,
     ) -> Result<Self, TrainError> {
         Ok(Self {
-            sample,
-            engine: Engine::new(goal, sample, options)?,
+            engine: Engine::new(goal, rows, options)?,
             bandwidth,
             goal: goal.clone(),
             sharpness: None,
@@ -66,7 +63,7 @@ impl<'s> Ico<'s> {
     }
 
     /// The engine, for slack variables and thresholds (in units of standardised scores).
-    pub fn engine(&mut self) -> &mut Engine<'s> {
+    pub fn engine(&mut self) -> &mut Engine {
         &mut self.engine
     }
 
@@ -77,23 +74,24 @@ impl<'s> Ico<'s> {
     }
 
     /// The units of the objective at these scores.
-    fn standard(&self, scores: &[f32]) -> Standard {
+    fn standard(&self, rows: &dyn Shard, scores: &[f32]) -> Standard {
         match self.bandwidth {
-            Bandwidth::Score(_) => Standard { mean: 0.0, deviation: 1.0, total: self.sample.len() as f64 },
-            Bandwidth::Deviations(_) | Bandwidth::Tail(_) => Standard::of(self.sample, scores),
+            Bandwidth::Score(_) => Standard { mean: 0.0, deviation: 1.0, total: rows.rows() as f64 },
+            Bandwidth::Deviations(_) | Bandwidth::Tail(_) => Standard::of(rows, scores),
         }
     }
 
     /// Brings the engine to the units of these scores.
     ///
     /// The first scores seen fix the sharpness, so that the objective stays one function.
-    fn prepare(&mut self, standard: &Standard, scores: &[f32]) -> Result<(), TrainError> {
-        let sharpness = *self.sharpness.get_or_insert_with(|| match self.bandwidth {
-            Bandwidth::Deviations(bandwidth) => 1.0 / bandwidth,
-            Bandwidth::Tail(share) => {
-                standard.deviation / (share * tail_scale(&self.goal, self.sample, scores))
-            }
-            Bandwidth::Score(bandwidth) => 1.0 / bandwidth,
+    fn prepare(
+        &mut self,
+        rows: &dyn Shard,
+        standard: &Standard,
+        scores: &[f32],
+    ) -> Result<(), TrainError> {
+        let sharpness = *self.sharpness.get_or_insert_with(|| {
+            standard.deviation * self.bandwidth.sharpness(&self.goal, rows, scores)
         });
         self.engine.set_sharpness(sharpness / standard.deviation);
         if let Some(thresholds) = &self.thresholds {
@@ -110,28 +108,15 @@ impl<'s> Ico<'s> {
     }
 }
 
-impl Loss for Ico<'_> {
-    fn evaluate(&mut self, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
+impl Loss for Ico {
+    fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
         let raw = matches!(self.bandwidth, Bandwidth::Score(_));
-        let standard = self.standard(scores);
-        if raw || !(standard.mean.is_finite() && scores.len() == self.sample.len()) {
-            self.sample.check_scores(scores)?;
+        let standard = self.standard(rows, scores);
+        if raw || !(standard.mean.is_finite() && scores.len() == rows.rows()) {
+            rows.whole().check_scores(scores)?;
         }
-        self.prepare(&standard, scores)?;
-        let step = match self.engine.step(scores, v) {
-            Ok(step) => step,
-            // Thresholds that lost their way start again from the exact ones.
-            Err(EngineError::Threshold(
-                ThresholdError::NotSettled { .. } | ThresholdError::Infeasible { .. },
-            )) => {
-                // So does a slack that leaves no threshold.
-                let none = self.engine.slack().map(|slack| vec![0.0; slack.len()]);
-                none.iter().for_each(|none| self.engine.set_slack(none));
-                self.engine.correct(scores)?;
-                self.engine.step(scores, v)?
-            }
-            Err(error) => return Err(error.into()),
-        };
+        self.prepare(rows, &standard, scores)?;
+        let step = self.engine.step(rows, scores, v)?;
         let loss = step.loss + step.penalty;
         self.clamped += step.clamped as u64;
         let mut detail = Detail::of(&step);
@@ -140,27 +125,27 @@ impl Loss for Ico<'_> {
         self.engine.descend_slack(self.slack_rate);
         self.keep(&standard);
         if !raw {
-            standard.pull_back(self.sample, scores, v);
+            standard.pull_back(rows, scores, v);
         }
         Ok(loss)
     }
 
-    fn after_step(&mut self, before: &[f32], after: &[f32]) -> Result<(), TrainError> {
+    fn after_step(&mut self, rows: &dyn Shard, before: &[f32], after: &[f32]) -> Result<(), TrainError> {
         // The scores as they would be, had their mean and spread not changed: thresholds are kept in
         // standardised units.
-        let (old, new) = (self.standard(before), self.standard(after));
+        let (old, new) = (self.standard(rows, before), self.standard(rows, after));
         let moved =
             |after: &f32, before: &f32| (old.to_score(new.from_score(f64::from(*after))) as f32) - before;
         let motion: Vec<f32> = after.iter().zip(before).map(|(after, before)| moved(after, before)).collect();
-        self.engine.track(before, &motion)?;
+        self.engine.track(rows, before, &motion)?;
         self.keep(&old);
         Ok(())
     }
 
-    fn correct(&mut self, scores: &[f32]) -> Result<(), TrainError> {
-        let standard = self.standard(scores);
-        self.prepare(&standard, scores)?;
-        self.engine.correct(scores)?;
+    fn correct(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<(), TrainError> {
+        let standard = self.standard(rows, scores);
+        self.prepare(rows, &standard, scores)?;
+        self.engine.correct(rows, scores)?;
         self.keep(&standard);
         Ok(())
     }
@@ -194,59 +179,10 @@ impl Loss for Ico<'_> {
     }
 }
 
-/// The scale on which the tail of the conditioned class falls off, over the goal's targets.
-///
-/// With e the share of the class beyond the threshold and q its quantiles on that side,
-/// (q\[e/2\] - q\[2e\]) / ln 4: the scale of an exponential tail there. The median over targets;
-/// 0.2 where the goal has none.
-#[must_use]
-pub fn tail_scale(goal: &Goal, sample: &Sample, scores: &[f32]) -> f64 {
-    let scale = |(rate, target): (Rate, f64)| {
-        let (class, share) = match rate {
-            Rate::FalsePositiveRate => (Some(false), target),
-            Rate::TrueNegativeRate => (Some(false), 1.0 - target),
-            Rate::Recall => (Some(true), target),
-            Rate::FalseNegativeRate => (Some(true), 1.0 - target),
-            Rate::PositiveRate => (None, target),
-            _ => return None,
-        };
-        let members =
-            scores.iter().zip(sample.labels()).filter(|(_, label)| class.is_none_or(|c| c == **label));
-        let mut values: Vec<f32> = members.map(|(score, _)| *score).collect();
-        values.sort_by(f32::total_cmp);
-        let last = values.len().checked_sub(1)?;
-        let e = share.min(1.0 - share).clamp(1e-4, 0.25);
-        let quantile = |q: f64| {
-            f64::from(values[((if share < 0.5 { 1.0 - q } else { q }) * last as f64).round() as usize])
-        };
-        let scale = (quantile(e / 2.0) - quantile(2.0 * e)).abs() / 4.0f64.ln();
-        (scale > 0.0).then_some(scale)
-    };
-    let mut scales: Vec<f64> = targets(goal).into_iter().filter_map(scale).collect();
-    scales.sort_by(f64::total_cmp);
-    scales.get(scales.len() / 2).copied().unwrap_or(0.2)
-}
-
-/// The rates and targets that a goal holds.
-fn targets(goal: &Goal) -> Vec<(Rate, f64)> {
-    use crate::goal::{Constraint, Objective, Top};
-    if let Objective::Area(area) = &goal.objective {
-        return area.midpoints(area.default_bins()).map(|target| (area.axis, target)).collect();
-    }
-    let of = |constraint: &Constraint| match constraint {
-        Constraint::Rate { rate, target, .. } | Constraint::PerGroup { rate, target, .. } => {
-            Some((*rate, *target))
-        }
-        Constraint::Top(Top::Fraction(fraction)) => Some((Rate::PositiveRate, *fraction)),
-        Constraint::Top(Top::Count { k, of: Some(of) }) => Some((Rate::PositiveRate, *k as f64 / *of as f64)),
-        _ => None,
-    };
-    goal.constraints.iter().filter_map(of).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::Sample;
 
     /// Forty scores, a quarter of them positive and higher.
     fn sample() -> (Sample, Vec<f32>) {
@@ -260,7 +196,7 @@ mod tests {
         let goal = "recall @ fpr=20%".parse().unwrap();
         let mut loss = Ico::new(&goal, sample, EngineOptions::default(), bandwidth).unwrap();
         let mut v = vec![0.0; scores.len()];
-        (loss.evaluate(scores, &mut v).unwrap(), v)
+        (loss.evaluate(sample, scores, &mut v).unwrap(), v)
     }
 
     #[test]

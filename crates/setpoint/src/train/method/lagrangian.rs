@@ -39,10 +39,11 @@ use std::collections::BTreeMap;
 
 use super::Loss;
 use crate::count::{Cell, CellPartial, Counter, count_exact};
+use crate::engine::EngineError;
 use crate::goal::{Goal, Objective, Relation, safe_side};
 use crate::optimizer::{Adam, AdamConfig, Optimizer, OptimizerError, State, Values};
 use crate::problem::{Combination, Kind, Problem, ProblemOptions, Ratio};
-use crate::sample::Sample;
+use crate::shard::Shard;
 use crate::surrogate::Surrogate;
 use crate::threshold::exact;
 use crate::train::TrainError;
@@ -58,17 +59,16 @@ pub struct LagrangianOptions {
     pub problem: ProblemOptions,
 }
 
-/// The goal's Lagrangian over a sample, with its thresholds and multipliers.
+/// The goal's Lagrangian, with its thresholds and multipliers.
 ///
 /// Every evaluation is one step of the thresholds and of the multipliers, so the function moves: only
 /// first-order optimizers can follow it.
 #[derive(Debug)]
-pub struct Lagrangian<'s> {
+pub struct Lagrangian {
     goal: Goal,
-    sample: &'s Sample,
     options: LagrangianOptions,
     problem: Problem,
-    counter: Counter<'s>,
+    counter: Counter,
     limits: Vec<Limit>,
     /// Denominators are raised to the weight of one example.
     floor: f64,
@@ -98,14 +98,14 @@ struct Bound {
     partials: Vec<CellPartial>,
 }
 
-impl<'s> Lagrangian<'s> {
-    /// Ties a goal to a sample. The first scores place the thresholds; the multipliers start at 0.
+impl Lagrangian {
+    /// Ties a goal to rows. The first scores place the thresholds; the multipliers start at 0.
     ///
     /// # Errors
-    /// If the goal does not fit the sample, or a step size is not positive.
-    pub fn new(goal: &Goal, sample: &'s Sample, options: LagrangianOptions) -> Result<Self, TrainError> {
+    /// If the goal does not fit the rows, or a step size is not positive.
+    pub fn new(goal: &Goal, rows: &dyn Shard, options: LagrangianOptions) -> Result<Self, TrainError> {
         let problem =
-            Problem::new(goal, sample, &options.problem).map_err(crate::engine::EngineError::from)?;
+            Problem::new(goal, rows, &options.problem).map_err(EngineError::from)?;
         let area = match &goal.objective {
             Objective::Area(area) => Some(if safe_side(area.axis) == Relation::AtMost { 1.0 } else { -1.0 }),
             Objective::Rate(_) => None,
@@ -119,15 +119,13 @@ impl<'s> Lagrangian<'s> {
             };
             limits.extend(signs.into_iter().map(|sign| Limit { condition, sign }));
         }
-        let totals = sample.totals();
         adam(options.learning_rate)?;
         adam(options.dual_learning_rate)?;
         Ok(Self {
             goal: goal.clone(),
-            sample,
-            counter: Counter::new(sample, problem.by_group(), Surrogate::Softplus, 1.0),
+            counter: Counter::new(problem.shape().groups, Surrogate::Softplus, 1.0),
             limits,
-            floor: (totals.positives + totals.negatives) / sample.len() as f64,
+            floor: mean_weight(rows),
             players: None,
             problem,
             options,
@@ -148,10 +146,10 @@ impl<'s> Lagrangian<'s> {
 
     /// The players at these first scores. Thresholds start where the unrelaxed conditions hold; at
     /// equal scores, or where they cannot hold, at the first score.
-    fn start(&self, scores: &[f32]) -> Result<Players, TrainError> {
+    fn start(&self, rows: &dyn Shard, scores: &[f32]) -> Result<Players, TrainError> {
         let first = scores.first().copied().unwrap_or(0.0);
         let spread = scores.iter().any(|score| *score != first);
-        let solved = exact::solve(&self.goal, self.sample, scores, &self.options.problem).ok();
+        let solved = exact::solve(&self.goal, rows.whole(), scores, &self.options.problem).ok();
         let solved = solved.filter(|_| spread).map(|solved| solved.thresholds);
         let thresholds = solved.filter(|thresholds| thresholds.iter().all(|t| t.is_finite()));
         Ok(Players {
@@ -256,24 +254,31 @@ impl Bound {
     }
 }
 
+fn mean_weight(rows: &dyn Shard) -> f64 {
+    let totals = rows.totals(false)[0];
+    (totals.positives + totals.negatives) / rows.rows() as f64
+}
+
 fn adam(learning_rate: f64) -> Result<Adam, OptimizerError> {
     Adam::new(AdamConfig { learning_rate, ..AdamConfig::default() })
 }
 
-impl Loss for Lagrangian<'_> {
-    fn evaluate(&mut self, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
-        self.sample.check_scores(scores)?;
+impl Loss for Lagrangian {
+    fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
+        rows.whole().check_scores(scores)?;
+        self.problem.tie(&self.goal, rows, &self.options.problem).map_err(EngineError::from)?;
+        self.floor = mean_weight(rows);
         let mut players = match self.players.take() {
             Some(players) => players,
-            None => self.start(scores)?,
+            None => self.start(rows, scores)?,
         };
         let grid = self.grid(&players.thresholds);
         let mut exact = vec![Cell::default(); self.problem.shape().cells()];
-        count_exact(self.sample, self.problem.by_group(), scores, &grid, &mut exact)?;
+        count_exact(rows, self.problem.shape().groups, scores, &grid, &mut exact)?;
         let bound = self.bound(&exact, &players.multipliers);
         let mut cells = vec![Cell::default(); exact.len()];
-        self.counter.count(scores, &grid, false, &mut cells)?;
-        self.counter.gradient(scores, &grid, &bound.partials, false, v)?;
+        self.counter.count(rows, scores, &grid, false, &mut cells)?;
+        self.counter.gradient(rows, scores, &grid, &bound.partials, false, v)?;
         // Both players move from the same point.
         players.descent.step(&mut players.thresholds, &bound.by_threshold(&self.problem, &cells))?;
         let uphill: Vec<f32> = self.violations(&exact).iter().map(|g| -*g as f32).collect();

@@ -1,5 +1,6 @@
-//! Losses over a whole sample. Every method ends in the same vector: the loss's derivative by each
-//! score. So comparisons between methods differ in nothing else.
+//! Losses of scores: the seam between a model and a goal. Every method ends in the same vector, the loss's
+//! derivative by each score, so that comparisons between methods differ in nothing else; and another kind of
+//! goal is another loss.
 
 mod cross_entropy;
 mod ico;
@@ -10,7 +11,7 @@ mod pairwise;
 mod plane;
 
 pub use cross_entropy::CrossEntropy;
-pub use ico::{Ico, tail_scale};
+pub use ico::Ico;
 pub use lagrangian::{Lagrangian, LagrangianOptions};
 pub use multiplier::Multipliers;
 pub use pairwise::Pairwise;
@@ -19,22 +20,28 @@ use std::collections::BTreeMap;
 
 use super::{Detail, TrainError};
 use crate::optimizer::Values;
+use crate::shard::Shard;
 
-/// A loss of the scores of a sample.
+/// A loss of the scores of rows; the rows may be others at each call.
 pub trait Loss {
-    /// The loss, and its derivative v by each score.
+    /// The loss, and its derivative v by each score: as many for each row as the model gives.
     ///
     /// # Errors
     /// If the scores are bad, or the goal cannot be met at them.
-    fn evaluate(&mut self, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError>;
+    fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError>;
 
     /// Tells that the scores went from `before` (those of the last evaluation) to `after`.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
-    fn after_step(&mut self, before: &[f32], after: &[f32]) -> Result<(), TrainError> {
-        let _ = (before, after);
+    fn after_step(&mut self, rows: &dyn Shard, before: &[f32], after: &[f32]) -> Result<(), TrainError> {
+        let _ = (rows, before, after);
         Ok(())
+    }
+
+    /// The derivative with the thresholds held, where some layers of the model learn by that.
+    fn direct(&self) -> Option<&[f32]> {
+        None
     }
 
     /// What the last evaluation was made of, for methods with thresholds.
@@ -60,8 +67,8 @@ pub trait Loss {
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
-    fn correct(&mut self, scores: &[f32]) -> Result<(), TrainError> {
-        let _ = scores;
+    fn correct(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<(), TrainError> {
+        let _ = (rows, scores);
         Ok(())
     }
 }

@@ -28,42 +28,41 @@ use crate::engine::EngineError;
 use crate::goal::Goal;
 use crate::optimizer::Values;
 use crate::problem::{Kind, Problem, ProblemOptions};
-use crate::sample::Sample;
+use crate::shard::Shard;
 use crate::surrogate::Surrogate;
 use crate::train::{Standard, TrainError};
 
 /// ρ: how steeply a missed condition costs beside its multiplier. See `docs/decisions.md`.
 const STEEPNESS: f64 = 10.0;
 
-/// The augmented Lagrangian of a goal over a sample, with its multipliers.
+/// The augmented Lagrangian of a goal, with its multipliers.
 #[derive(Debug)]
-pub struct Multipliers<'s> {
-    sample: &'s Sample,
+pub struct Multipliers {
+    goal: Goal,
     problem: Problem,
-    counter: Counter<'s>,
+    counter: Counter,
     /// In deviations of the scores.
     bandwidth: f64,
     multipliers: Vec<f64>,
     rounds: u64,
 }
 
-impl<'s> Multipliers<'s> {
-    /// Ties a goal to a sample; the multipliers start at 0. The bandwidth is in deviations of the
+impl Multipliers {
+    /// Ties a goal to rows; the multipliers start at 0. The bandwidth is in deviations of the
     /// scores.
     ///
     /// # Errors
-    /// If the goal does not fit the sample.
+    /// If the goal does not fit the rows.
     pub fn new(
         goal: &Goal,
-        sample: &'s Sample,
+        rows: &dyn Shard,
         surrogate: Surrogate,
         bandwidth: f64,
     ) -> Result<Self, TrainError> {
-        let options = ProblemOptions { shared_threshold: true, ..ProblemOptions::default() };
-        let problem = Problem::new(goal, sample, &options).map_err(EngineError::from)?;
+        let problem = Problem::new(goal, rows, &options()).map_err(EngineError::from)?;
         Ok(Self {
-            sample,
-            counter: Counter::new(sample, problem.by_group(), surrogate, 1.0),
+            goal: goal.clone(),
+            counter: Counter::new(problem.shape().groups, surrogate, 1.0),
             bandwidth,
             multipliers: vec![0.0; problem.conditions().len()],
             rounds: 0,
@@ -87,13 +86,12 @@ impl<'s> Multipliers<'s> {
     /// other rows than the model is fitted on, of the same groups.
     ///
     /// # Errors
-    /// If the goal does not fit the sample, or the scores do not.
-    pub fn ascend(&mut self, goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<(), TrainError> {
-        let options = ProblemOptions { shared_threshold: true, ..ProblemOptions::default() };
-        let problem = Problem::new(goal, sample, &options).map_err(EngineError::from)?;
+    /// If the goal does not fit the rows, or the scores do not.
+    pub fn ascend(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<(), TrainError> {
+        let problem = Problem::new(&self.goal, rows, &options()).map_err(EngineError::from)?;
         let mut cells = vec![Cell::default(); problem.shape().cells()];
         let grid = vec![0.0; cells.len() / 2];
-        count_exact(sample, problem.by_group(), scores, &grid, &mut cells)?;
+        count_exact(rows, problem.shape().groups, scores, &grid, &mut cells)?;
         for (multiplier, condition) in self.multipliers.iter_mut().zip(problem.conditions()) {
             let violation = condition.expression.value(&cells);
             // A rate that is undefined here says nothing.
@@ -109,13 +107,18 @@ impl<'s> Multipliers<'s> {
     }
 }
 
-impl Loss for Multipliers<'_> {
-    fn evaluate(&mut self, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
-        let standard = Standard::of(self.sample, scores);
+fn options() -> ProblemOptions {
+    ProblemOptions { shared_threshold: true, ..ProblemOptions::default() }
+}
+
+impl Loss for Multipliers {
+    fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
+        self.problem.tie(&self.goal, rows, &options()).map_err(EngineError::from)?;
+        let standard = Standard::of(rows, scores);
         self.counter.set_sharpness(1.0 / (self.bandwidth * standard.deviation));
         let mut cells = vec![Cell::default(); self.problem.shape().cells()];
         let grid = vec![0.0; cells.len() / 2];
-        self.counter.count(scores, &grid, false, &mut cells)?;
+        self.counter.count(rows, scores, &grid, false, &mut cells)?;
         let mut partials = vec![CellPartial::default(); cells.len()];
         let mut add = |expression: &crate::problem::Combination, factor: f64| {
             expression.visit_partials(&cells, |cell, positive, negative| {
@@ -134,12 +137,10 @@ impl Loss for Multipliers<'_> {
                 add(&condition.expression, STEEPNESS * pressed);
             }
         }
-        self.counter.gradient(scores, &grid, &partials, false, v)?;
+        self.counter.gradient(rows, scores, &grid, &partials, false, v)?;
         let along: f64 = v.iter().zip(scores).map(|(v, score)| f64::from(*v) * f64::from(*score)).sum();
         let factor = along / (standard.total * standard.deviation * standard.deviation);
-        for (row, (v, score)) in v.iter_mut().zip(scores).enumerate() {
-            *v -= (factor * self.sample.weight(row) * (f64::from(*score) - standard.mean)) as f32;
-        }
+        rows.add_line(scores, factor * standard.mean, -factor, v);
         Ok(value)
     }
 
@@ -169,6 +170,7 @@ impl Loss for Multipliers<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::Sample;
 
     fn sample() -> (Sample, Vec<f32>) {
         let labels = (0..60).map(|i| (i * 7 % 10) < 4).collect();
@@ -190,16 +192,16 @@ mod tests {
         ] {
             let goal: Goal = goal.parse().unwrap();
             let mut loss = Multipliers::new(&goal, &sample, Surrogate::Sigmoid, 0.5).unwrap();
-            loss.ascend(&goal, &sample, &scores).unwrap();
+            loss.ascend(&sample, &scores).unwrap();
             let (mut v, mut unused) = (vec![0.0; 60], vec![0.0; 60]);
-            loss.evaluate(&scores, &mut v).unwrap();
+            loss.evaluate(&sample, &scores, &mut v).unwrap();
             for row in [0, 7, 33] {
                 let h = 0.007_812_5;
                 let mut moved = scores.clone();
                 moved[row] += h;
-                let above = loss.evaluate(&moved, &mut unused).unwrap();
+                let above = loss.evaluate(&sample, &moved, &mut unused).unwrap();
                 moved[row] -= 2.0 * h;
-                let numeric = (above - loss.evaluate(&moved, &mut unused).unwrap()) / (2.0 * f64::from(h));
+                let numeric = (above - loss.evaluate(&sample, &moved, &mut unused).unwrap()) / (2.0 * f64::from(h));
                 // Second-order differences of a function with scale 1/2: h² / (6 · 0.5³) of the slope.
                 let error = (f64::from(v[row]) - numeric).abs();
                 assert!(error < 1e-4 + 1e-3 * numeric.abs(), "{goal}: {} {numeric}", v[row]);
@@ -215,11 +217,11 @@ mod tests {
         let goal: Goal = "accuracy @ gap(positive-rate, g)<=0.1".parse().unwrap();
         let mut loss = Multipliers::new(&goal, &sample, Surrogate::Sigmoid, 0.1).unwrap();
         // All of a, none of b: a is ahead of b by 1.
-        loss.ascend(&goal, &sample, &[1.0, 1.0, -1.0, -1.0]).unwrap();
+        loss.ascend(&sample, &[1.0, 1.0, -1.0, -1.0]).unwrap();
         assert_eq!(loss.multipliers(), [STEEPNESS * 0.9, 0.0]);
         let state = loss.state();
         // Half of each: no gap, 0.1 to spare.
-        loss.ascend(&goal, &sample, &[1.0, -1.0, 1.0, -1.0]).unwrap();
+        loss.ascend(&sample, &[1.0, -1.0, 1.0, -1.0]).unwrap();
         assert!((loss.multipliers()[0] - STEEPNESS * 0.8).abs() < 1e-12);
         assert_eq!((loss.multipliers()[1], loss.rounds()), (0.0, 2));
         loss.restore(&state).unwrap();

@@ -21,11 +21,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Loss, tail_scale};
+use super::Loss;
 use crate::count::{Cell, CellPartial, Counter};
 use crate::goal::{Area, Constraint, Curve, Goal, Objective, Rate, Relation};
 use crate::optimizer::Values;
 use crate::sample::{Sample, SampleError};
+use crate::shard::Shard;
 use crate::surrogate::Surrogate;
 use crate::train::{Bandwidth, Standard, TrainError};
 
@@ -39,20 +40,42 @@ const ABLE: &str = "recall or fnr under one limit on fpr (or tnr), roc-auc, and 
 
 /// The pairwise loss over a sample.
 #[derive(Debug)]
-pub struct Pairwise<'s> {
+pub struct Pairwise {
     goal: Goal,
-    sample: &'s Sample,
     fraction: f64,
     bandwidth: Bandwidth,
     surrogate: Surrogate,
     /// 1 / bandwidth in standardised units; fixed by the first scores seen.
     sharpness: Option<f64>,
-    /// Row numbers by class.
+    exact_pairs: usize,
+}
+
+/// The rows by class.
+struct Classes<'s> {
+    sample: &'s Sample,
     positives: Vec<u32>,
     negatives: Vec<u32>,
     /// The positives as a sample of their own.
     positive_sample: Sample,
-    exact_pairs: usize,
+}
+
+impl<'s> Classes<'s> {
+    fn of(sample: &'s Sample) -> Result<Self, TrainError> {
+        let of_class = |class: bool| -> Vec<u32> {
+            let labels = sample.labels().iter().enumerate();
+            labels.filter(|(_, label)| **label == class).map(|(row, _)| row as u32).collect()
+        };
+        let (positives, negatives) = (of_class(true), of_class(false));
+        for (rows, missing) in [(&positives, "positives"), (&negatives, "negatives")] {
+            if rows.is_empty() {
+                let rate = "the pairwise loss".to_owned();
+                return Err(SampleError::OneClass { missing, rows: sample.len(), rate }.into());
+            }
+        }
+        let mut positive_sample = Sample::none();
+        positive_sample.refill(sample, &positives);
+        Ok(Self { sample, positives, negatives, positive_sample })
+    }
 }
 
 /// A negative of S, and its share u of the loss.
@@ -71,18 +94,18 @@ struct Bucket {
     end: usize,
 }
 
-impl<'s> Pairwise<'s> {
-    /// Ties a goal to a sample.
+impl Pairwise {
+    /// The loss of a goal over rows such as these.
     ///
     /// The bandwidth is in standardised units, as ico's, and the loss then that of standardised
     /// scores; but [`Bandwidth::Score`] is in units of the scores themselves, which are left as they
     /// are: the paper's baseline.
     ///
     /// # Errors
-    /// If the goal is not one of top negatives, or the sample lacks a class.
+    /// If the goal is not one of top negatives, or the rows lack a class.
     pub fn new(
         goal: &Goal,
-        sample: &'s Sample,
+        rows: &dyn Shard,
         surrogate: Surrogate,
         bandwidth: Bandwidth,
     ) -> Result<Self, TrainError> {
@@ -92,43 +115,29 @@ impl<'s> Pairwise<'s> {
             reason,
             able: ABLE,
         })?;
-        let of_class = |class: bool| -> Vec<u32> {
-            let labels = sample.labels().iter().enumerate();
-            labels.filter(|(_, label)| **label == class).map(|(row, _)| row as u32).collect()
-        };
-        let (positives, negatives) = (of_class(true), of_class(false));
-        for (rows, missing) in [(&positives, "positives"), (&negatives, "negatives")] {
-            if rows.is_empty() {
-                let rate = "the pairwise loss".to_owned();
-                return Err(SampleError::OneClass { missing, rows: sample.len(), rate }.into());
-            }
-        }
+        Classes::of(rows.whole())?;
         Ok(Self {
             goal: goal.clone(),
-            sample,
             fraction,
             bandwidth,
             surrogate,
             sharpness: None,
-            positive_sample: sample.select(&positives),
-            positives,
-            negatives,
             exact_pairs: EXACT_PAIRS,
         })
     }
 
     /// S, by descending score.
-    fn top(&self, scores: &[f32]) -> Vec<Top> {
+    fn top(&self, classes: &Classes<'_>, scores: &[f32]) -> Vec<Top> {
         let member = |row: &u32| Top {
             row: *row,
             score: scores[*row as usize],
-            share: self.sample.weight(*row as usize),
+            share: classes.sample.weight(*row as usize),
         };
-        let mut members: Vec<Top> = self.negatives.iter().map(member).collect();
+        let mut members: Vec<Top> = classes.negatives.iter().map(member).collect();
         let descending = |a: &Top, b: &Top| b.score.total_cmp(&a.score).then(a.row.cmp(&b.row));
         let total: f64 = members.iter().map(|member| member.share).sum();
         let wanted = self.fraction * total;
-        if self.sample.weights().is_none() && self.fraction < 1.0 {
+        if classes.sample.weights().is_none() && self.fraction < 1.0 {
             // Equal weights say how many: only these, and those tied with the last, need a sort.
             let last = (wanted.ceil() as usize).clamp(1, members.len()) - 1;
             let boundary = members.select_nth_unstable_by(last, descending).1.score;
@@ -154,8 +163,8 @@ impl<'s> Pairwise<'s> {
     }
 
     /// Each negative by itself, or those within a bucket's width together.
-    fn buckets(&self, top: &[Top], sharpness: f64) -> Vec<Bucket> {
-        let exact = top.len().saturating_mul(self.positives.len()) <= self.exact_pairs;
+    fn buckets(&self, top: &[Top], positives: usize, sharpness: f64) -> Vec<Bucket> {
+        let exact = top.len().saturating_mul(positives) <= self.exact_pairs;
         let width = if exact { 0.0 } else { BUCKET / sharpness };
         let mut buckets = Vec::new();
         let mut start = 0;
@@ -175,16 +184,22 @@ impl<'s> Pairwise<'s> {
     }
 
     /// Loss and gradient in units of the scores.
-    fn pairs(&self, scores: &[f32], sharpness: f64, v: &mut [f32]) -> Result<f64, TrainError> {
-        let top = self.top(scores);
-        let buckets = self.buckets(&top, sharpness);
+    fn pairs(
+        &self,
+        classes: &Classes<'_>,
+        scores: &[f32],
+        sharpness: f64,
+        v: &mut [f32],
+    ) -> Result<f64, TrainError> {
+        let top = self.top(classes, scores);
+        let buckets = self.buckets(&top, classes.positives.len(), sharpness);
         let thresholds: Vec<f64> = buckets.iter().map(|bucket| bucket.threshold).collect();
-        let own: Vec<f32> = self.positives.iter().map(|row| scores[*row as usize]).collect();
-        let mut counter = Counter::new(&self.positive_sample, false, self.surrogate, sharpness);
+        let own: Vec<f32> = classes.positives.iter().map(|row| scores[*row as usize]).collect();
+        let mut counter = Counter::new(1, self.surrogate, sharpness);
         let mut cells = vec![Cell::default(); 2 * buckets.len()];
-        counter.count(&own, &thresholds, false, &mut cells)?;
+        counter.count(&classes.positive_sample, &own, &thresholds, false, &mut cells)?;
         let pairs =
-            self.positive_sample.totals().positives * buckets.iter().map(|bucket| bucket.share).sum::<f64>();
+            classes.positive_sample.totals().positives * buckets.iter().map(|bucket| bucket.share).sum::<f64>();
         let partials: Vec<CellPartial> = buckets
             .iter()
             .flat_map(|bucket| {
@@ -193,9 +208,9 @@ impl<'s> Pairwise<'s> {
             })
             .collect();
         let mut gradient = vec![0.0; own.len()];
-        counter.gradient(&own, &thresholds, &partials, false, &mut gradient)?;
+        counter.gradient(&classes.positive_sample, &own, &thresholds, &partials, false, &mut gradient)?;
         v.fill(0.0);
-        for (row, gradient) in self.positives.iter().zip(gradient) {
+        for (row, gradient) in classes.positives.iter().zip(gradient) {
             v[*row as usize] = gradient;
         }
         let (mut loss, mut start) = (0.0, 0);
@@ -236,23 +251,20 @@ fn top_fraction(goal: &Goal) -> Result<f64, &'static str> {
     }
 }
 
-impl Loss for Pairwise<'_> {
-    fn evaluate(&mut self, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
-        self.sample.check_scores(scores)?;
+impl Loss for Pairwise {
+    fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
+        let sample = rows.whole();
+        sample.check_scores(scores)?;
+        let classes = Classes::of(sample)?;
         if let Bandwidth::Score(bandwidth) = self.bandwidth {
-            return self.pairs(scores, 1.0 / bandwidth, v);
+            return self.pairs(&classes, scores, 1.0 / bandwidth, v);
         }
-        let standard = Standard::of(self.sample, scores);
-        let sharpness = match (self.sharpness, self.bandwidth) {
-            (Some(sharpness), _) => sharpness,
-            (None, Bandwidth::Deviations(bandwidth) | Bandwidth::Score(bandwidth)) => 1.0 / bandwidth,
-            (None, Bandwidth::Tail(share)) => {
-                standard.deviation / (share * tail_scale(&self.goal, self.sample, scores))
-            }
-        };
-        self.sharpness = Some(sharpness);
-        let loss = self.pairs(scores, sharpness / standard.deviation, v)?;
-        standard.pull_back(self.sample, scores, v);
+        let standard = Standard::of(rows, scores);
+        let sharpness = *self.sharpness.get_or_insert_with(|| {
+            standard.deviation * self.bandwidth.sharpness(&self.goal, rows, scores)
+        });
+        let loss = self.pairs(&classes, scores, sharpness / standard.deviation, v)?;
+        standard.pull_back(rows, scores, v);
         Ok(loss)
     }
 

@@ -59,7 +59,7 @@ pub(super) fn descend<L: Loss>(
     for step in 0..steps {
         model.scores(&parameters, Rows::All, &mut scores).unwrap();
         look(step, loss, &scores);
-        loss.evaluate(&scores, &mut v).unwrap();
+        loss.evaluate(sample, &scores, &mut v).unwrap();
         model.backward(&parameters, &v, &mut gradient).unwrap();
         adam.step(&mut parameters, &gradient).unwrap();
     }

@@ -1,52 +1,20 @@
 //! One stage of training on mini-batches.
 //!
-//! A batch of a few hundred rows has too few examples near a 1% threshold to place it. Two remedies:
-//!
-//! - *Pool* (the default): thresholds and slopes are solved on the scores of the last `pool` batches,
-//!   as they were when computed; the newest batch's share of the gradient is used, times the number
-//!   of batches.
-//! - *Algorithm 1* of the paper: the thresholds are tracked to first order after each step and
-//!   corrected on the unrelaxed rates of the next `correct_batches` batches every `correct_every`
-//!   steps.
-//!
-//! Cross-entropy, and the lagrangian and pairwise losses, are those of each batch by itself; thresholds
-//! and multipliers are carried from one to the next.
-//!
-//! A batch (or pool) without positives or without negatives says nothing about a rate of that class:
-//! its step uses cross-entropy alone.
+//! The goal's loss is a [`BatchLoss`](super::BatchLoss); cross-entropy, and the lagrangian and pairwise losses,
+//! are those of each batch by itself, and carry thresholds and multipliers from one to the next.
 
-mod ico;
 mod order;
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use self::ico::BatchIco;
 use self::order::Batches;
 use super::method::{CrossEntropy, Loss};
 use super::selection::{Best, Selection};
 use super::stage::{Reporter, Running};
-use super::{Bandwidth, Part, Schedule, Settings, TrainError};
-use crate::engine::{EngineError, EngineOptions};
-use crate::goal::Goal;
+use super::{Part, Schedule, Settings, Thresholds, TrainError};
 use crate::model::Batch;
 use crate::optimizer::Values;
-use crate::problem::ProblemError;
-use crate::sample::{Sample, SampleError};
-
-/// What is minimised, batch by batch.
-pub(super) enum BatchLoss<'g> {
-    /// Weighted cross-entropy.
-    CrossEntropy { positive_weight: f64 },
-    /// The goal's loss through its thresholds.
-    Ico { goal: &'g Goal, engine: EngineOptions, bandwidth: Bandwidth, positive_weight: f64 },
-    /// A loss of each batch by itself, with what it carries from one to the next.
-    OnBatch(&'g OnBatch<'g>),
-}
-
-/// Value and gradient on a batch with these scores; the state is brought up to date.
-type OnBatch<'g> =
-    dyn Fn(&Sample, &mut BTreeMap<String, Values>, &[f32], &mut [f32]) -> Result<f64, TrainError> + 'g;
+use crate::sample::Sample;
 
 /// A stage of mini-batches, to be run.
 pub(super) struct Stage<'s, 'p, 'v, 'r> {
@@ -62,6 +30,8 @@ pub(super) struct Stage<'s, 'p, 'v, 'r> {
     pub(super) learning_rate: f64,
     /// Whether the start itself may be the result: it is a fit already.
     pub(super) start_is_fit: bool,
+    /// Where the loss holds thresholds that corrections set: from this step on.
+    pub(super) corrected_from: Option<u64>,
 }
 
 /// What changes from step to step.
@@ -73,58 +43,48 @@ struct State {
     /// The moving average of the parameters, where one is kept.
     average: Option<Vec<f32>>,
     best: Best,
-    /// What losses of single batches carry from one to the next.
-    carried: BTreeMap<String, Values>,
 }
 
 impl Stage<'_, '_, '_, '_> {
     /// Runs the stage from `start`, or from where a checkpoint left it.
-    pub(super) fn run(&mut self, loss: &BatchLoss<'_>, start: &[f32]) -> Result<Best, TrainError> {
-        let (settings, sample) = (self.settings, self.train.sample);
+    pub(super) fn run(&mut self, loss: &mut dyn Loss, start: &[f32]) -> Result<Best, TrainError> {
+        let (settings, sample) = (self.settings, self.train.sample.whole());
         let mut optimizer = settings.optimizer.build(settings)?;
-        let mut ico = match loss {
-            BatchLoss::Ico { goal, engine, bandwidth, positive_weight } => {
-                let warm_up = (settings.warm_up.unwrap_or(0.0) * self.steps as f64).round() as u64;
-                let ico = BatchIco::new(goal, engine.clone(), *bandwidth, settings, sample);
-                Some(ico.beside_cross_entropy(*positive_weight, warm_up))
+        let mut state = match self.reporter.resume() {
+            Some(running) => {
+                optimizer.restore(&running.optimizer)?;
+                loss.restore(&running.extra)?;
+                self.restore(&running)?
             }
-            BatchLoss::CrossEntropy { .. } | BatchLoss::OnBatch(_) => None,
-        };
-        let resumed = self.reporter.resume();
-        let mut state = match &resumed {
-            Some(running) => self.restore(running)?,
             None => self.begin(start)?,
         };
-        if let Some(running) = &resumed {
-            optimizer.restore(&running.optimizer)?;
-            match &mut ico {
-                Some(ico) => ico.restore(running),
-                None => state.carried.clone_from(&running.extra),
-            }
-        }
+        let (mut on_batch, mut alone) = (Sample::none(), CrossEntropy::new(1.0));
+        let outputs = self.train.model.outputs();
         let mut batches = Batches::new(sample.labels(), self.size, settings.seed, settings.batches);
         let epoch = batches.per_epoch();
         let decayed = self.train.model.decayed();
         let mut gradient = vec![0.0; state.parameters.len()];
-        let (mut scores, mut v) = (Vec::new(), Vec::new());
+        let (mut scores, mut v, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        let every = settings.correct_every.max(1);
         while state.step < self.steps && state.stale < settings.patience {
             let step = state.step;
-            if let Some(ico) = ico.as_mut().filter(|ico| ico.needs_correction(step)) {
-                self.correct(ico, &mut batches, &state)?;
+            if self.corrected_from.is_some_and(|from| step == from || (step > from && step % every == 0)) {
+                self.correct(loss, &mut batches, &state)?;
             }
             let rows = batches.rows(step);
             let batch = Batch { rows, seed: settings.seed, step };
-            scores.resize(rows.len(), 0.0);
-            v.resize(rows.len(), 0.0);
+            scores.resize(rows.len() * outputs, 0.0);
+            v.resize(scores.len(), 0.0);
             self.train.model.learn(&state.parameters, &batch, &mut scores)?;
-            let value = match (&mut ico, loss) {
-                (Some(ico), _) => ico.evaluate(step, rows, &scores, &mut v)?,
-                (None, loss) => on_batch(loss, &sample.select(rows), &mut state.carried, &scores, &mut v)?,
+            on_batch.refill(sample, rows);
+            let value = match loss.evaluate(&on_batch, &scores, &mut v) {
+                Err(error) if error.lacks_examples() => alone.evaluate(&on_batch, &scores, &mut v)?,
+                value => value?,
             };
             if !value.is_finite() {
                 return Err(TrainError::Diverged { step });
             }
-            match ico.as_ref().and_then(BatchIco::direct) {
+            match loss.direct() {
                 Some(direct) => {
                     self.train.model.backward_head(&state.parameters, &v, direct, &mut gradient)?;
                 }
@@ -140,24 +100,21 @@ impl Stage<'_, '_, '_, '_> {
             }
             self.train.model.observe(&mut state.parameters);
             state.follow(settings.weight_average);
-            if let Some(ico) = ico.as_mut().filter(|ico| ico.tracks(step)) {
-                let mut after = vec![0.0; rows.len()];
+            let tracks = settings.thresholds == Thresholds::Track;
+            if tracks && self.corrected_from.is_some_and(|from| step >= from) {
+                after.resize(scores.len(), 0.0);
                 self.train.model.learn(&state.parameters, &batch, &mut after)?;
-                ico.track(rows, &scores, &after)?;
+                loss.after_step(&on_batch, &scores, &after)?;
             }
             state.step += 1;
             let look = state.step.is_multiple_of(epoch) || state.step == self.steps;
             let validation = if look { self.look(&mut state, epoch)? } else { None };
-            let detail = ico.as_ref().and_then(|ico| ico.detail.clone());
-            if self.reporter.step(state.step, self.steps, value, validation, detail) == ControlFlow::Break(())
-            {
+            let told = self.reporter.step(state.step, self.steps, value, validation, loss.detail());
+            if told == ControlFlow::Break(()) {
                 return Err(TrainError::Stopped);
             }
             if look {
-                self.reporter.save(|| {
-                    let extra = ico.as_ref().map_or_else(|| state.carried.clone(), BatchIco::entries);
-                    state.running(extra, optimizer.state())
-                })?;
+                self.reporter.save(|| state.running(loss.state(), optimizer.state()))?;
             }
         }
         self.reporter.evaluations += state.step;
@@ -176,7 +133,6 @@ impl Stage<'_, '_, '_, '_> {
             parameters: start.to_vec(),
             average: (self.settings.weight_average > 0.0).then(|| start.to_vec()),
             best,
-            carried: BTreeMap::new(),
         })
     }
 
@@ -188,7 +144,6 @@ impl Stage<'_, '_, '_, '_> {
             parameters: running.vector("parameters")?,
             average: averages.then(|| running.vector("average")).transpose()?,
             best: running.best.clone(),
-            carried: BTreeMap::new(),
         })
     }
 
@@ -201,10 +156,10 @@ impl Stage<'_, '_, '_, '_> {
         Ok(value)
     }
 
-    /// Corrects ico's thresholds on the next batches, each scored as it will be learnt from.
+    /// Corrects thresholds on the next batches, each scored as it will be learnt from.
     fn correct(
         &mut self,
-        ico: &mut BatchIco<'_>,
+        loss: &mut dyn Loss,
         batches: &mut Batches<'_>,
         state: &State,
     ) -> Result<(), TrainError> {
@@ -218,7 +173,7 @@ impl Stage<'_, '_, '_, '_> {
             self.train.model.learn(&state.parameters, &batch, &mut scores[from..])?;
             rows.extend_from_slice(next);
         }
-        ico.correct(&rows, &scores)
+        loss.correct(&self.train.sample.whole().select(&rows), &scores)
     }
 }
 
@@ -231,7 +186,10 @@ impl State {
         average.iter_mut().zip(&self.parameters).for_each(|(mean, now)| *mean += move_by * (now - *mean));
     }
 
-    fn running(&self, mut extra: BTreeMap<String, Values>, optimizer: crate::optimizer::State) -> Running {
+    fn running(
+        &self,
+        mut extra: std::collections::BTreeMap<String, Values>,
+        optimizer: crate::optimizer::State) -> Running {
         extra.insert("parameters".into(), Values::F32(self.parameters.clone()));
         if let Some(average) = &self.average {
             extra.insert("average".into(), Values::F32(average.clone()));
@@ -250,33 +208,4 @@ impl Schedule {
             Self::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * step as f64 / steps as f64).cos()),
         }
     }
-}
-
-/// A loss of one batch by itself.
-fn on_batch(
-    loss: &BatchLoss<'_>,
-    batch: &Sample,
-    carried: &mut BTreeMap<String, Values>,
-    scores: &[f32],
-    v: &mut [f32],
-) -> Result<f64, TrainError> {
-    let positive_weight = match loss {
-        BatchLoss::OnBatch(loss) => match loss(batch, carried, scores, v) {
-            Err(error) if lacks_examples(&error) => 1.0,
-            found => return found,
-        },
-        BatchLoss::CrossEntropy { positive_weight } | BatchLoss::Ico { positive_weight, .. } => {
-            *positive_weight
-        }
-    };
-    CrossEntropy::new(batch, positive_weight).evaluate(scores, v)
-}
-
-/// Whether a step failed because its rows lack a class or a group.
-fn lacks_examples(error: &TrainError) -> bool {
-    matches!(
-        error,
-        TrainError::Engine(EngineError::Problem(ProblemError::Sample(_) | ProblemError::Groups { .. }))
-            | TrainError::Sample(SampleError::OneClass { .. })
-    )
 }

@@ -1,6 +1,7 @@
 //! Rows that change places.
 
 use super::*;
+use crate::sample::Sample;
 
 #[test]
 fn rotations_hold_every_row_out_once_and_average_what_they_fit() {

@@ -1,5 +1,6 @@
 use super::super::plane::{clouds, descend, value_and_best};
 use super::*;
+use crate::sample::Sample;
 use crate::count::Count;
 use crate::count::reference::Reference;
 
@@ -33,9 +34,9 @@ const GOALS: [&str; 8] = [
 ];
 
 /// A Lagrangian with thresholds and multipliers that say something.
-fn lagrangian<'s>(goal: &str, sample: &'s Sample, scores: &[f32]) -> (Lagrangian<'s>, Vec<f64>, Vec<f32>) {
+fn lagrangian(goal: &str, sample: &Sample, scores: &[f32]) -> (Lagrangian, Vec<f64>, Vec<f32>) {
     let mut lagrangian = Lagrangian::new(&goal.parse().unwrap(), sample, options(0.05, 0.5)).unwrap();
-    let mut players = lagrangian.start(scores).unwrap();
+    let mut players = lagrangian.start(sample, scores).unwrap();
     players.thresholds.iter_mut().enumerate().for_each(|(j, t)| *t = 0.25 - 0.125 * j as f32);
     players.multipliers.iter_mut().enumerate().for_each(|(k, m)| *m = 0.5 + 0.25 * k as f32);
     let (grid, multipliers) = (lagrangian.grid(&players.thresholds), players.multipliers.clone());
@@ -49,8 +50,9 @@ fn gradients_by_scores_and_by_thresholds_match_finite_differences() {
     for goal in GOALS {
         let (mut lagrangian, grid, multipliers) = lagrangian(goal, &sample, &scores);
         let per_group = lagrangian.problem.by_group();
+        let groups = lagrangian.problem.shape().groups;
         let mut exact = vec![Cell::default(); 2 * grid.len()];
-        count_exact(&sample, per_group, &scores, &grid, &mut exact).unwrap();
+        count_exact(&sample, groups, &scores, &grid, &mut exact).unwrap();
         let bound = lagrangian.bound(&exact, &multipliers);
         // The bound in f64, with its coefficients held, at other scores and thresholds.
         let value = |scores: Vec<f64>, grid: &[f64]| {
@@ -64,7 +66,7 @@ fn gradients_by_scores_and_by_thresholds_match_finite_differences() {
         let wide = || scores.iter().map(|score| f64::from(*score)).collect::<Vec<f64>>();
         let h = 1e-4;
         let mut v = vec![0.0; scores.len()];
-        let reported = lagrangian.evaluate(&scores, &mut v).unwrap();
+        let reported = lagrangian.evaluate(&sample, &scores, &mut v).unwrap();
         assert!((reported - value(wide(), &grid)).abs() < 1e-5, "{goal}");
         for row in 0..scores.len() {
             let at = |h: f64| {
@@ -77,7 +79,7 @@ fn gradients_by_scores_and_by_thresholds_match_finite_differences() {
             assert!((f64::from(v[row]) - numeric).abs() < 1e-5, "{goal}: {} is not {numeric}", v[row]);
         }
         let mut cells = exact.clone();
-        lagrangian.counter.count(&scores, &grid, false, &mut cells).unwrap();
+        lagrangian.counter.count(&sample, &scores, &grid, false, &mut cells).unwrap();
         let slopes = bound.by_threshold(&lagrangian.problem, &cells);
         let moved = lagrangian.thresholds().unwrap();
         for (j, slope) in slopes.iter().enumerate() {
@@ -103,7 +105,7 @@ fn the_bound_is_the_lagrangian_at_exact_counts_and_never_rewards_a_larger_surrog
     for goal in GOALS {
         let (lagrangian, grid, multipliers) = lagrangian(goal, &sample, &scores);
         let mut exact = vec![Cell::default(); 2 * grid.len()];
-        count_exact(&sample, lagrangian.problem.by_group(), &scores, &grid, &mut exact).unwrap();
+        count_exact(&sample, lagrangian.problem.shape().groups, &scores, &grid, &mut exact).unwrap();
         let bound = lagrangian.bound(&exact, &multipliers);
         let violations = lagrangian.violations(&exact);
         let expected = violations
@@ -124,7 +126,7 @@ fn a_precision_without_predictions_is_neither_met_nor_missed() {
     let (sample, scores) = sample();
     let (lagrangian, ..) = lagrangian("recall @ precision>=0.6", &sample, &scores);
     let mut exact = vec![Cell::default(); 2];
-    count_exact(&sample, false, &scores, &[99.0], &mut exact).unwrap();
+    count_exact(&sample, 1, &scores, &[99.0], &mut exact).unwrap();
     assert_eq!(lagrangian.violations(&exact), [0.0]);
     assert!(lagrangian.bound(&exact, &[1.0]).partials.iter().all(|partial| partial.positive.is_finite()));
 }
@@ -140,7 +142,7 @@ fn it_comes_to_the_best_direction_and_holds_the_limit() {
         assert!(loss.multipliers().unwrap().iter().all(|multiplier| *multiplier >= 0.0));
         if step >= 2500 {
             let mut cells = [Cell::default(); 2];
-            count_exact(&sample, false, scores, &[f64::from(thresholds[0])], &mut cells).unwrap();
+            count_exact(&sample, 1, scores, &[f64::from(thresholds[0])], &mut cells).unwrap();
             rates.push(cells[0].positive / (cells[0].positive + cells[0].negative));
             kept += usize::from(loss.multipliers().unwrap()[0] > 0.0);
         }
@@ -171,12 +173,12 @@ fn the_state_goes_on_to_the_last_bit_and_a_bad_one_is_refused() {
     let mut v = vec![0.0; scores.len()];
     let mut whole = Lagrangian::new(&goal, &sample, options(0.05, 0.5)).unwrap();
     for _ in 0..5 {
-        whole.evaluate(&scores, &mut v).unwrap();
+        whole.evaluate(&sample, &scores, &mut v).unwrap();
     }
     let mut other = Lagrangian::new(&goal, &sample, options(0.05, 0.5)).unwrap();
     other.restore(&whole.state()).unwrap();
     for _ in 0..5 {
-        assert_eq!(whole.evaluate(&scores, &mut v).unwrap(), other.evaluate(&scores, &mut v).unwrap());
+        assert_eq!(whole.evaluate(&sample, &scores, &mut v).unwrap(), other.evaluate(&sample, &scores, &mut v).unwrap());
     }
     assert_eq!(whole.state(), other.state());
     let mut state = whole.state();

@@ -70,7 +70,7 @@ fn loss_and_gradient_match_the_definition_and_its_finite_differences() {
                     let mut loss =
                         Pairwise::new(&goal.parse().unwrap(), &sample, surrogate, bandwidth).unwrap();
                     let mut v = vec![0.0; scores.len()];
-                    let found = loss.evaluate(&scores, &mut v).unwrap();
+                    let found = loss.evaluate(&sample, &scores, &mut v).unwrap();
                     let shares = shares(&sample, &scores, fraction);
                     let value = |scores: &[f64]| {
                         let scores = if standard { standardise(&sample, scores) } else { scores.to_vec() };
@@ -105,7 +105,7 @@ fn tied_negatives_share_the_boundary_and_weight_two_is_a_row_twice() {
         }
         let mut v = vec![0.0; scores.len()];
         let mut loss = Pairwise::new(&goal, &sample, Surrogate::Sigmoid, Bandwidth::Score(1.0)).unwrap();
-        (loss.evaluate(scores, &mut v).unwrap(), v)
+        (loss.evaluate(&sample, scores, &mut v).unwrap(), v)
     };
     // Two of five negatives: one alone at the top, and a third of each of three tied.
     let labels = [true, false, false, false, false, false];
@@ -126,11 +126,12 @@ fn buckets_stay_within_their_bound() {
         let goal = "roc-auc".parse().unwrap();
         let mut loss = Pairwise::new(&goal, &sample, surrogate, Bandwidth::Score(0.5)).unwrap();
         let (mut exact, mut near) = (vec![0.0; 4000], vec![0.0; 4000]);
-        let value = loss.evaluate(&scores, &mut exact).unwrap();
+        let value = loss.evaluate(&sample, &scores, &mut exact).unwrap();
         loss.exact_pairs = 0;
-        let buckets = loss.buckets(&loss.top(&scores), 2.0).len();
+        let classes = Classes::of(&sample).unwrap();
+        let buckets = loss.buckets(&loss.top(&classes, &scores), classes.positives.len(), 2.0).len();
         assert!(buckets < 400, "{buckets} for 3000 negatives");
-        let found = loss.evaluate(&scores, &mut near).unwrap();
+        let found = loss.evaluate(&sample, &scores, &mut near).unwrap();
         assert!((found - value).abs() < 4e-5, "{found} for {value}");
         // A slope moves by at most φ'' BUCKET from the bucket's mean, times k / rows of the class.
         for (near, exact) in near.iter().zip(&exact) {
@@ -148,10 +149,11 @@ fn a_hundred_thousand_rows_need_far_fewer_than_all_pairs() {
         Pairwise::new(&"roc-auc".parse().unwrap(), &sample, Surrogate::Sigmoid, Bandwidth::Score(0.1))
             .unwrap();
     // 75,000 negatives over a range of 60 bandwidths, in buckets of a 32nd of one.
-    let buckets = loss.buckets(&loss.top(&scores), 10.0).len();
+    let classes = Classes::of(&sample).unwrap();
+    let buckets = loss.buckets(&loss.top(&classes, &scores), classes.positives.len(), 10.0).len();
     assert!(buckets <= 60 * 32 + 1, "{buckets} for 75,000 negatives");
     let mut v = vec![0.0; rows];
-    let value = loss.evaluate(&scores, &mut v).unwrap();
+    let value = loss.evaluate(&sample, &scores, &mut v).unwrap();
     // Labels have nothing to do with these scores: half of the pairs are the wrong way round, to within
     // chance (1 / sqrt(12 * 25,000) = 0.002).
     assert!((value - 0.5).abs() < 0.01, "{value}");

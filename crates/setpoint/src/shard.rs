@@ -1,0 +1,265 @@
+//! Rows wherever they are: all that training asks of them are sums.
+//!
+//! A [`Sample`] answers for the rows it holds; [`Shards`], a list of others, by adding up what they answer, in
+//! order. Everything above works on either: the engine, every method of training, and `auto` over them. Bytes
+//! depend on how rows are cut into shards, and never on threads.
+
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+
+use crate::count::{Ask, Cell, Counter, add_exact};
+use crate::sample::{ClassTotals, Sample, SampleError};
+
+/// Rows added up as one unit, so that sums do not depend on the number of threads.
+const CHUNK: usize = 8_192;
+
+/// Labels, weights and groups of rows, asked about.
+///
+/// Slices that a method is given have as many entries as there are rows: callers check.
+pub trait Shard: Sync {
+    /// Number of rows.
+    fn rows(&self) -> usize;
+
+    /// The column that groups come from and their names, if there are groups.
+    fn groups(&self) -> Option<(&str, &[String])>;
+
+    /// Summed weight of each class: of all rows, or by group.
+    fn totals(&self, by_group: bool) -> &[ClassTotals];
+
+    /// Adds smooth counts, or how they change with a motion of the scores, to the cells.
+    ///
+    /// # Errors
+    /// If a score is not finite.
+    fn add_counts(&self, counter: &mut Counter, ask: Ask<'_>, cells: &mut [Cell]) -> Result<(), SampleError>;
+
+    /// Adds exact counts to the cells.
+    ///
+    /// # Errors
+    /// If a score is not finite.
+    fn add_exact_counts(
+        &self,
+        groups: usize,
+        scores: &[f32],
+        thresholds: &[f64],
+        cells: &mut [Cell],
+    ) -> Result<(), SampleError>;
+
+    /// Writes the gradient by each score that the counter has been given coefficients for.
+    fn spread(&self, counter: &Counter, ask: Ask<'_>, gradient: &mut [f32]);
+
+    /// Σ w, Σ w (s - from), Σ w (s - from)².
+    fn moments(&self, scores: &[f32], from: f64) -> [f64; 3];
+
+    /// Adds w (at_zero + slope s) to each row's value.
+    fn add_line(&self, scores: &[f32], at_zero: f64, slope: f64, values: &mut [f32]);
+
+    /// All rows in one place, for what is no sum: exact thresholds and quantiles.
+    fn whole(&self) -> &Sample;
+}
+
+impl Shard for Sample {
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn groups(&self) -> Option<(&str, &[String])> {
+        self.groups().map(|groups| (groups.column(), groups.names()))
+    }
+
+    fn totals(&self, by_group: bool) -> &[ClassTotals] {
+        match self.groups() {
+            Some(groups) if by_group => groups.totals(),
+            _ => self.all_totals(),
+        }
+    }
+
+    fn add_counts(&self, counter: &mut Counter, ask: Ask<'_>, cells: &mut [Cell]) -> Result<(), SampleError> {
+        counter.add(self, ask, cells)
+    }
+
+    fn add_exact_counts(
+        &self,
+        groups: usize,
+        scores: &[f32],
+        thresholds: &[f64],
+        cells: &mut [Cell],
+    ) -> Result<(), SampleError> {
+        add_exact(self, groups, scores, thresholds, cells)
+    }
+
+    fn spread(&self, counter: &Counter, ask: Ask<'_>, gradient: &mut [f32]) {
+        counter.spread(self, ask, gradient);
+    }
+
+    fn moments(&self, scores: &[f32], from: f64) -> [f64; 3] {
+        sums(scores, self.weights(), |score, weight| {
+            let away = score - from;
+            [weight, weight * away, weight * away * away]
+        })
+    }
+
+    fn add_line(&self, scores: &[f32], at_zero: f64, slope: f64, values: &mut [f32]) {
+        let add = |value: &mut f32, score: f32, weight: f64| {
+            *value = (f64::from(*value) + weight * (at_zero + slope * f64::from(score))) as f32;
+        };
+        let chunks = values.par_chunks_mut(CHUNK).zip(scores.par_chunks(CHUNK)).enumerate();
+        chunks.for_each(|(chunk, (values, scores))| match self.weights() {
+            None => values.iter_mut().zip(scores).for_each(|(value, score)| add(value, *score, 1.0)),
+            Some(weights) => {
+                let rows = values.iter_mut().zip(scores).zip(&weights[chunk * CHUNK..]);
+                rows.for_each(|((value, score), weight)| add(value, *score, f64::from(*weight)));
+            }
+        });
+    }
+
+    fn whole(&self) -> &Sample {
+        self
+    }
+}
+
+/// A list of shards, as one.
+pub struct Shards {
+    shards: Vec<Box<dyn Shard + Send>>,
+    rows: usize,
+    totals: ClassTotals,
+    group_totals: Vec<ClassTotals>,
+    whole: OnceLock<Sample>,
+}
+
+impl Shards {
+    /// These shards, one after another; some may be empty, or lack a class or a group.
+    ///
+    /// # Errors
+    /// If there are no rows, or shards differ in their groups' names.
+    pub fn new(shards: Vec<Box<dyn Shard + Send>>) -> Result<Self, SampleError> {
+        let rows = shards.iter().map(|shard| shard.rows()).sum();
+        let Some(first) = shards.first().filter(|_| rows > 0) else { return Err(SampleError::Empty) };
+        if shards.iter().any(|shard| shard.groups() != first.groups()) {
+            return Err(SampleError::Shards);
+        }
+        let mut summed = Self {
+            rows,
+            totals: ClassTotals::default(),
+            group_totals: vec![ClassTotals::default(); first.groups().map_or(0, |(_, names)| names.len())],
+            whole: OnceLock::new(),
+            shards,
+        };
+        for shard in &summed.shards {
+            summed.totals.merge(&shard.totals(false)[0]);
+            if !summed.group_totals.is_empty() {
+                let totals = summed.group_totals.iter_mut().zip(shard.totals(true));
+                totals.for_each(|(sum, more)| sum.merge(more));
+            }
+        }
+        Ok(summed)
+    }
+
+    /// Each shard, and where its rows are.
+    fn each(&self) -> impl Iterator<Item = (&(dyn Shard + Send), std::ops::Range<usize>)> {
+        self.shards.iter().scan(0, |start, shard| {
+            let rows = *start..*start + shard.rows();
+            *start = rows.end;
+            Some((&**shard, rows))
+        })
+    }
+}
+
+impl Shard for Shards {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn groups(&self) -> Option<(&str, &[String])> {
+        self.shards[0].groups()
+    }
+
+    fn totals(&self, by_group: bool) -> &[ClassTotals] {
+        match by_group && !self.group_totals.is_empty() {
+            true => &self.group_totals,
+            false => std::slice::from_ref(&self.totals),
+        }
+    }
+
+    fn add_counts(&self, counter: &mut Counter, ask: Ask<'_>, cells: &mut [Cell]) -> Result<(), SampleError> {
+        self.each().try_for_each(|(shard, rows)| {
+            shard.add_counts(counter, ask.of(rows.clone()), cells).map_err(|error| error.after(rows.start))
+        })
+    }
+
+    fn add_exact_counts(
+        &self,
+        groups: usize,
+        scores: &[f32],
+        thresholds: &[f64],
+        cells: &mut [Cell],
+    ) -> Result<(), SampleError> {
+        self.each().try_for_each(|(shard, rows)| {
+            let counted = shard.add_exact_counts(groups, &scores[rows.clone()], thresholds, cells);
+            counted.map_err(|error| error.after(rows.start))
+        })
+    }
+
+    fn spread(&self, counter: &Counter, ask: Ask<'_>, gradient: &mut [f32]) {
+        for (shard, rows) in self.each() {
+            shard.spread(counter, ask.of(rows.clone()), &mut gradient[rows]);
+        }
+    }
+
+    fn moments(&self, scores: &[f32], from: f64) -> [f64; 3] {
+        self.each().map(|(shard, rows)| shard.moments(&scores[rows], from)).fold([0.0; 3], add)
+    }
+
+    fn add_line(&self, scores: &[f32], at_zero: f64, slope: f64, values: &mut [f32]) {
+        for (shard, rows) in self.each() {
+            shard.add_line(&scores[rows.clone()], at_zero, slope, &mut values[rows]);
+        }
+    }
+
+    fn whole(&self) -> &Sample {
+        self.whole.get_or_init(|| {
+            let mut whole = Sample::none();
+            self.shards.iter().for_each(|shard| whole.roll(0, shard.whole()));
+            whole
+        })
+    }
+}
+
+fn add<const N: usize>(a: [f64; N], b: [f64; N]) -> [f64; N] {
+    std::array::from_fn(|k| a[k] + b[k])
+}
+
+/// Sums over rows of f(value, weight), the same bits for any number of threads.
+pub(crate) fn sums<const N: usize>(
+    values: &[f32],
+    weights: Option<&[f32]>,
+    f: impl Fn(f64, f64) -> [f64; N] + Sync,
+) -> [f64; N] {
+    const LANES: usize = 8;
+    let partial = |(chunk, values): (usize, &[f32])| {
+        // Sums side by side: additions need not wait for each other.
+        let mut lanes = [[0.0; LANES]; N];
+        let mut add = |lane: usize, value: f32, weight: f64| {
+            let terms = f(f64::from(value), weight);
+            for (lanes, term) in lanes.iter_mut().zip(terms) {
+                lanes[lane] += term;
+            }
+        };
+        match weights {
+            None => {
+                let (whole, rest) = values.as_chunks::<LANES>();
+                for values in whole {
+                    (0..LANES).for_each(|lane| add(lane, values[lane], 1.0));
+                }
+                rest.iter().enumerate().for_each(|(lane, value)| add(lane, *value, 1.0));
+            }
+            Some(weights) => {
+                let rows = values.iter().zip(&weights[chunk * CHUNK..]);
+                rows.enumerate().for_each(|(row, (value, w))| add(row % LANES, *value, f64::from(*w)));
+            }
+        }
+        lanes.map(|lanes| lanes.iter().sum::<f64>())
+    };
+    let partials: Vec<[f64; N]> = values.par_chunks(CHUNK).enumerate().map(partial).collect();
+    partials.into_iter().fold([0.0; N], add)
+}

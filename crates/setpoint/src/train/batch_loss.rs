@@ -1,0 +1,386 @@
+//! The goal's loss on mini-batches, for networks of any make.
+//!
+//! A batch of a few hundred rows has too few examples near a 1% threshold to place it. Two remedies:
+//!
+//! - *Pool* (the default): thresholds and slopes are solved on the scores of the last `pool` batches,
+//!   as they were when computed; the newest batch's share of the gradient is used, times the number
+//!   of batches.
+//! - *Algorithm 1* of the paper: the thresholds are tracked to first order after each step and
+//!   corrected on the unrelaxed rates of several batches now and then.
+//!
+//! The gradient of cross-entropy may be mixed in, both brought to the same size by moving averages E:
+//!
+//! ```text
+//! v = mix v_ce + (1 - mix) b v_goal,      b = E[mean |v_ce|] / E[mean |v_goal|]
+//! ```
+//!
+//! A batch (or pool) without positives or without negatives says nothing about a rate of that class, and some
+//! cannot meet the goal: such a step is cross-entropy alone.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::method::{CrossEntropy, Loss};
+use super::{Bandwidth, Detail, Scope, TrainError};
+use crate::engine::{Engine, EngineOptions, Solve};
+use crate::goal::Goal;
+use crate::optimizer::{OptimizerError, Values};
+use crate::sample::Sample;
+use crate::shard::Shard;
+use crate::threshold::smooth::SmoothOptions;
+
+/// Steps between measurements of the scores' scale.
+const REFRESH: u64 = 10;
+/// Memory of the moving averages that balance two gradients.
+const MEMORY: f64 = 0.95;
+/// Relative error of a rate at the thresholds: a tenth of what chance adds to a rate of a thousand examples.
+const TOLERANCE: f64 = 1e-3;
+/// Largest code of a group in a state that is not damaged.
+const MOST_GROUPS: u32 = 1 << 20;
+
+/// Settings of a [`BatchLoss`].
+#[derive(Clone, Debug)]
+pub struct BatchOptions {
+    /// How thresholds are solved and differentiated; the sharpness comes from the bandwidth. [`Solve::Hold`] is
+    /// algorithm 1.
+    pub engine: EngineOptions,
+    /// Width of the surrogate.
+    pub bandwidth: Bandwidth,
+    /// Batches whose scores thresholds are solved on, the newest included.
+    pub pool: usize,
+    /// Share of cross-entropy in the gradient.
+    pub mix: f64,
+    /// Batches of cross-entropy alone at the start.
+    pub warm_up: u64,
+    /// How many times a positive counts in cross-entropy.
+    pub positive_weight: f64,
+    /// What thresholds are a function of.
+    pub scope: Scope,
+}
+
+/// The defaults are what served networks best.
+impl Default for BatchOptions {
+    fn default() -> Self {
+        Self {
+            engine: EngineOptions::default(),
+            bandwidth: Bandwidth::Tail(0.5),
+            pool: 20,
+            mix: 0.5,
+            warm_up: 0,
+            positive_weight: 1.0,
+            scope: Scope::All,
+        }
+    }
+}
+
+/// The goal's loss through its thresholds, batch by batch, beside cross-entropy.
+#[derive(Debug)]
+pub struct BatchLoss {
+    goal: Goal,
+    options: BatchOptions,
+    /// Once there are rows to tie it to.
+    engine: Option<Engine>,
+    cross_entropy: CrossEntropy,
+    pool: Pool,
+    /// Where the next solve starts.
+    thresholds: Option<Vec<f64>>,
+    sharpness: Option<f64>,
+    /// Moving averages of mean |v|: of cross-entropy, and of the goal's loss.
+    sizes: Option<[f64; 2]>,
+    steps: u64,
+    alone: u64,
+    /// Whether the last step had thresholds.
+    placed: bool,
+    /// The gradient of cross-entropy.
+    beside: Vec<f32>,
+    /// The gradient with the thresholds held, for layers outside their scope.
+    direct: Vec<f32>,
+    detail: Option<Detail>,
+}
+
+/// The last batches, with their scores as they were when computed.
+#[derive(Debug)]
+struct Pool {
+    sample: Sample,
+    scores: Vec<f32>,
+    sizes: VecDeque<usize>,
+}
+
+impl Pool {
+    fn none() -> Self {
+        Self { sample: Sample::none(), scores: Vec::new(), sizes: VecDeque::new() }
+    }
+
+    /// Takes a batch in, and drops the oldest beyond `most`.
+    fn push(&mut self, batch: &Sample, scores: &[f32], most: usize) {
+        let excess = (self.sizes.len() + 1).saturating_sub(most.max(1));
+        let old = self.sizes.drain(..excess).sum();
+        self.sample.roll(old, batch);
+        self.scores.drain(..old);
+        self.scores.extend_from_slice(scores);
+        self.sizes.push_back(scores.len());
+    }
+}
+
+impl BatchLoss {
+    /// A loss for this goal.
+    #[must_use]
+    pub fn new(goal: &Goal, options: BatchOptions) -> Self {
+        Self {
+            goal: goal.clone(),
+            engine: None,
+            cross_entropy: CrossEntropy::new(options.positive_weight),
+            pool: Pool::none(),
+            thresholds: None,
+            sharpness: None,
+            sizes: None,
+            steps: 0,
+            alone: 0,
+            placed: false,
+            beside: Vec::new(),
+            direct: Vec::new(),
+            detail: None,
+            options,
+        }
+    }
+
+    /// The thresholds of the last step that had any.
+    #[must_use]
+    pub fn thresholds(&self) -> Option<&[f64]> {
+        self.thresholds.as_deref()
+    }
+
+    /// The examples that thresholds are solved on, and their scores; none before the first batch.
+    #[must_use]
+    pub fn pool(&self) -> Option<(&Sample, &[f32])> {
+        (!self.pool.scores.is_empty()).then_some((&self.pool.sample, &self.pool.scores))
+    }
+
+    /// Batches seen.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Batches, beside those of the warm-up, that were cross-entropy alone: the pool lacked a class or could not
+    /// meet the goal.
+    #[must_use]
+    pub fn alone(&self) -> u64 {
+        self.alone
+    }
+
+    fn holds(&self) -> bool {
+        self.options.engine.solve == Solve::Hold
+    }
+
+    /// The engine on these rows, its thresholds those of the last step.
+    fn engine(&mut self, rows: &dyn Shard, scores: &[f32], refresh: bool) -> Result<&mut Engine, TrainError> {
+        if refresh || self.sharpness.is_none() {
+            self.sharpness = Some(self.options.bandwidth.sharpness(&self.goal, rows, scores));
+        }
+        let sharpness = self.sharpness.unwrap_or(f64::NAN);
+        let engine = match self.engine.take() {
+            Some(mut engine) => {
+                engine.set_sharpness(sharpness);
+                engine
+            }
+            None => {
+                let smooth = SmoothOptions { tolerance: TOLERANCE, ..self.options.engine.smooth };
+                let options = EngineOptions { sharpness, smooth, ..self.options.engine.clone() };
+                let mut engine = Engine::new(&self.goal, rows, options)?;
+                if let Some(thresholds) = &self.thresholds {
+                    engine.set_thresholds(thresholds)?;
+                }
+                engine
+            }
+        };
+        Ok(self.engine.insert(engine))
+    }
+
+    /// The goal's loss, and its derivative by the batch's scores as if they were all that thresholds are solved
+    /// on.
+    fn goal_loss(&mut self, batch: &Sample, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
+        let pool = std::mem::replace(&mut self.pool, Pool::none());
+        let found = match self.holds() {
+            true => self.settle(batch, scores, false),
+            false => self.settle(&pool.sample, &pool.scores, self.steps.is_multiple_of(REFRESH)),
+        };
+        let share = if self.holds() { 1.0 } else { pool.scores.len() as f32 / scores.len() as f32 };
+        self.pool = pool;
+        let value = found?;
+        let Some(engine) = &mut self.engine else { return Ok(value) };
+        engine.spread(batch, scores, v)?;
+        if self.options.scope == Scope::Head {
+            self.direct.resize(scores.len(), 0.0);
+            engine.direct_gradient(batch, scores, &mut self.direct)?;
+        }
+        if share != 1.0 {
+            v.iter_mut().chain(&mut self.direct).for_each(|v| *v *= share);
+        }
+        Ok(value)
+    }
+
+    /// Thresholds and slopes on these rows.
+    fn settle(&mut self, rows: &Sample, scores: &[f32], refresh: bool) -> Result<f64, TrainError> {
+        let engine = self.engine(rows, scores, refresh)?;
+        let passes = engine.settle(rows, scores)?;
+        let step = engine.last(passes);
+        let (value, detail) = (step.loss + step.penalty, Detail::of(&step));
+        self.detail = Some(detail);
+        self.keep();
+        Ok(value)
+    }
+
+    /// Keeps the engine's thresholds.
+    fn keep(&mut self) {
+        self.thresholds = self.engine.as_ref().and_then(Engine::thresholds).map(<[f64]>::to_vec);
+    }
+
+    /// Mixes the gradient of cross-entropy in; returns the mixed loss.
+    fn mix(&mut self, entropy: f64, goal: f64, v: &mut [f32]) -> f64 {
+        let mix = self.options.mix;
+        let size = |v: &[f32]| v.iter().map(|v| f64::from(v.abs())).sum::<f64>() / v.len() as f64;
+        let now = [size(&self.beside), size(v)];
+        let kept = self.sizes.unwrap_or(now);
+        let sizes = [0, 1].map(|i| MEMORY * kept[i] + (1.0 - MEMORY) * now[i]);
+        self.sizes = Some(sizes);
+        let balance = if sizes[1] > 0.0 { sizes[0] / sizes[1] } else { 0.0 };
+        let mixed = |entropy: f64, goal: f64| mix * entropy + (1.0 - mix) * balance * goal;
+        for v in [v, &mut self.direct] {
+            let pairs = v.iter_mut().zip(&self.beside);
+            pairs.for_each(|(v, entropy)| *v = mixed(f64::from(*entropy), f64::from(*v)) as f32);
+        }
+        mixed(entropy, goal)
+    }
+}
+
+impl Loss for BatchLoss {
+    /// The loss of a batch, which is kept in the pool.
+    fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
+        let batch = rows.whole();
+        batch.check_scores(scores)?;
+        self.direct.clear();
+        self.steps += 1;
+        if !self.holds() {
+            self.pool.push(batch, scores, self.options.pool);
+        }
+        if self.steps <= self.options.warm_up || self.options.mix == 1.0 {
+            return self.cross_entropy.evaluate(rows, scores, v);
+        }
+        let found = self.goal_loss(batch, scores, v);
+        self.placed = found.is_ok();
+        match found {
+            Ok(goal) if self.options.mix == 0.0 => Ok(goal),
+            Ok(goal) => {
+                self.beside.resize(scores.len(), 0.0);
+                let mut beside = std::mem::take(&mut self.beside);
+                let entropy = self.cross_entropy.evaluate(rows, scores, &mut beside);
+                self.beside = beside;
+                Ok(self.mix(entropy?, goal, v))
+            }
+            Err(error) if error.lacks_examples() || error.is_about_the_scores() => {
+                self.alone += 1;
+                self.direct.clear();
+                self.cross_entropy.evaluate(rows, scores, v)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Moves the thresholds to first order with the scores of the last batch.
+    fn after_step(&mut self, rows: &dyn Shard, before: &[f32], after: &[f32]) -> Result<(), TrainError> {
+        let Some(engine) = self.engine.as_mut().filter(|_| self.placed) else { return Ok(()) };
+        let motion: Vec<f32> = after.iter().zip(before).map(|(after, before)| after - before).collect();
+        engine.track(rows, before, &motion)?;
+        self.keep();
+        Ok(())
+    }
+
+    /// Thresholds from the unrelaxed rates of these rows; where they cannot be had, the old ones stay.
+    fn correct(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<(), TrainError> {
+        let corrected = self.engine(rows, scores, true).and_then(|engine| Ok(engine.correct(rows, scores)?));
+        match corrected {
+            Err(error) if error.lacks_examples() || error.is_about_the_scores() => {}
+            corrected => corrected?,
+        }
+        self.keep();
+        Ok(())
+    }
+
+    fn direct(&self) -> Option<&[f32]> {
+        (!self.direct.is_empty()).then_some(&self.direct)
+    }
+
+    fn detail(&self) -> Option<Detail> {
+        self.detail.clone()
+    }
+
+    fn state(&self) -> BTreeMap<String, Values> {
+        let mut state = BTreeMap::new();
+        let mut put = |name: &str, values: Values| state.insert(name.to_owned(), values);
+        put("steps", Values::U64(vec![self.steps, self.alone]));
+        for (name, values) in [
+            ("thresholds", self.thresholds.clone()),
+            ("sharpness", self.sharpness.map(|sharpness| vec![sharpness])),
+            ("sizes", self.sizes.map(|sizes| sizes.to_vec())),
+        ] {
+            values.map(|values| put(name, Values::F64(values)));
+        }
+        let Pool { sample, scores, sizes } = &self.pool;
+        put("pool sizes", Values::U64(sizes.iter().map(|size| *size as u64).collect()));
+        put("pool scores", Values::F32(scores.clone()));
+        put("pool labels", Values::U64(sample.labels().iter().map(|label| u64::from(*label)).collect()));
+        sample.weights().map(|weights| put("pool weights", Values::F32(weights.to_vec())));
+        if let Some(groups) = sample.groups() {
+            put("pool groups", Values::U64(groups.codes().iter().map(|code| u64::from(*code)).collect()));
+        }
+        state
+    }
+
+    fn restore(&mut self, state: &BTreeMap<String, Values>) -> Result<(), TrainError> {
+        let damaged = |name| TrainError::from(OptimizerError::State { name });
+        let whole = |name: &'static str| match state.get(name) {
+            Some(Values::U64(values)) => Ok(&values[..]),
+            _ => Err(damaged(name)),
+        };
+        let numbers = |name: &'static str| match state.get(name) {
+            Some(Values::F64(values)) => Ok(Some(&values[..])),
+            None => Ok(None),
+            _ => Err(damaged(name)),
+        };
+        let narrow = |name: &'static str| match state.get(name) {
+            Some(Values::F32(values)) => Ok(Some(values.clone())),
+            None => Ok(None),
+            _ => Err(damaged(name)),
+        };
+        let [steps, alone] = whole("steps")? else { return Err(damaged("steps")) };
+        let scores = narrow("pool scores")?.unwrap_or_default();
+        let labels: Vec<bool> = whole("pool labels")?.iter().map(|label| *label == 1).collect();
+        let sizes: VecDeque<usize> = whole("pool sizes")?.iter().map(|size| *size as usize).collect();
+        let rows = sizes.iter().try_fold(0usize, |sum, size| sum.checked_add(*size));
+        if rows != Some(scores.len()) || scores.iter().any(|score| !score.is_finite()) {
+            return Err(damaged("pool scores"));
+        }
+        let mut sample = Sample::none();
+        if !labels.is_empty() {
+            sample = Sample::new(labels)?;
+            if let Some(weights) = narrow("pool weights")? {
+                sample = sample.with_weights(weights)?;
+            }
+            if state.contains_key("pool groups") {
+                let code = |code: &u64| u32::try_from(*code).ok().filter(|code| *code <= MOST_GROUPS);
+                let codes: Option<Vec<u32>> = whole("pool groups")?.iter().map(code).collect();
+                sample = sample.with_codes(codes.ok_or_else(|| damaged("pool groups"))?)?;
+            }
+            sample.check_scores(&scores)?;
+        } else if !scores.is_empty() {
+            return Err(damaged("pool labels"));
+        }
+        self.thresholds = numbers("thresholds")?.map(<[f64]>::to_vec);
+        self.sharpness = numbers("sharpness")?.and_then(|values| values.first().copied());
+        self.sizes = numbers("sizes")?.and_then(|values| values.try_into().ok());
+        (self.steps, self.alone) = (*steps, *alone);
+        self.pool = Pool { sample, scores, sizes };
+        self.engine = None;
+        Ok(())
+    }
+}
