@@ -21,7 +21,7 @@ class Objective:
     def __init__(self, goal: str, bandwidth: str = "0.5tail", surrogate: str = "sigmoid") -> None:
         self.goal = read_goal(goal)[0]
         self.bandwidth, self.surrogate = surrogates(bandwidth, surrogate)
-        _setpoint.threshold_count(self.goal)
+        _setpoint.check_loss(self.goal)
         self.__name__ = "setpoint"
 
     def derivatives(self, labels: Any, raw: Any, weight: Any) -> tuple[np.ndarray, np.ndarray]:

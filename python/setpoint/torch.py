@@ -8,16 +8,14 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from . import _setpoint
-from ._errors import InfeasibleError, InputError
+from ._errors import InputError
 from ._settings import read_goal, refuse, setting, surrogates
 from .metrics import operating_point, rates_at
 
 __all__ = ["OperatingPointLoss"]
 
-# Memory of the moving averages that balance the two gradients.
-MEMORY = 0.95
-# Scores, targets and weights of these take 1.2 GB.
-MOST_POOLED = 100_000_000
+# Batches; more would hardly be of one network.
+MOST_POOLED = 1_000
 
 
 class OperatingPointLoss(nn.Module):
@@ -29,7 +27,7 @@ class OperatingPointLoss(nn.Module):
     ```
 
     A batch has too few examples near a threshold to place it, so thresholds are solved on a pool: the
-    scores of the last `pool` examples, as they were when computed. The gradient is that of this batch's
+    scores of the last `pool` batches, as they were when computed. The gradient is that of this batch's
     scores. Batches of any class balance will do; where the pool itself lacks a class, that step is
     cross-entropy alone.
 
@@ -37,13 +35,13 @@ class OperatingPointLoss(nn.Module):
     on every rank. The gradient is scaled by the number of ranks, since DistributedDataParallel averages:
     the result is the gradient of one process on the joined batch.
 
-    Pool and thresholds are buffers, so `state_dict` holds all there is. In `eval()` mode the loss is that
+    `state_dict` holds all there is, pool and thresholds included. In `eval()` mode the loss is that
     of the batch by itself, and nothing is kept.
 
     Parameters
     ----------
     goal : what to improve, under which conditions; not on groups.
-    pool : examples whose scores thresholds are solved on; 0 for the batch alone.
+    pool : batches whose scores thresholds are solved on, the newest included; 1 for the batch alone.
     mix : share of cross-entropy in the gradient. Half is best for networks with capacity to spare; 0 for
         the goal's loss alone.
     warmup : calls with cross-entropy alone at the start; about a third of the steps is a good number.
@@ -52,19 +50,11 @@ class OperatingPointLoss(nn.Module):
     surrogate : `sigmoid` or `softplus`.
     """
 
-    thresholds: Tensor
-    pool_scores: Tensor
-    pool_targets: Tensor
-    pool_weights: Tensor
-    pool_size: Tensor
-    sizes: Tensor
-    calls: Tensor
-
     def __init__(
         self,
         goal: str,
         *,
-        pool: int = 10240,
+        pool: int = 20,
         mix: float = 0.5,
         warmup: int = 0,
         bandwidth: str = "0.5tail",
@@ -73,20 +63,30 @@ class OperatingPointLoss(nn.Module):
         super().__init__()
         self.goal = read_goal(goal)[0]
         self.pool, self.warmup = setting("pool", pool, int), setting("warmup", warmup, int)
-        if self.pool > MOST_POOLED:
-            raise refuse("pool", pool, f"at most {MOST_POOLED:,} examples")
+        if not 1 <= self.pool <= MOST_POOLED:
+            raise refuse("pool", pool, f"a number of batches from 1 to {MOST_POOLED:,}")
         self.mix = setting("mix", mix, float)
         if not 0 <= self.mix <= 1:
             raise refuse("mix", mix, "a share between 0 and 1")
         self.bandwidth, self.surrogate = surrogates(bandwidth, surrogate)
-        count = _setpoint.threshold_count(self.goal)
-        self.register_buffer("thresholds", torch.full((count,), float("nan"), dtype=torch.float64))
-        self.register_buffer("pool_scores", torch.zeros(pool))
-        self.register_buffer("pool_targets", torch.zeros(pool))
-        self.register_buffer("pool_weights", torch.zeros(pool))
-        self.register_buffer("pool_size", torch.zeros((), dtype=torch.int64))
-        self.register_buffer("sizes", torch.zeros(2, dtype=torch.float64))
-        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+        self._loss = self._fresh()
+
+    def _fresh(self) -> _setpoint.BatchLoss:
+        return _setpoint.BatchLoss(self.goal, self.pool, self.mix, self.warmup, self.bandwidth, self.surrogate)
+
+    def get_extra_state(self) -> Tensor:
+        return torch.frombuffer(bytearray(self._loss.state(), "utf-8"), dtype=torch.uint8)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        self._loss.restore(bytes(state.cpu().tolist()).decode())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_loss": self._loss.state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        state, self._loss = self._loss, self._fresh()
+        self._loss.restore(state)
 
     def forward(self, logits: Tensor, targets: Tensor, weight: Optional[Tensor] = None) -> Tensor:
         """The loss of a batch; `logits` are scores of any scale, `targets` 0 or 1."""
@@ -100,88 +100,22 @@ class OperatingPointLoss(nn.Module):
         return _Scored.apply(logits, value, gradient.to(logits.device, logits.dtype).reshape(logits.shape))
 
     def _step(self, batch: Tensor) -> tuple[float, Tensor]:
-        """Loss and gradient by the scores of the joined batch; the state is brought up to date."""
-        scores, targets, weights = batch
-        cross_entropy = nn.functional.binary_cross_entropy_with_logits(scores, targets, weights, reduction="sum")
-        total = weights.sum()
-        entropy = float(cross_entropy / total)
-        towards = weights * (torch.sigmoid(scores) - targets) / total
-        held = self._held(batch)
-        if self.training:
-            self._keep(held)
-            self.calls += 1
-            if int(self.calls) <= self.warmup:
-                return entropy, towards
-        if self.mix == 1:
-            return entropy, towards
-        found = self._on(held)
-        if found is None:
-            return entropy, towards
-        loss, v = found
-        # The newest rows are last; they stand for all that are held.
-        v = v[-scores.numel() :] * (held.shape[1] / scores.numel())
-        if self.mix == 0:
-            return loss, v
-        scale = self._balance(float(towards.abs().mean()), float(v.abs().mean()))
-        return self.mix * entropy + (1 - self.mix) * scale * loss, self.mix * towards + (1 - self.mix) * scale * v
+        """Loss and gradient by the scores of the joined batch; the state is brought up to date in training."""
+        scores, targets, weights = batch.contiguous()
+        weight = None if bool((weights == weights[0]).all()) else _numpy(weights.double())
+        value, v = self._loss.step(_numpy(scores), _numpy(targets) > 0.5, weight, self.training)
+        return value, torch.from_dlpack(v)
 
-    def _held(self, batch: Tensor) -> Tensor:
-        """The pool with the batch behind it; the batch stays whole."""
-        if not self.training or self.pool == 0:
-            return batch
-        size = int(self.pool_size)
-        old = torch.stack([self.pool_scores[:size], self.pool_targets[:size], self.pool_weights[:size]]).cpu()
-        room = max(self.pool - batch.shape[1], 0)
-        return torch.cat([old[:, max(size - room, 0) :], batch], dim=1)
-
-    def _keep(self, held: Tensor) -> None:
-        if self.pool == 0:
-            return
-        size = min(held.shape[1], self.pool)
-        for buffer, values in zip((self.pool_scores, self.pool_targets, self.pool_weights), held):
-            buffer[:size] = values[-size:].to(buffer.device)
-        self.pool_size.fill_(size)
-
-    def _on(self, held: Tensor) -> Optional[tuple[float, Tensor]]:
-        """The goal's loss and gradient on these examples; none where they cannot place its thresholds."""
-        scores, targets, weights = held.contiguous()
-        labels = _numpy(targets) > 0.5
-        if labels.all() or not labels.any():
-            return None
-        s, w = _numpy(scores), _numpy(weights.double())
-        weight = None if (w == w[0]).all() else w
-        start = None
-        if self.training and not bool(torch.isnan(self.thresholds).any()):
-            start = self.thresholds.tolist()
-        try:
-            sharpness = _setpoint.sharpness(self.goal, s, labels, weight, self.bandwidth)
-            thresholds, loss, _, v = _setpoint.step(
-                self.goal, s, labels, weight, None, start, self.surrogate, sharpness, "smooth"
-            )
-        except InfeasibleError:
-            return None
-        if self.training:
-            self.thresholds.copy_(torch.tensor(thresholds, dtype=torch.float64))
-        return loss, torch.from_dlpack(v)
-
-    def _balance(self, entropy: float, v: float) -> float:
-        """How much larger cross-entropy's gradient is than the goal's, on average over the last steps."""
-        sizes = torch.tensor([entropy, v], dtype=torch.float64)
-        if self.training:
-            first = not bool(self.sizes.any())
-            mixed = sizes if first else MEMORY * self.sizes.cpu() + (1 - MEMORY) * sizes
-            self.sizes.copy_(mixed)
-            sizes = mixed
-        return float(sizes[0] / sizes[1]) if float(sizes[1]) > 0 else 0.0
+    @property
+    def thresholds(self) -> Tensor:
+        """The thresholds of the last step, where the smooth conditions hold on the pool; empty before it."""
+        return torch.tensor(self._loss.thresholds or [], dtype=torch.float64)
 
     def _exact(self) -> tuple[np.ndarray, np.ndarray, Optional[np.ndarray]]:
-        size = int(self.pool_size)
-        if size == 0:
+        held = self._loss.pool()
+        if held is None:
             raise InputError("the pool is empty: threshold and metrics are known after the first batch")
-        scores, targets, weights = (
-            _numpy(buffer[:size].cpu()) for buffer in (self.pool_scores, self.pool_targets, self.pool_weights)
-        )
-        return targets > 0.5, scores, None if (weights == weights[0]).all() else weights
+        return held
 
     @property
     def threshold(self) -> float:

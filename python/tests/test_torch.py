@@ -1,5 +1,9 @@
 """The loss for PyTorch."""
 
+import copy
+import io
+import pickle
+
 import numpy as np
 import pytest
 
@@ -25,7 +29,7 @@ def batch(rows=300, seed=0, rate=0.3):
 def test_the_gradient_matches_finite_differences(goal):
     X, y = batch()
     logits = (X[:, 0] + X[:, 1]).double().requires_grad_()
-    loss = OperatingPointLoss(goal, pool=0, mix=0.0, bandwidth="0.25")
+    loss = OperatingPointLoss(goal, pool=1, mix=0.0, bandwidth="0.25")
     loss(logits, y).backward()
     # Without a warm start, which a limit may keep on its inner side by 1e-5.
     loss.eval()
@@ -66,7 +70,7 @@ def train(loss, steps=150, model=None, seed=0, rate=0.1):
     return model
 
 
-@pytest.mark.parametrize("options", [{}, {"mix": 0.0}, {"warmup": 50}, {"pool": 500}])
+@pytest.mark.parametrize("options", [{}, {"mix": 0.0}, {"warmup": 50}, {"pool": 4}])
 def test_a_network_trains_and_the_log_tells_the_true_metric(options):
     loss = OperatingPointLoss("recall @ fpr<=5%", **options)
     model = train(loss)
@@ -76,7 +80,7 @@ def test_a_network_trains_and_the_log_tells_the_true_metric(options):
     assert setpoint.metrics.value_at(y.numpy(), scores, "recall @ fpr<=5%") > 0.55
     shown = loss.metrics()
     assert shown["fpr"] <= 0.05 and shown["recall"] == shown["goal"] and shown["threshold"] == loss.threshold
-    assert shown["examples"] == loss.pool
+    assert shown["examples"] == 128 * loss.pool
     # The pool's scores are from different steps; the threshold is near that of fresh rows.
     assert abs((scores[y.numpy() == 0] >= loss.threshold).mean() - 0.05) < 0.04
 
@@ -98,19 +102,29 @@ def test_batches_of_one_class_are_no_trouble():
 
 
 def test_the_state_goes_on_where_it_was():
-    first = OperatingPointLoss(GOAL, pool=700)
+    first = OperatingPointLoss(GOAL, pool=6)
     model = train(first, 20)
-    state = {name: value.clone() for name, value in first.state_dict().items()}
-    assert {"thresholds", "pool_scores", "pool_targets"} <= set(state) and int(state["pool_size"]) == 700
-    second = OperatingPointLoss(GOAL, pool=700)
-    second.load_state_dict(state)
+    file = io.BytesIO()
+    torch.save(first.state_dict(), file)
+    file.seek(0)
+    second = OperatingPointLoss(GOAL, pool=6)
+    second.load_state_dict(torch.load(file, weights_only=True))
+    copies = [copy.deepcopy(first), pickle.loads(pickle.dumps(first))]
     X, y = batch(200, 9)
     gradients = []
-    for loss in (first, second):
+    for loss in (first, second, *copies):
         model.zero_grad()
         loss(model(X), y).backward()
         gradients.append(model[0].weight.grad.clone())
-    assert torch.equal(*gradients) and torch.equal(first.thresholds, second.thresholds)
+        assert torch.equal(gradients[0], gradients[-1]) and torch.equal(first.thresholds, loss.thresholds)
+    with pytest.raises(setpoint.InputError):
+        second.load_state_dict({"_extra_state": torch.tensor([123, 125], dtype=torch.uint8)})
+
+
+def test_a_pool_is_counted_in_batches():
+    for pool in (0, 10240):
+        with pytest.raises(setpoint.InputError, match="number of batches"):
+            OperatingPointLoss(GOAL, pool=pool)
 
 
 def test_eval_mode_keeps_nothing():

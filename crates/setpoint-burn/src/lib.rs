@@ -56,9 +56,7 @@
 mod error;
 mod host;
 mod loss;
-mod pool;
 mod state;
-mod step;
 
 pub use error::LossError;
 pub use host::Labels;

@@ -2,11 +2,13 @@
 
 use burn_tensor::{DType, Tensor, TensorCreationOptions, TensorData};
 use setpoint::certify::{Certificate, certify_goal};
+use setpoint::engine::EngineOptions;
 use setpoint::goal::{Constraint, Top};
 use setpoint::metric::{self, Value};
 use setpoint::problem::{Problem, ProblemOptions};
 use setpoint::surrogate::Surrogate;
-use setpoint::train::{Bandwidth, TrainError};
+use setpoint::train::method::Loss;
+use setpoint::train::{Bandwidth, BatchLoss, BatchOptions, TrainError};
 use setpoint::{Goal, Sample};
 
 use crate::host::{self, Labels};
@@ -48,12 +50,10 @@ impl Default for GoalLossConfig {
 /// Thresholds are solved on a pool, the scores of the last batches as they were when computed; the
 /// gradient is that of the newest. Batches of any class balance will do: where the pool itself
 /// lacks a class, or cannot meet the goal, that step is [cross-entropy alone](Self::alone).
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct GoalLoss {
-    pub(crate) goal: Goal,
-    pub(crate) config: GoalLossConfig,
-    pub(crate) state: LossState,
-    thresholds: usize,
+    goal: Goal,
+    loss: BatchLoss,
 }
 
 impl GoalLoss {
@@ -74,9 +74,18 @@ impl GoalLoss {
             );
         }
         let any = Sample::new(vec![true, false])?;
-        let problem = Problem::new(&goal, &any, &ProblemOptions::default());
-        let thresholds = problem.map_err(|error| TrainError::Engine(error.into()))?.thresholds();
-        Ok(Self { state: LossState::new(&goal), goal, config, thresholds })
+        Problem::new(&goal, &any, &ProblemOptions::default())
+            .map_err(|error| TrainError::Engine(error.into()))?;
+        let options = BatchOptions {
+            engine: EngineOptions { surrogate: config.surrogate, ..EngineOptions::default() },
+            bandwidth: config.bandwidth,
+            pool: config.pool_batches,
+            mix: config.mix,
+            warm_up: config.warmup,
+            positive_weight: config.positive_weight,
+            ..BatchOptions::default()
+        };
+        Ok(Self { loss: BatchLoss::new(&goal, options), goal })
     }
 
     /// The loss of a batch; its derivative by each score is v, the goal's through its thresholds.
@@ -93,7 +102,8 @@ impl GoalLoss {
         labels: &L,
     ) -> Result<Tensor<1>, LossError> {
         let (values, labels) = host::batch(&scores, labels)?;
-        let (value, v) = self.step(values, labels)?;
+        let mut v = vec![0.0; values.len()];
+        let value = self.loss.evaluate(&Sample::new(labels)?, &values, &mut v)?;
         // In 32 bits also for a network in 16: v is of the size of 1 / batch.
         let options = TensorCreationOptions::new(scores.device()).with_dtype(DType::F32);
         let v = Tensor::from_data(TensorData::new(v, scores.shape()), options);
@@ -120,11 +130,8 @@ impl GoalLoss {
     /// # Errors
     /// If there has been no batch yet, or no decisions on the pool meet the goal.
     pub fn pool_value(&self) -> Result<Value, LossError> {
-        if self.state.pool.is_empty() {
-            return Err(LossError::EmptyPool);
-        }
-        let (sample, scores) = self.state.pool.joined()?;
-        Ok(metric::value_at(&self.goal, &sample, &scores)?)
+        let (sample, scores) = self.loss.pool().ok_or(LossError::EmptyPool)?;
+        Ok(metric::value_at(&self.goal, sample, scores)?)
     }
 
     /// The threshold to ship: the goal's conditions hold at it on new data, with this confidence.
@@ -152,36 +159,39 @@ impl GoalLoss {
     /// The thresholds of the last step that had any, where the smooth conditions hold on the pool.
     #[must_use]
     pub fn thresholds(&self) -> Option<&[f64]> {
-        self.state.thresholds.as_deref()
+        self.loss.thresholds()
     }
 
     /// Batches seen.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        self.state.steps
+        self.loss.steps()
     }
 
     /// Batches, beside those of the warm-up, that were cross-entropy alone: the pool lacked a class or
     /// could not meet the goal.
     #[must_use]
     pub fn alone(&self) -> u64 {
-        self.state.alone
+        self.loss.alone()
     }
 
     /// All that the next step depends on besides its batch.
     #[must_use]
-    pub fn state(&self) -> &LossState {
-        &self.state
+    pub fn state(&self) -> LossState {
+        LossState { goal: self.goal.to_string(), entries: self.loss.state() }
     }
 
     /// Goes on from a saved state.
     ///
     /// # Errors
     /// If it is of another goal, or damaged.
-    pub fn restore(&mut self, state: LossState) -> Result<(), LossError> {
-        state.check(&self.goal, self.thresholds)?;
-        self.state = state;
-        Ok(())
+    pub fn restore(&mut self, state: &LossState) -> Result<(), LossError> {
+        let refused = |reason: String| LossError::State { reason };
+        if state.goal != self.goal.to_string() {
+            let (other, own) = (&state.goal, &self.goal);
+            return Err(refused(format!("it is of the goal {other:?}, and this loss is for \"{own}\"")));
+        }
+        self.loss.restore(&state.entries).map_err(|error| refused(error.to_string()))
     }
 }
 

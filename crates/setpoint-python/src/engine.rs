@@ -101,6 +101,21 @@ pub fn sharpness(
     Ok(sharpness?)
 }
 
+/// Refuses a goal that a loss of scores and labels cannot be had for.
+#[pyfunction]
+pub fn check_loss(text: &str) -> PyResult<()> {
+    let goal = goal(text)?;
+    if let Some(column) = goal.column() {
+        return Err(Wrong::input(format!(
+            "goal {text:?}: its conditions are on the groups of {column:?}, which this loss does not support; use setpoint.step"
+        ))
+        .into());
+    }
+    let any = Sample::new(vec![true, false]).map_err(Wrong::from)?;
+    Problem::new(&goal, &any, &ProblemOptions::default()).map_err(|error| wrong(error.into()))?;
+    Ok(())
+}
+
 /// The goal's loss on mini-batches.
 #[pyclass(name = "BatchLoss", module = "setpoint._setpoint")]
 pub struct PyBatchLoss {
@@ -120,15 +135,8 @@ impl PyBatchLoss {
         bandwidth: &str,
         surrogate: &str,
     ) -> PyResult<Self> {
+        check_loss(text)?;
         let goal = goal(text)?;
-        if let Some(column) = goal.column() {
-            return Err(Wrong::input(format!(
-                "goal {text:?}: its conditions are on the groups of {column:?}, which this loss does not support; use setpoint.step"
-            ))
-            .into());
-        }
-        let any = Sample::new(vec![true, false]).map_err(Wrong::from)?;
-        Problem::new(&goal, &any, &ProblemOptions::default()).map_err(|error| wrong(error.into()))?;
         let surrogate = surrogate.parse().map_err(Wrong::from)?;
         let options = BatchOptions {
             engine: EngineOptions { surrogate, ..EngineOptions::default() },
@@ -175,7 +183,8 @@ impl PyBatchLoss {
     fn pool<'py>(
         &self,
         py: Python<'py>,
-    ) -> Option<(Bound<'py, PyArray1<bool>>, Bound<'py, PyArray1<f32>>, Option<Bound<'py, PyArray1<f32>>>)> {
+    ) -> Option<(Bound<'py, PyArray1<bool>>, Bound<'py, PyArray1<f32>>, Option<Bound<'py, PyArray1<f32>>>)>
+    {
         let (sample, scores) = self.loss.pool()?;
         Some((
             sample.labels().to_vec().into_pyarray(py),
@@ -187,11 +196,6 @@ impl PyBatchLoss {
     #[getter]
     fn thresholds(&self) -> Option<Vec<f64>> {
         self.loss.thresholds().map(<[f64]>::to_vec)
-    }
-
-    #[getter]
-    fn steps(&self) -> u64 {
-        self.loss.steps()
     }
 
     /// All that the next step depends on besides its batch, as JSON.

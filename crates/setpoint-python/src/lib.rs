@@ -35,6 +35,7 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(prove::choose, module)?,
         wrap_pyfunction!(engine::step, module)?,
         wrap_pyfunction!(engine::sharpness, module)?,
+        wrap_pyfunction!(engine::check_loss, module)?,
     ] {
         module.add_function(function)?;
     }

@@ -237,6 +237,11 @@ impl Engine {
         self.counter.set_sharpness(sharpness);
     }
 
+    /// Changes the largest relative error of a rate at smooth thresholds.
+    pub fn set_tolerance(&mut self, tolerance: f64) {
+        self.options.smooth.tolerance = tolerance;
+    }
+
     /// The sharpness k.
     #[must_use]
     pub fn sharpness(&self) -> f64 {
@@ -301,12 +306,7 @@ impl Engine {
     ///
     /// # Errors
     /// If there has been no step, or the lengths differ.
-    pub fn track(
-        &mut self,
-        rows: &dyn Shard,
-        scores: &[f32],
-        motion: &[f32],
-    ) -> Result<(), EngineError> {
+    pub fn track(&mut self, rows: &dyn Shard, scores: &[f32], motion: &[f32]) -> Result<(), EngineError> {
         let Some(thresholds) = &mut self.thresholds else {
             return Err(EngineError::Setting {
                 what: "track",

@@ -28,7 +28,7 @@ fn engine(goal: &Goal, labels: &[bool], scores: &[f32]) -> (f64, Vec<f32>) {
     let sample = Sample::new(labels.to_vec()).unwrap();
     let options = EngineOptions { sharpness: 1.0 / WIDTH, ..EngineOptions::default() };
     let mut v = vec![0.0; scores.len()];
-    let loss = Engine::new(goal, &sample, options).unwrap().step(scores, &mut v).unwrap().loss;
+    let loss = Engine::new(goal, &sample, options).unwrap().step(&sample, scores, &mut v).unwrap().loss;
     (loss, v)
 }
 
@@ -77,7 +77,7 @@ fn mixing_brings_both_gradients_to_the_same_size() {
     let goal: Goal = "recall @ fpr<=5%".parse().unwrap();
     let sample = Sample::new(labels.clone()).unwrap();
     let mut entropy = vec![0.0; 400];
-    CrossEntropy::new(&sample, 3.0).evaluate(&scores, &mut entropy).unwrap();
+    CrossEntropy::new(3.0).evaluate(&sample, &scores, &mut entropy).unwrap();
     let (_, v) = engine(&goal, &labels, &scores);
     let size = |v: &[f32]| v.iter().map(|v| v.abs()).sum::<f32>();
     let balance = size(&entropy) / size(&v);

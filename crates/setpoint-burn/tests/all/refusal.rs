@@ -16,7 +16,7 @@ fn loss() -> GoalLoss {
 #[test]
 fn bad_batches_are_refused_and_leave_no_trace() {
     let mut loss = loss();
-    let before = loss.state().clone();
+    let before = loss.state();
     let labels = [true, false, false];
     let refused = |found: Result<Tensor<1>, LossError>| found.unwrap_err().to_string();
     assert_eq!(
@@ -33,7 +33,7 @@ fn bad_batches_are_refused_and_leave_no_trace() {
         "label 2 of example 2: expected 0 or 1"
     );
     assert_eq!(refused(loss.forward(leaf(&[]), &Vec::new())), "the sample is empty: nothing to count");
-    assert_eq!(*loss.state(), before);
+    assert_eq!(loss.state(), before);
 }
 
 #[test]

@@ -305,10 +305,16 @@ impl Counter {
             let margins = Margins::new(self.sharpness, &ask.thresholds[group * columns..][..columns]);
             let cells = &mut partial[group * columns * 2..][..columns * 2];
             self.for_each_block(sample, chunk, group, ask, |rows, _| {
-                finite &=
-                    kernel::count(rows, &mut work, &margins, self.surrogate, ask.curvature, |column, sums| {
+                finite &= kernel::count(
+                    rows,
+                    &mut work,
+                    &margins,
+                    self.surrogate,
+                    ask.curvature,
+                    |column, sums| {
                         sums.add_to(&mut cells[column * 2..][..2], self.surrogate, self.sharpness);
-                    });
+                    },
+                );
             });
         }
         finite

@@ -39,8 +39,9 @@ fn every_goal_takes_a_step_with_every_source_of_thresholds() {
         for solve in [Solve::Smooth, Solve::Exact, Solve::Hold] {
             let mut engine = Engine::new(&goal(text), &sample, options(solve)).unwrap();
             for _ in 0..2 {
-                let step =
-                    engine.step(&sample, &scores, &mut gradient).unwrap_or_else(|e| panic!("{text}, {solve:?}: {e}"));
+                let step = engine
+                    .step(&sample, &scores, &mut gradient)
+                    .unwrap_or_else(|e| panic!("{text}, {solve:?}: {e}"));
                 assert!(step.loss.is_finite() && step.clamped == 0, "{text}, {solve:?}: {step:?}");
                 let (sum, size) =
                     gradient.iter().fold((0.0, 0.0), |(s, a), v| (s + f64::from(*v), a + f64::from(v.abs())));

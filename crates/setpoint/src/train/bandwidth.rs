@@ -69,4 +69,3 @@ fn targets(goal: &Goal) -> Vec<(Rate, f64)> {
     };
     goal.constraints.iter().filter_map(of).collect()
 }
-

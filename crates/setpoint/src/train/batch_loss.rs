@@ -24,16 +24,17 @@ use super::{Bandwidth, Detail, Scope, TrainError};
 use crate::engine::{Engine, EngineOptions, Solve};
 use crate::goal::Goal;
 use crate::optimizer::{OptimizerError, Values};
+use crate::problem::Problem;
 use crate::sample::Sample;
 use crate::shard::Shard;
-use crate::threshold::smooth::SmoothOptions;
 
 /// Steps between measurements of the scores' scale.
 const REFRESH: u64 = 10;
 /// Memory of the moving averages that balance two gradients.
 const MEMORY: f64 = 0.95;
-/// Relative error of a rate at the thresholds: a tenth of what chance adds to a rate of a thousand examples.
-const TOLERANCE: f64 = 1e-3;
+/// Relative error of a rate that the last thresholds may have on new batches, and stay: a tenth of what chance
+/// makes of a hundred examples.
+const TOLERANCE: f64 = 1e-2;
 /// Largest code of a group in a state that is not damaged.
 const MOST_GROUPS: u32 = 1 << 20;
 
@@ -184,11 +185,11 @@ impl BatchLoss {
                 engine
             }
             None => {
-                let smooth = SmoothOptions { tolerance: TOLERANCE, ..self.options.engine.smooth };
-                let options = EngineOptions { sharpness, smooth, ..self.options.engine.clone() };
+                let options = EngineOptions { sharpness, ..self.options.engine.clone() };
                 let mut engine = Engine::new(&self.goal, rows, options)?;
                 if let Some(thresholds) = &self.thresholds {
                     engine.set_thresholds(thresholds)?;
+                    engine.set_tolerance(TOLERANCE);
                 }
                 engine
             }
@@ -223,6 +224,7 @@ impl BatchLoss {
     fn settle(&mut self, rows: &Sample, scores: &[f32], refresh: bool) -> Result<f64, TrainError> {
         let engine = self.engine(rows, scores, refresh)?;
         let passes = engine.settle(rows, scores)?;
+        engine.set_tolerance(TOLERANCE);
         let step = engine.last(passes);
         let (value, detail) = (step.loss + step.penalty, Detail::of(&step));
         self.detail = Some(detail);
@@ -355,8 +357,8 @@ impl Loss for BatchLoss {
         let [steps, alone] = whole("steps")? else { return Err(damaged("steps")) };
         let scores = narrow("pool scores")?.unwrap_or_default();
         let labels: Vec<bool> = whole("pool labels")?.iter().map(|label| *label == 1).collect();
-        let sizes: VecDeque<usize> = whole("pool sizes")?.iter().map(|size| *size as usize).collect();
-        let rows = sizes.iter().try_fold(0usize, |sum, size| sum.checked_add(*size));
+        let lengths: VecDeque<usize> = whole("pool sizes")?.iter().map(|size| *size as usize).collect();
+        let rows = lengths.iter().try_fold(0usize, |sum, size| sum.checked_add(*size));
         if rows != Some(scores.len()) || scores.iter().any(|score| !score.is_finite()) {
             return Err(damaged("pool scores"));
         }
@@ -375,11 +377,29 @@ impl Loss for BatchLoss {
         } else if !scores.is_empty() {
             return Err(damaged("pool labels"));
         }
-        self.thresholds = numbers("thresholds")?.map(<[f64]>::to_vec);
-        self.sharpness = numbers("sharpness")?.and_then(|values| values.first().copied());
-        self.sizes = numbers("sizes")?.and_then(|values| values.try_into().ok());
+        let thresholds = numbers("thresholds")?;
+        let sharpness = numbers("sharpness")?;
+        let sizes: Option<[f64; 2]> =
+            numbers("sizes")?.map(|sizes| sizes.try_into().map_err(|_| damaged("sizes"))).transpose()?;
+        let problem = Problem::new(&self.goal, &sample, &self.options.engine.problem);
+        let expected = problem.ok().map(|problem| problem.thresholds());
+        let fit = |found: &[f64]| {
+            found.iter().all(|t| t.is_finite()) && expected.is_none_or(|expected| found.len() == expected)
+        };
+        if !thresholds.is_none_or(fit) {
+            return Err(damaged("thresholds"));
+        }
+        if !sharpness.is_none_or(|found| found.len() == 1 && found[0].is_finite() && found[0] > 0.0) {
+            return Err(damaged("sharpness"));
+        }
+        if !sizes.is_none_or(|sizes| sizes.iter().all(|size| size.is_finite() && *size >= 0.0)) {
+            return Err(damaged("sizes"));
+        }
+        self.thresholds = thresholds.map(<[f64]>::to_vec);
+        self.sharpness = sharpness.map(|sharpness| sharpness[0]);
+        self.sizes = sizes;
         (self.steps, self.alone) = (*steps, *alone);
-        self.pool = Pool { sample, scores, sizes };
+        self.pool = Pool { sample, scores, sizes: lengths };
         self.engine = None;
         Ok(())
     }

@@ -6,7 +6,8 @@ use super::mini_batch;
 use super::selection::{Best, Selection};
 use super::stage::Reporter;
 use super::{
-    Bandwidth, BatchLoss, BatchOptions, MethodChoice, OptimizerChoice, Part, PositiveWeight, Settings, Thresholds, TrainError,
+    Bandwidth, BatchLoss, BatchOptions, MethodChoice, OptimizerChoice, Part, PositiveWeight, Settings,
+    Thresholds, TrainError,
 };
 use crate::engine::{EngineOptions, Inequality, Solve};
 use crate::goal::Goal;
@@ -105,9 +106,7 @@ impl Task {
     ) -> Result<Box<dyn Loss>, TrainError> {
         let problem = problem(settings);
         Ok(match self {
-            Self::CrossEntropy { positive_weight, .. } => {
-                Box::new(CrossEntropy::new(*positive_weight))
-            }
+            Self::CrossEntropy { positive_weight, .. } => Box::new(CrossEntropy::new(*positive_weight)),
             Self::Ico { bandwidth, .. } => {
                 let ico = Ico::new(goal, rows, engine(settings), *bandwidth)?;
                 Box::new(ico.with_slack_rate(settings.learning_rate))

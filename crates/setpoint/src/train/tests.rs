@@ -1,13 +1,14 @@
 mod alone;
 mod inequality;
 mod rotation;
+mod shards;
 
 use std::ops::ControlFlow;
 
 use super::*;
-use crate::sample::Sample;
 use crate::Goal;
 use crate::model::linear::{Dense, Linear};
+use crate::sample::Sample;
 
 /// Rows whose first feature separates the bulk and whose second matters only in the tail.
 fn part(rows: usize, phase: f32) -> (Linear, Sample) {
@@ -315,8 +316,9 @@ fn observers_are_told_what_a_loss_through_thresholds_is_made_of() {
             let detail = detail.unwrap();
             assert_eq!((detail.thresholds.len(), detail.constraints.len()), (1, 1));
             assert!(detail.objective > 0.0 && detail.objective < 1.0, "{detail:?}");
-            // The smooth condition is solved at every step.
-            assert!(detail.constraints[0] < 1e-6, "{detail:?}");
+            // The smooth condition is solved at every step; on mini-batches to a share of what is chance.
+            let most = if batch_size.is_none() { 1e-6 } else { 0.01 * 0.02 };
+            assert!(detail.constraints[0] < most, "{detail:?}");
         }
     }
 }

@@ -84,15 +84,10 @@ impl Ico {
     /// Brings the engine to the units of these scores.
     ///
     /// The first scores seen fix the sharpness, so that the objective stays one function.
-    fn prepare(
-        &mut self,
-        rows: &dyn Shard,
-        standard: &Standard,
-        scores: &[f32],
-    ) -> Result<(), TrainError> {
-        let sharpness = *self.sharpness.get_or_insert_with(|| {
-            standard.deviation * self.bandwidth.sharpness(&self.goal, rows, scores)
-        });
+    fn prepare(&mut self, rows: &dyn Shard, standard: &Standard, scores: &[f32]) -> Result<(), TrainError> {
+        let sharpness = *self
+            .sharpness
+            .get_or_insert_with(|| standard.deviation * self.bandwidth.sharpness(&self.goal, rows, scores));
         self.engine.set_sharpness(sharpness / standard.deviation);
         if let Some(thresholds) = &self.thresholds {
             let thresholds: Vec<f64> = thresholds.iter().map(|t| standard.to_score(*t)).collect();

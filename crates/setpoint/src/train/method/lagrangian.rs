@@ -104,8 +104,7 @@ impl Lagrangian {
     /// # Errors
     /// If the goal does not fit the rows, or a step size is not positive.
     pub fn new(goal: &Goal, rows: &dyn Shard, options: LagrangianOptions) -> Result<Self, TrainError> {
-        let problem =
-            Problem::new(goal, rows, &options.problem).map_err(EngineError::from)?;
+        let problem = Problem::new(goal, rows, &options.problem).map_err(EngineError::from)?;
         let area = match &goal.objective {
             Objective::Area(area) => Some(if safe_side(area.axis) == Relation::AtMost { 1.0 } else { -1.0 }),
             Objective::Rate(_) => None,

@@ -201,7 +201,8 @@ mod tests {
                 moved[row] += h;
                 let above = loss.evaluate(&sample, &moved, &mut unused).unwrap();
                 moved[row] -= 2.0 * h;
-                let numeric = (above - loss.evaluate(&sample, &moved, &mut unused).unwrap()) / (2.0 * f64::from(h));
+                let numeric =
+                    (above - loss.evaluate(&sample, &moved, &mut unused).unwrap()) / (2.0 * f64::from(h));
                 // Second-order differences of a function with scale 1/2: h² / (6 · 0.5³) of the slope.
                 let error = (f64::from(v[row]) - numeric).abs();
                 assert!(error < 1e-4 + 1e-3 * numeric.abs(), "{goal}: {} {numeric}", v[row]);

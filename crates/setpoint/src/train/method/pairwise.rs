@@ -198,8 +198,8 @@ impl Pairwise {
         let mut counter = Counter::new(1, self.surrogate, sharpness);
         let mut cells = vec![Cell::default(); 2 * buckets.len()];
         counter.count(&classes.positive_sample, &own, &thresholds, false, &mut cells)?;
-        let pairs =
-            classes.positive_sample.totals().positives * buckets.iter().map(|bucket| bucket.share).sum::<f64>();
+        let pairs = classes.positive_sample.totals().positives
+            * buckets.iter().map(|bucket| bucket.share).sum::<f64>();
         let partials: Vec<CellPartial> = buckets
             .iter()
             .flat_map(|bucket| {
@@ -260,9 +260,9 @@ impl Loss for Pairwise {
             return self.pairs(&classes, scores, 1.0 / bandwidth, v);
         }
         let standard = Standard::of(rows, scores);
-        let sharpness = *self.sharpness.get_or_insert_with(|| {
-            standard.deviation * self.bandwidth.sharpness(&self.goal, rows, scores)
-        });
+        let sharpness = *self
+            .sharpness
+            .get_or_insert_with(|| standard.deviation * self.bandwidth.sharpness(&self.goal, rows, scores));
         let loss = self.pairs(&classes, scores, sharpness / standard.deviation, v)?;
         standard.pull_back(rows, scores, v);
         Ok(loss)

@@ -189,7 +189,8 @@ impl State {
     fn running(
         &self,
         mut extra: std::collections::BTreeMap<String, Values>,
-        optimizer: crate::optimizer::State) -> Running {
+        optimizer: crate::optimizer::State,
+    ) -> Running {
         extra.insert("parameters".into(), Values::F32(self.parameters.clone()));
         if let Some(average) = &self.average {
             extra.insert("average".into(), Values::F32(average.clone()));

@@ -1,8 +1,8 @@
 use super::super::plane::{clouds, descend, value_and_best};
 use super::*;
-use crate::sample::Sample;
 use crate::count::Count;
 use crate::count::reference::Reference;
+use crate::sample::Sample;
 
 fn options(learning_rate: f64, dual_learning_rate: f64) -> LagrangianOptions {
     LagrangianOptions { learning_rate, dual_learning_rate, problem: ProblemOptions::default() }
@@ -178,7 +178,10 @@ fn the_state_goes_on_to_the_last_bit_and_a_bad_one_is_refused() {
     let mut other = Lagrangian::new(&goal, &sample, options(0.05, 0.5)).unwrap();
     other.restore(&whole.state()).unwrap();
     for _ in 0..5 {
-        assert_eq!(whole.evaluate(&sample, &scores, &mut v).unwrap(), other.evaluate(&sample, &scores, &mut v).unwrap());
+        assert_eq!(
+            whole.evaluate(&sample, &scores, &mut v).unwrap(),
+            other.evaluate(&sample, &scores, &mut v).unwrap()
+        );
     }
     assert_eq!(whole.state(), other.state());
     let mut state = whole.state();
