@@ -1,6 +1,7 @@
 //! The whole of a report as data: what the page shows, and what `--report-json` writes.
 
 use serde::Serialize;
+use setpoint::train::StageKind;
 
 use crate::evaluate::{AtCondition, Bounds, EvaluateRecord, Measured};
 use crate::picture::Pictures;
@@ -120,11 +121,13 @@ pub struct CautionRecord {
 /// One stage of a training run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StageRecord {
+    /// What it was fitted by.
+    pub kind: StageKind,
     /// What was fitted.
     pub name: String,
     /// In which rotation of the train and validation rows, from 1.
     pub rotation: u64,
-    /// Whether it is part of what was kept, as far as the name of that tells.
+    /// Whether it is part of what was kept.
     pub kept: bool,
     /// Its steps, thinned where there are many.
     pub steps: Vec<StepRecord>,

@@ -42,6 +42,8 @@ pub struct Fitted {
     pub evaluations: u64,
     /// How many rotations of the rows it is the average of.
     pub rotations: usize,
+    /// Which stages it is made of.
+    pub kept: Vec<usize>,
     /// What the user should know, in sentences.
     pub notes: Vec<String>,
 }
@@ -125,6 +127,7 @@ impl Fitted {
             gain: fit.gain.map(|gain| of_gain(gain, kept)),
             evaluations: fit.evaluations,
             rotations: fit.rotations,
+            kept: fit.kept,
             notes: Vec::new(),
         }
     }
@@ -164,6 +167,7 @@ impl Fitted {
             recipe: recipe.collect(),
             gain: fit.gain.map(|gain| of_gain(gain, true)),
             rotations: 1,
+            kept: fit.kept,
             notes,
         }
     }

@@ -24,13 +24,11 @@ impl<'r> Recorder<'r> {
         Self { inner, stages: Vec::new(), index: None, planned: 0, every: 1 }
     }
 
-    /// The stages, each with its rotation of the rows; those marked that the winner is made of, where
-    /// its name tells.
-    pub(crate) fn finish(mut self, winner: &str, rotations: usize) -> Vec<StageRecord> {
-        let names = winner.strip_prefix("average of ").unwrap_or(winner);
+    /// The stages, each with its rotation of the rows; those marked that the winner is made of.
+    pub(crate) fn finish(mut self, kept: &[usize], rotations: usize) -> Vec<StageRecord> {
         let each = (self.planned / rotations.max(1)).max(1) as u64;
         for stage in &mut self.stages {
-            stage.kept = names.split("; ").any(|name| name == stage.name);
+            stage.kept = kept.contains(&(stage.rotation as usize));
             stage.rotation = stage.rotation / each + 1;
         }
         self.stages
@@ -39,8 +37,8 @@ impl<'r> Recorder<'r> {
     fn keep(&mut self, progress: &Progress) {
         self.planned = progress.stages;
         if self.index != Some(progress.stage_index) {
-            let (name, rotation) = (progress.stage.clone(), progress.stage_index as u64);
-            self.stages.push(StageRecord { name, rotation, ..StageRecord::default() });
+            let (kind, name, rotation) = (progress.kind, progress.stage.clone(), progress.stage_index as u64);
+            self.stages.push(StageRecord { kind, name, rotation, ..StageRecord::default() });
             (self.index, self.every) = (Some(progress.stage_index), 1);
         }
         let Some(stage) = self.stages.last_mut() else { return };
@@ -77,7 +75,7 @@ impl Observer for Recorder<'_> {
 
 #[cfg(test)]
 mod tests {
-    use setpoint::train::Silent;
+    use setpoint::train::{Silent, StageKind};
 
     use super::*;
 
@@ -90,6 +88,7 @@ mod tests {
         {
             for step in 1..=steps {
                 let progress = Progress {
+                    kind: StageKind::Ico,
                     stage: stage.to_owned(),
                     stage_index,
                     stages: 4,
@@ -102,7 +101,7 @@ mod tests {
                 assert_eq!(recorder.observe(&progress), ControlFlow::Continue(()));
             }
         }
-        let stages = recorder.finish("average of ico; ico, ridge 0.1", 2);
+        let stages = recorder.finish(&[1, 3], 2);
         assert_eq!(stages.iter().map(|stage| stage.kept).collect::<Vec<_>>(), [false, true, false, true]);
         assert_eq!(stages.iter().map(|stage| stage.rotation).collect::<Vec<_>>(), [1, 1, 2, 2]);
         assert_eq!(stages[0].steps.len(), 10);

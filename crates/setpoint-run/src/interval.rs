@@ -4,7 +4,7 @@ use setpoint::Sample;
 use setpoint::goal::{Area, Curve, Goal, Objective, Rate};
 use setpoint::metric::interval::{self, Bootstrap, Interval};
 use setpoint::metric::{Cuts, MetricError, confusion, pr, roc, value_of};
-use setpoint::train::selection;
+use setpoint::train::Judge;
 use setpoint_report::{AtCondition, Bounds, GroupRecord, Measured};
 
 use crate::evaluate::Subject;
@@ -78,11 +78,13 @@ impl Measurer {
         sample: &Sample,
         scores: &[f32],
     ) -> Result<AtCondition, Failure> {
-        let value_at = if shared_threshold { selection::shared_value } else { selection::value };
-        let value = value_at(goal, sample, scores)?;
+        let value_at = |sample: &Sample, scores: &[f32]| {
+            Judge { shared_threshold, ..Judge::new(goal, sample) }.exact(scores)
+        };
+        let value = value_at(sample, scores)?;
         let interval = if goal.column().is_some() {
             self.by_group(sample, scores, |sample, scores| {
-                value_at(goal, sample, scores).map_err(|error| MetricError::Undefined {
+                value_at(sample, scores).map_err(|error| MetricError::Undefined {
                     metric: goal.to_string(),
                     reason: error.to_string(),
                 })

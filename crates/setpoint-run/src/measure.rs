@@ -1,22 +1,11 @@
-//! Rates on one part at the thresholds that ship, and the goal's value at its own condition.
+//! Rates on one part at the thresholds that ship.
 
 use setpoint::Sample;
 use setpoint::goal::{Constraint, Counts, Goal, Objective, Rate};
 use setpoint::metric::confusion;
-use setpoint::train::selection;
 use setpoint_report::{Confusion, Shipped};
 
 use crate::failure::Failure;
-
-/// The goal's value where its conditions hold exactly on the sample; `None` where they cannot.
-pub fn at_condition(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<Option<f64>, Failure> {
-    Ok(selection::found(selection::value(goal, sample, scores))?)
-}
-
-/// The same where all groups share one threshold.
-pub fn at_condition_shared(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<Option<f64>, Failure> {
-    Ok(selection::found(selection::shared_value(goal, sample, scores))?)
-}
 
 /// What users get: decisions are `margin >= 0`.
 pub fn shipped(goal: &Goal, sample: &Sample, margins: &[f32]) -> Result<Shipped, Failure> {
@@ -124,13 +113,5 @@ mod tests {
             assert_eq!(conditions(&goal, &names, &sample, &margins).unwrap(), rates, "{goal}");
             assert_eq!(condition_names(&goal, &names), called);
         }
-    }
-
-    #[test]
-    fn a_condition_that_cannot_be_met_has_no_value() {
-        let sample = Sample::new(vec![true, false, false]).unwrap();
-        let goal: Goal = "recall @ precision>=0.9".parse().unwrap();
-        assert_eq!(at_condition(&goal, &sample, &[0.0, 1.0, 2.0]).unwrap(), None);
-        assert_eq!(at_condition(&goal, &sample, &[3.0, 1.0, 2.0]).unwrap(), Some(1.0));
     }
 }

@@ -5,7 +5,7 @@ use setpoint::Sample;
 use setpoint::artifact::ModelFile;
 use setpoint::goal::{Constraint, Goal, Top};
 use setpoint::train::selection::as_fraction;
-use setpoint::train::{MethodChoice, Observer, Settings};
+use setpoint::train::{Judge, MethodChoice, Observer, Settings};
 use setpoint_report::{
     BaselineRecord, CertificateRecord, GroupRecord, GroupsRecord, Seconds, Splits, StageRecord, TrainRecord,
     decided_alike,
@@ -155,7 +155,7 @@ pub fn train<'r>(
     let rows_scored = Job::rows_scored(loaded);
     let mut recorder = Recorder::new(observer);
     let fitted = fit(job, loaded, &mut recorder, store.map(|store| store as &mut dyn Checkpoints))?;
-    let history = recorder.finish(&fitted.winner, fitted.rotations);
+    let history = recorder.finish(&fitted.kept, fitted.rotations);
     let goal = as_fraction(&job.goal, rows_scored);
     let scores = score(&mut loaded.parts, &fitted.scorer)?;
     let shipped = choose(job, &goal.operating(), &loaded.parts, &scores)?;
@@ -241,11 +241,12 @@ fn measured(
     let names = shipped.groups.as_ref().map_or(names, |groups| groups.names.clone());
     let base = score(&mut loaded.parts, &fitted.baseline)?;
     let samples = loaded.parts.map(|part| part.as_ref().map(|part| &part.sample));
-    let at_condition =
-        if job.settings.shared_threshold { measure::at_condition_shared } else { measure::at_condition };
+    let shared_threshold = job.settings.shared_threshold;
     let each = |scores: &Splits<Option<Vec<f32>>>, held_out| -> Result<Splits<Option<f64>>, Failure> {
         let mut values = pair(&samples, scores).try_map(|pair| match pair {
-            Some((sample, scores)) => at_condition(goal, sample, scores),
+            Some((sample, scores)) => {
+                Ok(Judge { shared_threshold, ..Judge::new(goal, sample) }.value(scores)?)
+            }
             None => Ok::<_, Failure>(None),
         })?;
         // The model may have seen the validation rows; what it was chosen by was held out.

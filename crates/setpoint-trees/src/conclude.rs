@@ -59,6 +59,8 @@ pub struct TreesFit {
     pub steps: Vec<Step>,
     /// Whether validation rows were used to fit the model: its thresholds must then come from others.
     pub used_validation: bool,
+    /// Which boosters of the search, or ico's after them, it is made of.
+    pub kept: Vec<usize>,
 }
 
 /// Trains trees for a goal.
@@ -111,6 +113,7 @@ impl Session<'_> {
             gain: Some(Gain { difference: 0.0, standard_error: Some(0.0) }),
             steps: Vec::new(),
             used_validation: false,
+            kept: chosen.iter().position(|chosen| std::ptr::eq(chosen, *baseline)).into_iter().collect(),
         };
         match self.settings.method {
             MethodChoice::Ico => {
@@ -120,6 +123,7 @@ impl Session<'_> {
                 fit.ensemble = ico.ensemble();
                 fit.winner.clone_from(&ico.candidate.name);
                 fit.validation = ico.candidate.validation;
+                fit.kept = vec![fit.candidates.len()];
                 fit.candidates.push(ico.candidate);
             }
             MethodChoice::Auto => self.improve(&judge, searched, &order, &mut fit)?,

@@ -159,7 +159,7 @@ mod tests {
             let narrow: Vec<f32> = weights.iter().map(|weight| *weight as f32).collect();
             let mut scores = vec![0.0; sample.len()];
             mix(&members, &narrow, &mut scores);
-            setpoint::train::selection::value(&goal, &sample, &scores).unwrap()
+            setpoint::train::Judge::new(&goal, &sample).exact(&scores).unwrap()
         };
         let (before, after) = (value(&start), value(&weights));
         assert!(after > before + 0.05, "{before} to {after} with {weights:?}");

@@ -8,12 +8,12 @@
 //! step is measured twice, with validation cut in halves: rounds, boosters, head and additional rows
 //! come from one half, and what comes of them is compared on the other.
 
-use setpoint::train::{Gain, TrainError};
+use setpoint::train::{Gain, Judge, TrainError};
 
 use crate::conclude::{Step, TreesFit};
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
-use crate::judge::{Judge, halves, mean_gain, pick};
+use crate::judge::{halves, mean_gain, pick};
 use crate::recipe::{Chosen, Recipe, ranked};
 use crate::retrain::Retraining;
 use crate::session::{Searched, Session};

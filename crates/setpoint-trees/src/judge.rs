@@ -4,10 +4,9 @@ use std::cmp::Ordering;
 
 use setpoint::Sample;
 use setpoint::goal::{Constraint, Direction, Goal, Relation, Top, safe_side};
-use setpoint::metric::interval::Bootstrap;
 use setpoint::metric::{self, Cuts};
 use setpoint::train::method::{CrossEntropy, Loss};
-use setpoint::train::{Gain, TrainError, selection};
+use setpoint::train::{Gain, Judge, TrainError, if_any};
 
 /// How much looser the neighbours' condition is than the goal's own; see `docs/decisions.md`.
 const NEIGHBOURS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
@@ -28,107 +27,68 @@ impl Promise {
     }
 }
 
-/// A goal on a sample of held-out rows.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Judge<'a> {
-    /// With `k=` as a fraction.
-    pub(crate) goal: &'a Goal,
-    pub(crate) shared_threshold: bool,
-    pub(crate) sample: &'a Sample,
-    pub(crate) seed: u64,
-}
-
-impl Judge<'_> {
-    /// The goal's value; `None` where its conditions cannot be met.
-    pub(crate) fn value(&self, scores: &[f32]) -> Result<Option<f64>, TrainError> {
-        selection::found(self.exact(scores))
-    }
-
-    /// The goal's value, or why there is none.
-    pub(crate) fn exact(&self, scores: &[f32]) -> Result<f64, TrainError> {
-        let value = if self.shared_threshold { selection::shared_value } else { selection::value };
-        value(self.goal, self.sample, scores)
-    }
-
-    /// Larger is better; a value that could not be had is worst.
-    pub(crate) fn merit(&self, value: Option<f64>) -> f64 {
-        let sign = if self.goal.objective.direction() == Direction::Up { 1.0 } else { -1.0 };
-        value.map_or(f64::NEG_INFINITY, |value| sign * value)
-    }
-
+/// What scores promise on rows to come, by what they are worth on these.
+pub(crate) trait Foresee {
     /// What boosters and rounds are chosen by. At a small rate a handful of rows decides the goal's own
     /// value, and the best of many looks is luck: so neighbouring rates count too. Where the goal is met
     /// by all, log loss still tells them apart.
-    pub(crate) fn promise(&self, scores: &[f32]) -> Result<Promise, TrainError> {
+    fn promise(&self, scores: &[f32]) -> Result<Promise, TrainError>;
+}
+
+impl Foresee for Judge<'_> {
+    fn promise(&self, scores: &[f32]) -> Result<Promise, TrainError> {
         let mut v = vec![0.0; scores.len()];
         let loss = CrossEntropy::new(1.0).evaluate(self.sample, scores, &mut v)?;
-        Ok(Promise { merit: self.merit_around(scores)?, loss })
+        Ok(Promise { merit: merit_around(self, scores)?, loss })
     }
+}
 
-    /// The mean merit of the neighbouring goals.
-    fn merit_around(&self, scores: &[f32]) -> Result<f64, TrainError> {
-        let neighbours = self.neighbours();
-        if neighbours.is_empty() || self.shared_threshold {
-            return Ok(self.merit(self.value(scores)?));
-        }
-        let cuts = Cuts::new(self.sample, scores)?;
-        let value = |goal: &Goal| {
-            selection::found(metric::value_of(goal, &cuts).map(|value| value.value).map_err(Into::into))
+/// The mean merit of the neighbouring goals.
+fn merit_around(judge: &Judge<'_>, scores: &[f32]) -> Result<f64, TrainError> {
+    let direction = judge.goal.objective.direction();
+    let neighbours = neighbours(judge.goal);
+    if neighbours.is_empty() || judge.shared_threshold {
+        return Ok(direction.merit(judge.value(scores)?));
+    }
+    let cuts = Cuts::new(judge.sample, scores)?;
+    let value = |goal: &Goal| if_any(metric::value_of(goal, &cuts).map(|value| value.value));
+    if value(judge.goal)?.is_none() {
+        return Ok(f64::NEG_INFINITY);
+    }
+    // A neighbour that cannot be met counts as the worst rate.
+    let worst = if direction == Direction::Up { 0.0 } else { 1.0 };
+    let mut sum = 0.0;
+    for goal in &neighbours {
+        sum += direction.merit(Some(value(goal)?.unwrap_or(worst)));
+    }
+    Ok(sum / neighbours.len() as f64)
+}
+
+/// The goal with its one condition as it is, stricter and looser; none where it has another form.
+fn neighbours(goal: &Goal) -> Vec<Goal> {
+    let Goal { objective, constraints } = goal;
+    let [constraint] = &constraints[..] else { return Vec::new() };
+    let scaled = |factor: f64| {
+        let constraint = match *constraint {
+            Constraint::Rate { rate, relation, target } => {
+                let relation = if relation == Relation::Equal { safe_side(rate) } else { relation };
+                let target = match relation {
+                    Relation::AtLeast => 1.0 - factor * (1.0 - target),
+                    _ => factor * target,
+                };
+                Constraint::Rate { rate, relation, target }
+            }
+            Constraint::Top(Top::Fraction(share)) => Constraint::Top(Top::Fraction(factor * share)),
+            _ => return None,
         };
-        if value(self.goal)?.is_none() {
-            return Ok(f64::NEG_INFINITY);
-        }
-        // A neighbour that cannot be met counts as the worst rate.
-        let worst = if self.goal.objective.direction() == Direction::Up { 0.0 } else { 1.0 };
-        let mut sum = 0.0;
-        for goal in &neighbours {
-            sum += self.merit(Some(value(goal)?.unwrap_or(worst)));
-        }
-        Ok(sum / neighbours.len() as f64)
-    }
-
-    /// The goal with its one condition as it is, stricter and looser; none where it has another form.
-    fn neighbours(&self) -> Vec<Goal> {
-        let Goal { objective, constraints } = self.goal;
-        let [constraint] = &constraints[..] else { return Vec::new() };
-        let scaled = |factor: f64| {
-            let constraint = match *constraint {
-                Constraint::Rate { rate, relation, target } => {
-                    let relation = if relation == Relation::Equal { safe_side(rate) } else { relation };
-                    let target = match relation {
-                        Relation::AtLeast => 1.0 - factor * (1.0 - target),
-                        _ => factor * target,
-                    };
-                    Constraint::Rate { rate, relation, target }
-                }
-                Constraint::Top(Top::Fraction(share)) => Constraint::Top(Top::Fraction(factor * share)),
-                _ => return None,
-            };
-            let sound = match constraint {
-                Constraint::Rate { target, .. } => target > 0.0 && target < 1.0,
-                Constraint::Top(Top::Fraction(share)) => share < 1.0,
-                _ => false,
-            };
-            sound.then(|| Goal { objective: objective.clone(), constraints: vec![constraint] })
+        let sound = match constraint {
+            Constraint::Rate { target, .. } => target > 0.0 && target < 1.0,
+            Constraint::Top(Top::Fraction(share)) => share < 1.0,
+            _ => false,
         };
-        NEIGHBOURS.into_iter().filter_map(scaled).collect()
-    }
-
-    /// How much better the first scores are than the second; `None` where either has no value.
-    pub(crate) fn gain(&self, first: &[f32], second: &[f32]) -> Result<Option<Gain>, TrainError> {
-        let (Some(a), Some(b)) = (self.value(first)?, self.value(second)?) else { return Ok(None) };
-        let difference = self.merit(Some(a)) - self.merit(Some(b));
-        Ok(Some(Gain { difference, standard_error: self.standard_error(first, second) }))
-    }
-
-    fn standard_error(&self, first: &[f32], second: &[f32]) -> Option<f64> {
-        if self.goal.column().is_some() {
-            return None;
-        }
-        let bootstrap = Bootstrap { replicates: 200, confidence: 0.9, seed: self.seed };
-        let value = |cuts: &Cuts| metric::value_of(self.goal, cuts).map(|value| value.value);
-        bootstrap.difference(self.sample, first, second, value).ok().map(|found| found.standard_error)
-    }
+        sound.then(|| Goal { objective: objective.clone(), constraints: vec![constraint] })
+    };
+    NEIGHBOURS.into_iter().filter_map(scaled).collect()
 }
 
 /// The rows in two halves, every label of every group dealt out in turn.
@@ -190,7 +150,7 @@ mod tests {
             (0..1100).map(score).collect()
         };
         let goal: Goal = "recall @ fpr<=1%".parse().unwrap();
-        let judge = Judge { goal: &goal, shared_threshold: false, sample: &sample, seed: 0 };
+        let judge = Judge::new(&goal, &sample);
         let (many, few) = (scores(40), scores(5));
         assert_eq!(judge.value(&many).unwrap(), judge.value(&few).unwrap());
         let goal: Goal = "recall @ fpr<=0.6%".parse().unwrap();
@@ -211,7 +171,7 @@ mod tests {
         let (sure, unsure) = (scores(4.0), scores(0.1));
         let sample = Sample::new(labels).unwrap();
         let goal: Goal = "recall @ fpr<=1%".parse().unwrap();
-        let judge = Judge { goal: &goal, shared_threshold: false, sample: &sample, seed: 0 };
+        let judge = Judge::new(&goal, &sample);
         let [sure, unsure] = [sure, unsure].map(|scores| judge.promise(&scores).unwrap());
         assert_eq!(sure.order(&unsure), Ordering::Less);
     }
@@ -229,8 +189,8 @@ mod tests {
             ("pr-auc @ recall in 0.95..1", None),
         ] {
             let goal: Goal = goal.parse().unwrap();
-            let judge = Judge { goal: &goal, shared_threshold: false, sample: &sample, seed: 0 };
-            let found = judge.neighbours().last().map(ToString::to_string);
+            let judge = Judge::new(&goal, &sample);
+            let found = neighbours(judge.goal).last().map(ToString::to_string);
             assert_eq!(found.as_deref(), loosest, "{goal}");
         }
     }
@@ -244,7 +204,7 @@ mod tests {
         let sample = Sample::new(labels).unwrap();
         for goal in ["recall @ fpr<=40%", "fnr @ fpr<=40%"] {
             let goal: Goal = goal.parse().unwrap();
-            let judge = Judge { goal: &goal, shared_threshold: false, sample: &sample, seed: 0 };
+            let judge = Judge::new(&goal, &sample);
             let gain = judge.gain(&good, &bad).unwrap().unwrap();
             assert!(gain.difference > 0.0 && gain.standard_error.is_some(), "{goal}: {gain:?}");
         }

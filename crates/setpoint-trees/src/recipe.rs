@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use setpoint::Sample;
-use setpoint::train::{Standard, TrainError};
+use setpoint::train::{Judge, Standard, TrainError};
 
 use crate::conclude::Candidate;
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::grow::Look;
 use crate::head;
-use crate::judge::{Judge, Promise, pick};
+use crate::judge::{Foresee, Promise, pick};
 use crate::session::Searched;
 
 /// A booster cut at its best rounds.

@@ -3,14 +3,13 @@
 use setpoint::Sample;
 use setpoint::goal::Goal;
 use setpoint::train::selection::as_fraction;
-use setpoint::train::{Observer, TrainError};
+use setpoint::train::{Judge, Observer, TrainError};
 
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::Data;
 use crate::grow::{Look, Plan, dataset, looks};
 use crate::ico::Mixture;
-use crate::judge::Judge;
 use crate::library::{Dataset, Library};
 use crate::parameters::Parameters;
 use crate::settings::Settings;

@@ -114,6 +114,7 @@ mod tests {
 
     fn progress(stage_index: usize, step: u64) -> Progress {
         Progress {
+            kind: setpoint::train::StageKind::Boosting,
             stage: String::new(),
             stage_index,
             stages: 5,

@@ -3,14 +3,14 @@
 use std::ops::ControlFlow;
 
 use setpoint::Sample;
-use setpoint::train::{Progress, TrainError};
+use setpoint::train::{Judge, Progress, StageKind, TrainError};
 
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::Features;
 use crate::grow::{Look, Plan, Round, grow};
 use crate::ico::Mixture;
-use crate::judge::{Judge, Promise};
+use crate::judge::{Foresee, Promise};
 use crate::library::Dataset;
 use crate::side_by_side::Tell;
 
@@ -58,6 +58,7 @@ impl Watched<'_> {
 
     fn progress(&self, round: &Round<'_>, rounds: usize, validation: Option<f64>) -> Progress {
         Progress {
+            kind: StageKind::Boosting,
             stage: self.name.to_owned(),
             stage_index: self.stage.0,
             stages: self.stage.1,

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use setpoint::Goal;
-use setpoint::train::{MethodChoice, PositiveWeight, Settings};
+use setpoint::train::{Judge, MethodChoice, PositiveWeight, Settings};
 use setpoint_data::{Positive, ReadOptions, Roles, SplitPlan, Table};
 use setpoint_report::{RepeatRecord, ReportRecord, Splits, Table as Text, mean_and_deviation};
 use setpoint_run::{
@@ -134,7 +134,7 @@ fn add(
     };
     let margins = shipped.margins(&test.sample, scores)?;
     let found = measure::shipped(goal, &test.sample, &margins)?;
-    line.at_condition.extend(measure::at_condition(goal, &test.sample, scores)?);
+    line.at_condition.extend(Judge::new(goal, &test.sample).value(scores)?);
     line.recall.extend(found.recall);
     line.fpr.extend(found.fpr);
     Ok(())

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use setpoint::goal::{Direction, Goal};
+use setpoint::train::StageKind;
 
 use super::number::{maybe_rate, points, rows};
 use super::{Section, figure, table};
@@ -55,10 +56,9 @@ fn detailed(record: &ReportRecord) -> Vec<&StageRecord> {
 /// The best stage of each rotation by its value on validation, among some.
 fn best_by_rotation(record: &ReportRecord, among: impl Fn(&StageRecord) -> bool) -> Vec<&StageRecord> {
     let goal: Option<Goal> = record.goal.parse().ok();
-    let down = goal.is_some_and(|goal| goal.objective.direction() == Direction::Down);
+    let direction = goal.map_or(Direction::Up, |goal| goal.objective.direction());
     let merit = |stage: &StageRecord| {
-        let values = stage.steps.iter().filter_map(|step| step.validation);
-        values.map(|value| if down { -value } else { value }).fold(f64::NEG_INFINITY, f64::max)
+        stage.steps.iter().map(|step| direction.merit(step.validation)).fold(f64::NEG_INFINITY, f64::max)
     };
     let mut best: Vec<&StageRecord> = Vec::new();
     for stage in record.history.iter().filter(|stage| among(stage)) {
@@ -72,7 +72,7 @@ fn best_by_rotation(record: &ReportRecord, among: impl Fn(&StageRecord) -> bool)
 }
 
 fn is_baseline(stage: &StageRecord) -> bool {
-    stage.name.starts_with("cross-entropy")
+    stage.kind == StageKind::CrossEntropy
 }
 
 fn gain(training: &TrainRecord) -> Markup {

@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use setpoint::train::{MethodChoice, Progress, Silent, TrainError, selection};
+use setpoint::train::selection::as_fraction;
+use setpoint::train::{Judge, MethodChoice, Progress, Silent, TrainError};
 use setpoint::{Goal, Sample};
 
 use super::{Task, library};
@@ -40,7 +41,7 @@ impl Splits {
         let test = Self::data(&self.test);
         let mut scores = vec![0.0; self.test.sample.len()];
         fit.scores(&test.features, &mut scores).unwrap();
-        selection::value(&selection::as_fraction(goal, 6000), &self.test.sample, &scores).unwrap()
+        Judge::new(&as_fraction(goal, 6000), &self.test.sample).exact(&scores).unwrap()
     }
 }
 
@@ -108,7 +109,7 @@ fn without_retraining_the_model_is_made_of_the_searchs_own_boosters() {
     let validation = Splits::data(&splits.validation);
     let mut scores = vec![0.0; 1500];
     fit.ensemble.scores(&validation.features, &mut scores).unwrap();
-    let value = selection::value(&goal, validation.sample, &scores).unwrap();
+    let value = Judge::new(&goal, validation.sample).exact(&scores).unwrap();
     // Nothing is fitted to validation rows; scores of the combined trees differ from the combined scores
     // in the last bits only.
     assert!(!fit.used_validation);

@@ -38,11 +38,12 @@ pub fn fit_alone<'r>(
     let mut selection = Selection::new(&goal, settings.shared_threshold, validation);
     let mut reporter = Reporter::new(observer, store, 1);
     let name = task.name();
-    if let Some(done) = reporter.begin(0, &name) {
+    if let Some(done) = reporter.begin(0, task.kind(), &name) {
         return Ok(done);
     }
     let best = task.run(&goal, &mut train, &mut selection, &mut reporter, settings, &start)?;
     let candidate = Candidate {
+        kind: task.kind(),
         name,
         parameters: best.parameters,
         validation: best.value,

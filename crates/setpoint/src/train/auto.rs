@@ -1,18 +1,19 @@
 //! A run: its stages one after another, and what is made of their results.
 
 use super::check::check;
-use super::combined::{Combined, average};
+use super::combined::{Average, Combined, average};
 use super::selection::{Selection, as_fraction, check_top};
 use super::stage::{Reporter, Store};
 use super::task::{Start, Task, tasks};
-use super::{MethodChoice, Observer, Part, Settings, TrainError, rotate};
+use super::{Gain, Judge, MethodChoice, Observer, Part, Settings, StageKind, TrainError, rotate};
 use crate::goal::Goal;
-use crate::metric::interval::Bootstrap;
 use crate::model::Model;
 
 /// What one stage came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
+    /// What it was fitted by.
+    pub kind: StageKind,
     /// What was fitted.
     pub name: String,
     /// The best parameters by validation.
@@ -23,15 +24,6 @@ pub struct Candidate {
     pub step: u64,
     /// Gradient evaluations of the stage.
     pub evaluations: u64,
-}
-
-/// How much better than cross-entropy the result is on validation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gain {
-    /// Improvement of the goal's value; positive is better.
-    pub difference: f64,
-    /// Its standard error, from a paired bootstrap; `None` for goals with group conditions.
-    pub standard_error: Option<f64>,
 }
 
 /// Cross-entropy at its best: the best fit by validation, or for networks the average of the best.
@@ -58,6 +50,8 @@ pub struct Fit {
     pub baseline: Baseline,
     /// Every stage, in order.
     pub candidates: Vec<Candidate>,
+    /// Which of them the parameters are made of; none are named where rotations are averaged.
+    pub kept: Vec<usize>,
     /// The gain over the baseline on validation.
     pub gain: Option<Gain>,
     /// Whether it was not enough, and the model is the baseline.
@@ -124,15 +118,16 @@ impl Rounds<'_> {
         let mut candidates: Vec<Candidate> = Vec::new();
         let evaluations = reporter.evaluations;
         for (index, task) in tasks.iter().enumerate() {
-            let (start, task) = self.start(rotation, task, &candidates, train.model, &selection);
+            let (start, task) = self.start(rotation, task, &candidates, train.model);
             let name = task.name();
-            if let Some(done) = reporter.begin(rotation * tasks.len() + index, &name) {
+            if let Some(done) = reporter.begin(rotation * tasks.len() + index, task.kind(), &name) {
                 candidates.push(done);
                 continue;
             }
             let before = reporter.evaluations;
             let best = task.run(goal, &mut train, &mut selection, reporter, settings, &start)?;
             let candidate = Candidate {
+                kind: task.kind(),
                 name,
                 parameters: best.parameters,
                 validation: best.value,
@@ -154,7 +149,6 @@ impl Rounds<'_> {
         task: &Task,
         candidates: &[Candidate],
         model: &dyn Model,
-        selection: &Selection<'_>,
     ) -> (Vec<f32>, Task) {
         let initial =
             |restart: u64| model.initial(self.settings.seed.wrapping_add((restart + rotation as u64) << 32));
@@ -176,9 +170,7 @@ impl Rounds<'_> {
                 _ => None,
             })
             .collect();
-        fitted.sort_by(|(a, _), (b, _)| {
-            selection.merit(b.validation).total_cmp(&selection.merit(a.validation))
-        });
+        fitted.sort_by(|(a, _), (b, _)| b.merit(self.goal).total_cmp(&a.merit(self.goal)));
         let from = fitted.get(rank.unwrap_or_default()).or(fitted.first());
         if let (Task::Ico { positive_weight, .. }, Some((_, weight))) = (&mut task, from) {
             *positive_weight = *weight;
@@ -190,12 +182,21 @@ impl Rounds<'_> {
     }
 }
 
-fn best_of<'c>(
-    candidates: impl Iterator<Item = &'c Candidate>,
-    selection: &Selection<'_>,
-) -> Option<&'c Candidate> {
-    let merit = |candidate: &Candidate| selection.merit(candidate.validation);
-    candidates.reduce(|best, next| if merit(next) > merit(best) { next } else { best })
+impl Candidate {
+    /// Larger is better; a value that could not be had is worst.
+    pub(super) fn merit(&self, goal: &Goal) -> f64 {
+        goal.objective.direction().merit(self.validation)
+    }
+}
+
+/// The best of some candidates, the first among equals.
+fn best_of(candidates: &[Candidate], goal: &Goal) -> Option<usize> {
+    let better = |best: usize, next: usize| match candidates[next].merit(goal) > candidates[best].merit(goal)
+    {
+        true => next,
+        false => best,
+    };
+    (0..candidates.len()).reduce(better)
 }
 
 /// Chooses or averages the candidates, and compares with cross-entropy.
@@ -207,72 +208,70 @@ fn conclude(
     settings: &Settings,
     evaluations: u64,
 ) -> Result<Fit, TrainError> {
-    let cross_entropy: Vec<Candidate> =
-        candidates.iter().filter(|candidate| candidate.name.starts_with("cross-entropy")).cloned().collect();
-    let Some(best) = best_of(cross_entropy.iter(), &selection) else {
+    // The fits of cross-entropy come first.
+    let baselines =
+        candidates.iter().take_while(|candidate| candidate.kind == StageKind::CrossEntropy).count();
+    let cross_entropy = &candidates[..baselines];
+    let Some(best) = best_of(cross_entropy, goal) else {
         return Err(TrainError::Infeasible { split: "validation", reason: "no stage was run".into() });
     };
     let linear = train.model.linear();
+    let one = |index: usize| Average::one(&candidates, index);
     // Networks from several starts are worth more together: the baseline has that too.
-    let (combined, name) = match linear {
-        true => (Combined::single(best.parameters.clone()), best.name.clone()),
-        false => average(&cross_entropy, train.model, train.sample, &selection)?,
+    let base = match linear {
+        true => one(best),
+        false => average(&candidates, 0..baselines, goal, train.model, train.sample)?,
     };
-    let validation = selection.value_of(&combined)?;
-    let baseline = Baseline { name, combined, validation };
+    let validation = selection.value_of(&base.combined)?;
+    let baseline = Baseline { name: base.name.clone(), combined: base.combined.clone(), validation };
     let base_scores = selection.scores().to_vec();
-    let of = |candidate: &Candidate| (Combined::single(candidate.parameters.clone()), candidate.name.clone());
-    let (combined, winner) = match settings.method {
+    let Average { combined, name: winner, members: kept } = match settings.method {
         // An average of models that meet a condition each need not meet it.
         MethodChoice::Auto if linear && !settings.shared_threshold => {
-            average(&candidates, train.model, train.sample, &selection)?
+            average(&candidates, 0..candidates.len(), goal, train.model, train.sample)?
         }
         // A refined network is at least its start on validation, which it may be: each start once.
         MethodChoice::Auto if !linear => {
-            let refined = &candidates[cross_entropy.len()..];
-            average(refined, train.model, train.sample, &selection)?
+            average(&candidates, baselines..candidates.len(), goal, train.model, train.sample)?
         }
-        MethodChoice::Ico | MethodChoice::Lagrangian | MethodChoice::Pairwise => {
-            candidates.last().map_or_else(|| of(best), of)
-        }
-        MethodChoice::CrossEntropy => (baseline.combined.clone(), baseline.name.clone()),
-        MethodChoice::Auto => of(best_of(candidates.iter(), &selection).unwrap_or(best)),
+        MethodChoice::Ico | MethodChoice::Lagrangian | MethodChoice::Pairwise => one(candidates.len() - 1),
+        MethodChoice::CrossEntropy => base.clone(),
+        MethodChoice::Auto => one(best_of(&candidates, goal).unwrap_or(best)),
     };
     let validation = selection.value_of(&combined)?;
-    let difference = selection.merit(validation) - selection.merit(baseline.validation);
-    let standard_error = difference
-        .is_finite()
-        .then(|| standard_error(goal, &selection, &base_scores, settings.seed))
-        .flatten();
+    let merit = |value| goal.objective.direction().merit(value);
+    let difference = merit(validation) - merit(baseline.validation);
+    let judge = Judge { seed: settings.seed, ..selection.judge() };
+    let standard_error =
+        difference.is_finite().then(|| judge.standard_error(selection.scores(), &base_scores)).flatten();
     // What wins on validation is kept. A network has the capacity to win there by chance: its gain must
     // exceed its standard error.
     let least = if linear { 0.0 } else { standard_error.unwrap_or_default() };
-    let kept = difference > least || (linear && difference == 0.0);
+    let better = difference > least || (linear && difference == 0.0);
     let averaged = settings.method == MethodChoice::Auto && !settings.shared_threshold;
     // Networks of several rotations are judged together.
     let judged = averaged && (linear || settings.rotations == 1);
-    let fell_back = judged && !kept && combined != baseline.combined;
-    let (combined, winner, validation) = match fell_back {
-        true => (baseline.combined.clone(), baseline.name.clone(), selection.value_of(&baseline.combined)?),
-        false => (combined, winner, validation),
+    let fell_back = judged && !better && combined != baseline.combined;
+    let (combined, winner, kept, validation) = match fell_back {
+        true => (base.combined, base.name, base.members, selection.value_of(&baseline.combined)?),
+        false => (combined, winner, kept, validation),
     };
     if settings.shared_threshold && validation.is_none() {
         // Says which condition is missed, and by how much at the closest threshold.
-        super::selection::shared_value(goal, selection.sample().whole(), selection.scores())?;
+        selection.judge().exact(selection.scores())?;
     }
     let gain = difference.is_finite().then_some(Gain { difference, standard_error });
-    Ok(Fit { combined, winner, validation, baseline, candidates, gain, fell_back, evaluations, rotations: 1 })
-}
-
-/// Standard error of the difference between two score vectors on validation.
-fn standard_error(goal: &Goal, selection: &Selection<'_>, base: &[f32], seed: u64) -> Option<f64> {
-    if goal.column().is_some() {
-        return None;
-    }
-    let bootstrap = Bootstrap { replicates: 200, confidence: 0.9, seed };
-    let value = |cuts: &crate::metric::Cuts| crate::metric::value_of(goal, cuts).map(|value| value.value);
-    bootstrap
-        .difference(selection.sample().whole(), selection.scores(), base, value)
-        .ok()
-        .map(|found| found.standard_error)
+    let rotations = 1;
+    Ok(Fit {
+        combined,
+        winner,
+        validation,
+        baseline,
+        candidates,
+        kept,
+        gain,
+        fell_back,
+        evaluations,
+        rotations,
+    })
 }

@@ -3,8 +3,8 @@
 //! Models that are linear in their parameters become one vector of parameters again. Others stay what
 //! they are, and a score is the weighted sum of the members' scores.
 
-use super::selection::Selection;
 use super::{Candidate, Standard, TrainError};
+use crate::goal::Goal;
 use crate::model::{Model, ModelError, Rows};
 use crate::shard::Shard;
 
@@ -121,37 +121,59 @@ impl OfUnitSpread {
     }
 }
 
-/// The mean of the best of these candidates, each of unit spread, and what to call it.
-pub(super) fn average(
-    candidates: &[Candidate],
-    model: &mut dyn Model,
-    sample: &dyn Shard,
-    selection: &Selection<'_>,
-) -> Result<(Combined, String), TrainError> {
-    let mut order: Vec<&Candidate> = candidates.iter().filter(|c| c.validation.is_some()).collect();
-    if order.is_empty() {
-        let first = &candidates[0];
-        return Ok((Combined::single(first.parameters.clone()), first.name.clone()));
-    }
-    order.sort_by(|a, b| selection.merit(b.validation).total_cmp(&selection.merit(a.validation)));
-    order.truncate(AVERAGED);
-    let mut members = Vec::with_capacity(order.len());
-    for candidate in &order {
-        members.push(OfUnitSpread::new(&Combined::single(candidate.parameters.clone()), model, sample)?);
-    }
-    // An ico stage whose best iterate is its start is the cross-entropy fit over again: a vote for it,
-    // by its name.
-    let mut names: Vec<&str> = Vec::new();
-    for chosen in order {
-        let origin = candidates.iter().find(|candidate| candidate.parameters == chosen.parameters);
-        let name = origin.map_or(chosen.name.as_str(), |candidate| candidate.name.as_str());
-        if !names.contains(&name) {
-            names.push(name);
+/// One or several candidates as one.
+#[derive(Clone)]
+pub(super) struct Average {
+    pub(super) combined: Combined,
+    /// What to call it.
+    pub(super) name: String,
+    /// Which candidates it is made of.
+    pub(super) members: Vec<usize>,
+}
+
+impl Average {
+    /// One candidate, as it is.
+    pub(super) fn one(candidates: &[Candidate], index: usize) -> Self {
+        let candidate = &candidates[index];
+        Self {
+            combined: Combined::single(candidate.parameters.clone()),
+            name: candidate.name.clone(),
+            members: vec![index],
         }
     }
-    let winner = match names[..] {
+}
+
+/// The mean of the best of some candidates, each of unit spread.
+pub(super) fn average(
+    candidates: &[Candidate],
+    among: std::ops::Range<usize>,
+    goal: &Goal,
+    model: &mut dyn Model,
+    sample: &dyn Shard,
+) -> Result<Average, TrainError> {
+    let first = among.start;
+    let among = &candidates[among];
+    let mut order: Vec<&Candidate> = among.iter().filter(|c| c.validation.is_some()).collect();
+    if order.is_empty() {
+        return Ok(Average::one(candidates, first));
+    }
+    order.sort_by(|a, b| b.merit(goal).total_cmp(&a.merit(goal)));
+    order.truncate(AVERAGED);
+    let mut fits = Vec::with_capacity(order.len());
+    // An ico stage whose best iterate is its start is the cross-entropy fit over again: a vote for it.
+    let mut members: Vec<usize> = Vec::new();
+    for candidate in order {
+        fits.push(OfUnitSpread::new(&Combined::single(candidate.parameters.clone()), model, sample)?);
+        let origin = among.iter().position(|other| other.parameters == candidate.parameters);
+        let origin = first + origin.unwrap_or_default();
+        if !members.contains(&origin) {
+            members.push(origin);
+        }
+    }
+    let names: Vec<&str> = members.iter().map(|index| candidates[*index].name.as_str()).collect();
+    let name = match names[..] {
         [only] => only.to_owned(),
         _ => format!("average of {}", names.join("; ")),
     };
-    Ok((OfUnitSpread::mean(members), winner))
+    Ok(Average { combined: OfUnitSpread::mean(fits), name, members })
 }

@@ -19,6 +19,7 @@ mod batch_loss;
 mod check;
 mod combined;
 mod full_batch;
+mod judge;
 pub mod method;
 mod mini_batch;
 mod name;
@@ -31,11 +32,12 @@ mod standard;
 mod task;
 
 pub use alone::fit_alone;
-pub use auto::{Baseline, Candidate, Fit, Gain, fit};
+pub use auto::{Baseline, Candidate, Fit, fit};
 pub use batch_loss::{BatchLoss, BatchOptions};
 pub use combined::{Combined, Member};
+pub use judge::{Gain, Judge, if_any};
 pub use observer::{Detail, Observer, Progress, Silent};
-pub use stage::{Running, Snapshot, Store};
+pub use stage::{Running, Snapshot, StageKind, Store};
 pub use standard::Standard;
 
 #[cfg(test)]

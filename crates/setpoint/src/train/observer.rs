@@ -2,11 +2,14 @@
 
 use std::ops::ControlFlow;
 
+use super::StageKind;
 use crate::engine::Step;
 
 /// Where a run stands after an evaluation of its objective.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
+    /// What the stage fits by.
+    pub kind: StageKind,
     /// What is being fitted, such as `cross-entropy, positive weight 10`.
     pub stage: String,
     /// Which stage, from 0.

@@ -132,7 +132,18 @@ fn combine(members: Vec<Member>, linear: bool, judged: bool) -> Fit {
         true => (baseline.combined.clone(), baseline.name.clone()),
         false => (OfUnitSpread::mean(fits), name),
     };
-    Fit { combined, winner, validation, baseline, candidates, gain, fell_back, evaluations, rotations: count }
+    Fit {
+        combined,
+        winner,
+        validation,
+        baseline,
+        candidates,
+        kept: Vec::new(),
+        gain,
+        fell_back,
+        evaluations,
+        rotations: count,
+    }
 }
 
 /// The row numbers of each fold: every label of every group is dealt out in turn.

@@ -7,9 +7,30 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use serde::{Deserialize, Serialize};
+
 use super::selection::Best;
 use super::{Candidate, Detail, Observer, Progress, TrainError};
 use crate::optimizer::{OptimizerError, State, Values};
+
+/// What a stage fits by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StageKind {
+    /// Cross-entropy: what others are compared with.
+    #[default]
+    CrossEntropy,
+    /// Ico.
+    Ico,
+    /// The proxy-Lagrangian.
+    Lagrangian,
+    /// Pairs of positives and negatives.
+    Pairwise,
+    /// Multipliers, where groups share a threshold.
+    Multipliers,
+    /// Boosted trees.
+    Boosting,
+}
 
 /// What a checkpoint holds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -64,7 +85,7 @@ pub(super) struct Reporter<'r> {
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Store + 'r)>,
     snapshot: Snapshot,
-    stage: String,
+    stage: (StageKind, String),
     stages: usize,
     /// Gradient evaluations over all stages.
     pub(super) evaluations: u64,
@@ -77,13 +98,13 @@ impl<'r> Reporter<'r> {
         stages: usize,
     ) -> Self {
         let snapshot = store.as_mut().and_then(|store| store.load()).unwrap_or_default();
-        Self { observer, store, snapshot, stage: String::new(), stages, evaluations: 0 }
+        Self { observer, store, snapshot, stage: Default::default(), stages, evaluations: 0 }
     }
 
     /// Begins a stage; returns its result if a checkpoint has it already.
-    pub(super) fn begin(&mut self, index: usize, name: &str) -> Option<Candidate> {
-        name.clone_into(&mut self.stage);
-        let done = self.snapshot.done.get(index).filter(|candidate| candidate.name == name).cloned();
+    pub(super) fn begin(&mut self, index: usize, kind: StageKind, name: &str) -> Option<Candidate> {
+        self.stage = (kind, name.to_owned());
+        let done = self.snapshot.done.get(index).map(|done| Candidate { kind, ..done.clone() });
         if let Some(candidate) = &done {
             self.evaluations += candidate.evaluations;
         }
@@ -104,7 +125,8 @@ impl<'r> Reporter<'r> {
         detail: Option<Detail>,
     ) -> ControlFlow<()> {
         self.observer.observe(&Progress {
-            stage: self.stage.clone(),
+            kind: self.stage.0,
+            stage: self.stage.1.clone(),
             stage_index: self.snapshot.done.len(),
             stages: self.stages,
             step,

@@ -7,7 +7,7 @@ use super::selection::{Best, Selection};
 use super::stage::Reporter;
 use super::{
     Bandwidth, BatchLoss, BatchOptions, MethodChoice, OptimizerChoice, Part, PositiveWeight, Settings,
-    Thresholds, TrainError,
+    StageKind, Thresholds, TrainError,
 };
 use crate::engine::{EngineOptions, Inequality, Solve};
 use crate::goal::Goal;
@@ -56,6 +56,16 @@ pub(super) enum Task {
 }
 
 impl Task {
+    pub(super) fn kind(&self) -> StageKind {
+        match self {
+            Self::CrossEntropy { .. } => StageKind::CrossEntropy,
+            Self::Ico { .. } => StageKind::Ico,
+            Self::Lagrangian { .. } => StageKind::Lagrangian,
+            Self::Pairwise { .. } => StageKind::Pairwise,
+            Self::Multipliers { .. } => StageKind::Multipliers,
+        }
+    }
+
     pub(super) fn name(&self) -> String {
         let width = |bandwidth: &Bandwidth| match bandwidth {
             Bandwidth::Deviations(b) => format!("bandwidth {b} sd"),

@@ -6,7 +6,7 @@ use crate::model::linear::{Dense, Linear};
 use crate::model::{Model, Rows};
 use crate::optimizer::{Adam, AdamConfig, Optimizer};
 use crate::sample::Sample;
-use crate::train::selection;
+use crate::train::Judge;
 
 /// Normal clouds of the same shape, a quarter of the points positive: by theory the same direction is
 /// best at every threshold, and for every proper surrogate.
@@ -34,7 +34,7 @@ pub(super) fn value_and_best(
     let mut value = |parameters: &[f32]| {
         let mut scores = vec![0.0; sample.len()];
         model.scores(parameters, Rows::All, &mut scores).unwrap();
-        selection::value(goal, sample, &scores).unwrap()
+        Judge::new(goal, sample).exact(&scores).unwrap()
     };
     let direction = |step: u32| {
         let angle = f64::from(step) / 720.0 * std::f64::consts::TAU;

@@ -60,7 +60,7 @@ fn one_threshold_for_all_groups_meets_their_conditions_through_the_model() {
             &mut scores,
         )
         .unwrap();
-        let value = selection::shared_value(&goal, &sample, &scores).unwrap();
+        let value = Judge { shared_threshold: true, ..Judge::new(&goal, &sample) }.exact(&scores).unwrap();
         assert_eq!(Some(value), fit.validation, "{goal}");
         assert!(fit.gain.unwrap().difference >= 0.0, "{goal}: {:?}", fit.gain);
     }
