@@ -10,7 +10,7 @@ use safetensors::{Dtype, View};
 use setpoint::artifact::write_atomically;
 
 use crate::ExperimentError;
-use crate::uci::{Matrix, PARTS};
+use crate::split::{Matrix, PARTS};
 
 /// Writes `train.x` (rows by columns) and `train.y` (0 or 1), and the same for validation and test, all
 /// `f32`, with notes in the file's metadata.

@@ -20,19 +20,9 @@ use setpoint::goal::Objective;
 use setpoint::surrogate::Surrogate;
 use setpoint::train::{Bandwidth, MethodChoice, OptimizerChoice, PositiveWeight, Settings, Thresholds};
 
-use super::protocol::{Budget, Method, Protocol, Study, Training};
-use super::task::Source;
-
-/// One point of a method's grid.
-#[derive(Clone, Debug)]
-pub struct Choice {
-    /// What makes it differ from the others.
-    pub name: String,
-    /// All of its settings.
-    pub settings: Settings,
-    /// Which start, from 0.
-    pub restart: u64,
-}
+use super::protocol::{Budget, Protocol, Training};
+use crate::task::Source;
+use crate::{Choice, Experiment, Method};
 
 /// Memory of the moving average of the weights, for all methods.
 const WEIGHT_AVERAGE: f64 = 0.99;
@@ -73,7 +63,7 @@ impl Protocol {
     #[must_use]
     pub fn grid(&self, method: Method, goal: &Goal, source: Source, seed: u64) -> Vec<Choice> {
         let base = self.base(source, seed);
-        let equal = self.study == Study::Networks;
+        let equal = self.study == Experiment::Networks;
         match method {
             Method::Weighted if equal => vec![Choice {
                 name: "cross-entropy, start 4".to_owned(),
@@ -84,7 +74,7 @@ impl Protocol {
                 },
                 restart: 3,
             }],
-            Method::CrossEntropy | Method::Weighted | Method::Once | Method::Auto => Vec::new(),
+            Method::CrossEntropy | Method::Weighted | Method::Once | Method::Setpoint => Vec::new(),
             Method::Lagrangian => {
                 let rates: &[f64] = if equal { &[0.1, 0.5] } else { &[0.01, 0.1] };
                 let rates = if self.budget == Budget::Quick && !equal { &rates[1..] } else { rates };
@@ -145,13 +135,15 @@ impl Protocol {
         // The tables of the paper's appendix name softplus for fnr and sigmoid for areas.
         let usual = if area { Surrogate::Sigmoid } else { Surrogate::Softplus };
         let widths: &[(Surrogate, f64)] = match (self.study, self.budget) {
-            (Study::Networks, _) => &[(usual, 0.01), (usual, 0.1), (usual, 1.0), (Surrogate::Sigmoid, 1.0)],
-            (Study::Images, Budget::Quick) => &[(usual, 0.1), (usual, 1.0)],
-            (Study::Images, Budget::HalfHour) => &[(usual, 0.01), (usual, 0.1), (usual, 1.0)],
-            (Study::Images, Budget::Full) => &[(usual, 0.001), (usual, 0.01), (usual, 0.1), (usual, 1.0)],
+            (Experiment::Networks, _) => {
+                &[(usual, 0.01), (usual, 0.1), (usual, 1.0), (Surrogate::Sigmoid, 1.0)]
+            }
+            (_, Budget::Quick) => &[(usual, 0.1), (usual, 1.0)],
+            (_, Budget::HalfHour) => &[(usual, 0.01), (usual, 0.1), (usual, 1.0)],
+            (_, Budget::Full) => &[(usual, 0.001), (usual, 0.01), (usual, 0.1), (usual, 1.0)],
         };
         let steps: &[u64] = match (self.budget, area) {
-            (Budget::Full, _) if self.study == Study::Networks => &[100],
+            (Budget::Full, _) if self.study == Experiment::Networks => &[100],
             (Budget::Full, false) => &[1000],
             (Budget::Full, true) => &[100, 1000],
             _ => &[100],
@@ -176,7 +168,7 @@ impl Protocol {
 
     /// The same choices from a second start too, where every method has four fits.
     fn restarted(&self, choices: Vec<Choice>) -> Vec<Choice> {
-        if self.study == Study::Images {
+        if self.study == Experiment::Images {
             return choices;
         }
         let again = choices.iter().map(|choice| Choice {

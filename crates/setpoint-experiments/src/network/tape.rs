@@ -7,8 +7,8 @@ use setpoint::optimizer::Values;
 use setpoint::train::selection::value;
 use setpoint::train::{Candidate, Combined, Running, Snapshot, Store};
 
-use super::problem::{Part, Problem};
-use super::trial::{Trial, better, follow};
+use crate::trial::{Trial, better, follow};
+use crate::{Part, Problem};
 
 /// A fit of cross-entropy at the best epoch of each goal.
 pub struct Watched {

@@ -9,13 +9,12 @@
 //! one search serves all goals, Setpoint's as well as LightGBM's.
 
 mod cell;
-pub mod record;
+mod peer;
 mod rival;
-mod run;
+mod study;
 mod table;
-mod task;
 
 pub use cell::{Outcome, StepRecord, Trial};
-pub use run::{GOALS, Plan};
-pub use table::{save, text};
-pub use task::{Task, export};
+pub use peer::{PeerRecord, peers};
+pub use study::{GOALS, Rows, Split, Trees};
+pub use table::Grown;

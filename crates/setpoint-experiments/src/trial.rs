@@ -1,27 +1,39 @@
-//! One fit: the parameters of its best epoch, and how it came to them.
+//! One fit: the parameters of its best look on validation, and how it came to them.
 
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use setpoint::Goal;
-use setpoint::goal::Direction;
-use setpoint::model::Model;
-use setpoint::train::{Progress, TrainError, fit_alone};
+use setpoint::train::{Progress, Settings, TrainError};
 
-use super::grid::Choice;
-use super::problem::Problem;
 use crate::Watch;
+use crate::goals::is_up;
+use crate::problem::Problem;
 use crate::watch::control;
 
-/// A fit under way, at its best epoch so far.
+/// One point of a method's grid.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// What makes it differ from the others.
+    pub name: String,
+    /// All of its settings.
+    pub settings: Settings,
+    /// Which of a network's starts, from 0.
+    pub restart: u64,
+}
+
+/// A fit under way, at its best so far by validation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Look {
     /// Passes over the training rows so far.
     pub epoch: u64,
     /// Seconds so far, on one thread.
     pub seconds: f64,
-    /// The goal on validation, at the best epoch so far.
+    /// The goal on validation.
     pub validation: f64,
+    /// The goal on test, where that was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<f64>,
 }
 
 /// One fit.
@@ -29,7 +41,7 @@ pub struct Look {
 pub struct Trial {
     /// Which settings.
     pub name: String,
-    /// The parameters of the best epoch.
+    /// The best parameters.
     pub parameters: Vec<f32>,
     /// The goal on validation with them; `None` where it diverged.
     pub validation: Option<f64>,
@@ -39,13 +51,13 @@ pub struct Trial {
     pub steps: u64,
     /// Seconds in all.
     pub seconds: f64,
-    /// Epoch by epoch.
+    /// Look by look.
     pub looks: Vec<Look>,
 }
 
 /// Whether one value of a goal is better than another.
 pub fn better(goal: &Goal, value: f64, than: f64) -> bool {
-    if goal.objective.direction() == Direction::Up { value > than } else { value < than }
+    if is_up(goal) { value > than } else { value < than }
 }
 
 /// Adds an epoch to a curve of the best so far.
@@ -56,11 +68,27 @@ pub fn follow(looks: &mut Vec<Look>, goal: &Goal, value: Option<f64>, elapsed: D
         (value, best) => value.or(best),
     };
     let epoch = looks.last().map_or(0, |look| look.epoch) + 1;
-    looks.extend(validation.map(|validation| Look { epoch, seconds: elapsed.as_secs_f64(), validation }));
+    let seconds = elapsed.as_secs_f64();
+    looks.extend(validation.map(|validation| Look { epoch, seconds, validation, test: None }));
+}
+
+/// The fits that have a value on validation, the best first; of equals the earlier.
+///
+/// # Errors
+/// If none has.
+pub fn ranked<'t>(goal: &Goal, trials: &'t [Trial]) -> Result<Vec<(&'t Trial, f64)>, TrainError> {
+    let mut order: Vec<(&Trial, f64)> =
+        trials.iter().filter_map(|trial| Some((trial, trial.validation?))).collect();
+    order.sort_by(|(_, a), (_, b)| better(goal, *b, *a).cmp(&better(goal, *a, *b)));
+    if order.is_empty() {
+        let reason = format!("none of {} fits has a value", trials.len());
+        return Err(TrainError::Infeasible { split: "validation", reason });
+    }
+    Ok(order)
 }
 
 impl Trial {
-    /// Fits a choice for a goal.
+    /// Fits a choice for a goal, from this start or from zeros.
     ///
     /// # Errors
     /// If the fit fails, but for one that diverges: a choice that lost.
@@ -68,10 +96,9 @@ impl Trial {
         goal: &Goal,
         problem: &Problem,
         choice: &Choice,
+        start: Option<&[f32]>,
         watch: &dyn Watch,
     ) -> Result<Self, TrainError> {
-        let (mut train, mut validation) = (problem.train.clone(), problem.validation.clone());
-        let start = train.network.initial(choice.settings.seed.wrapping_add(choice.restart << 32));
         let began = Instant::now();
         let mut looks = Vec::new();
         let mut observer = |progress: &Progress| {
@@ -80,20 +107,11 @@ impl Trial {
             }
             control(watch)
         };
-        let fitted = fit_alone(
-            goal,
-            train.part(),
-            validation.part(),
-            &choice.settings,
-            Some(&start),
-            &mut observer,
-            None,
-        );
+        let fitted = problem.fit_alone(goal, &choice.settings, start, &mut observer, None);
         let seconds = began.elapsed().as_secs_f64();
-        watch.fitted();
         let name = choice.name.clone();
-        match fitted {
-            Ok(candidate) => Ok(Self {
+        let trial = match fitted {
+            Ok(candidate) => Self {
                 name,
                 parameters: candidate.parameters,
                 validation: candidate.validation,
@@ -101,12 +119,15 @@ impl Trial {
                 steps: candidate.evaluations,
                 seconds,
                 looks,
-            }),
+            },
+            // A step size that was too large for this split.
             Err(TrainError::Diverged { step }) => {
                 let (parameters, validation) = (Vec::new(), None);
-                Ok(Self { name, parameters, validation, step, steps: step, seconds, looks })
+                Self { name, parameters, validation, step, steps: step, seconds, looks }
             }
-            Err(error) => Err(error),
-        }
+            Err(error) => return Err(error),
+        };
+        watch.fitted();
+        Ok(trial)
     }
 }

@@ -12,14 +12,15 @@ use setpoint::model::{Architecture, Images, Inputs, Network};
 use setpoint::train::TrainError;
 use setpoint_data::{ImageError, ImageOptions, ImageSet, ImageTask, Parts, RecordLayout};
 
-use super::problem::{Part, Problem, failed};
-use super::protocol::{Cnn, Protocol};
-use super::task::{Source, Task};
-use crate::uci::{Set, matrices};
+use crate::network::protocol::{Cnn, Protocol};
+use crate::problem::{Held, Part, Problem, failed};
+use crate::split::standardised;
+use crate::task::{Source, Task};
 use crate::watch::control;
 use crate::{ExperimentError, FileRecord, Watch};
 
 /// What was read of the sources.
+#[derive(Debug)]
 pub struct Sources {
     /// The files of each source.
     pub files: BTreeMap<Source, Vec<FileRecord>>,
@@ -29,6 +30,7 @@ pub struct Sources {
 }
 
 /// Images, and what is positive in them, task by task.
+#[derive(Debug)]
 struct Pictures {
     inputs: Arc<Inputs>,
     tasks: BTreeMap<&'static str, ImageTask>,
@@ -79,11 +81,6 @@ impl Sources {
             Ok(FileRecord { name: (*name).to_owned(), sha256 })
         };
         let labels: &[&str] = match source {
-            Source::Ijcnn1 | Source::Adult => {
-                let files = source.files().iter().map(hashed).collect::<Result<_, _>>()?;
-                self.files.insert(source, files);
-                return Ok(());
-            }
             Source::UtkFace => &["age", "gender", "race"],
             Source::Cifar => &["class"],
             Source::CelebA | Source::BigEarthNet => {
@@ -93,6 +90,11 @@ impl Sources {
                 let record = FileRecord { name: format!("{name}, decoded"), sha256: set.hash() };
                 self.files.insert(source, vec![record]);
                 self.sets.insert(source, vec![pictures(set, tasks)?]);
+                return Ok(());
+            }
+            _ => {
+                let files = source.files().iter().map(hashed).collect::<Result<_, _>>()?;
+                self.files.insert(source, files);
                 return Ok(());
             }
         };
@@ -107,14 +109,13 @@ impl Sources {
         Ok(())
     }
 
-    /// A task split by a seed.
+    /// Networks over a task split by a seed.
     ///
     /// # Errors
     /// If a file is missing, or a part would lack a class.
     pub fn problem(&self, task: &Task, protocol: &Protocol, seed: u64) -> Result<Problem, ExperimentError> {
         let problem = match task.source {
-            Source::Ijcnn1 => Problem::of_tables(matrices(Set::Ijcnn1, &self.data, seed)?),
-            Source::Adult => Problem::of_tables(matrices(Set::Adult, &self.data, seed)?),
+            table if table.is_table() => Problem::network(standardised(table, &self.data, seed)?),
             source => of_images(&self.sets[&source], task, protocol.cnn, seed)?,
         };
         let problem = problem.and_then(|problem| problem.at_most(protocol.rows, seed));
@@ -174,7 +175,7 @@ fn of_images(
             _ => unreachable!("pictures are images"),
         };
         let network = Network::new(architecture, Arc::clone(&pictures.inputs))?.selected(rows)?;
-        Ok(Part { network, sample: pictures.tasks[task.name].sample(rows)? })
+        Ok(Part { held: Held::Network(network), sample: pictures.tasks[task.name].sample(rows)? })
     };
     let test = match sets.get(1) {
         Some(second) => part(second, &second.tasks[task.name].rows),

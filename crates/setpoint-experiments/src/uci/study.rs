@@ -1,0 +1,130 @@
+//! The study: which cells, and what they depend on.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::cell::{self, Outcome};
+use super::picture;
+use super::protocol::{grid, starts};
+use crate::goals::{Table, parse};
+use crate::problem::failed;
+use crate::record::unique;
+use crate::split::standardised;
+use crate::task::{Source, Task};
+use crate::{
+    Cell, Cells, Entry, Experiment, ExperimentError, Method, Picture, Plan, Problem, Sources, Study, Watch,
+    export,
+};
+
+/// Linear models on the paper's tables.
+#[derive(Clone, Debug)]
+pub struct Uci {
+    /// What every study is told.
+    pub plan: Plan,
+    /// Tables.
+    pub tables: Vec<Table>,
+    /// Methods.
+    pub methods: Vec<Method>,
+    /// Methods to run again although the journal has them.
+    pub anew: Vec<Method>,
+}
+
+impl Uci {
+    /// Writes `<set>-<seed>.safetensors` for other tools. Returns the file's path.
+    ///
+    /// # Errors
+    /// If the data cannot be read or the file not be written.
+    pub fn export(&self, task: &Task, seed: u64, to: &Path) -> Result<PathBuf, ExperimentError> {
+        let path = to.join(format!("{}-{seed}.safetensors", task.name));
+        export::write(&path, &standardised(task.source, &self.plan.data, seed)?, BTreeMap::new())?;
+        Ok(path)
+    }
+
+    /// A set split by a seed.
+    pub(super) fn split(&self, task: &Task, seed: u64) -> Result<Problem, ExperimentError> {
+        let what = format!("{} with seed {seed}", task.title);
+        Problem::linear(standardised(task.source, &self.plan.data, seed)?).map_err(failed(what))
+    }
+}
+
+impl Study for Uci {
+    type Cell = Cell;
+    type Outcome = Outcome;
+    type Problem = Problem;
+    type Results = Cells<Outcome>;
+
+    fn experiment(&self) -> Experiment {
+        Experiment::Uci
+    }
+
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for table in &self.tables {
+            // The paper's figure 3 is of two sets.
+            let covers = |task: &&Task| {
+                *table != Table::Range || matches!(task.source, Source::Letter | Source::Ijcnn1)
+            };
+            for goal in table.goals() {
+                for task in self.plan.tasks.iter().filter(covers) {
+                    cells.extend(Cell::each(Experiment::Uci, *task, &goal, &self.methods, &self.plan.seeds));
+                }
+            }
+        }
+        unique(cells)
+    }
+
+    fn place(&self, cell: &Cell) -> (Task, u64) {
+        (cell.task, cell.seed)
+    }
+
+    fn settings(&self, cell: &Cell) -> String {
+        let grid = grid(cell.method, &parse(&cell.goal), cell.seed);
+        format!("{:?}", (starts(cell.method, cell.seed), grid))
+    }
+
+    fn anew(&self, cell: &Cell) -> bool {
+        self.anew.contains(&cell.method)
+    }
+
+    fn fits(&self, cells: &[&Cell]) -> u64 {
+        cells.iter().map(|cell| cell::fits(cell)).sum()
+    }
+
+    fn problem(&self, _: &Sources, task: &Task, seed: u64) -> Result<Problem, ExperimentError> {
+        self.split(task, seed)
+    }
+
+    fn run(
+        &self,
+        cells: &[&Cell],
+        problem: &Problem,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Outcome>, ExperimentError> {
+        cells.iter().map(|cell| cell::run(cell, problem, watch)).collect()
+    }
+
+    fn results(&self, cells: Vec<Entry<Cell, Outcome>>) -> Cells<Outcome> {
+        Cells { cells }
+    }
+
+    fn pictures(
+        &self,
+        results: &mut Cells<Outcome>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Picture>, ExperimentError> {
+        let pictures = picture::draw(self, results, watch)?;
+        for entry in &mut results.cells {
+            if let Outcome::Fitted(fitted) = &mut entry.outcome {
+                fitted.parameters.clear();
+            }
+        }
+        Ok(pictures)
+    }
+}
+
+#[cfg(test)]
+mod tests;
