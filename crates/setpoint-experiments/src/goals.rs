@@ -85,9 +85,9 @@ pub fn parse(text: &str) -> Goal {
     text.parse().unwrap_or_else(|error| unreachable!("{text}: {error}"))
 }
 
-/// Whether a larger value is better.
-pub(crate) fn is_up(goal: &Goal) -> bool {
-    goal.objective.direction() == Direction::Up
+/// 1 where larger values are better, -1 where smaller ones are.
+pub(crate) fn sign(goal: &Goal) -> f64 {
+    if goal.objective.direction() == Direction::Up { 1.0 } else { -1.0 }
 }
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn every_goal_reads_and_has_a_direction() {
         for table in Table::ALL {
-            assert!(table.goals().iter().all(|goal| is_up(&parse(goal)) == (table != Table::Fnr)));
+            assert!(table.goals().iter().all(|goal| (sign(&parse(goal)) > 0.0) == (table != Table::Fnr)));
         }
     }
 

@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 mod centred;
-mod date;
 mod error;
 mod export;
 mod goals;
@@ -33,14 +32,17 @@ mod watch;
 
 pub use error::ExperimentError;
 pub use goals::Table;
-pub use journal::{JOURNAL, Journal};
+pub use journal::JOURNAL;
 pub use method::Method;
-pub use picture::Picture;
-pub use problem::{Held, Part, Problem};
-pub use record::{Cell, Cells, Entry, FileRecord, Record, Results};
-pub use source::Sources;
+pub use record::{Record, Results};
 pub use study::{Experiment, Plan, Study, run};
-pub use table::Grid;
 pub use task::{Source, Task};
-pub use trial::{Choice, Look};
 pub use watch::Watch;
+
+use journal::Journal;
+use picture::Picture;
+use problem::{Part, Problem};
+use record::{Cell, Cells, Entry, FileRecord};
+use source::Sources;
+use table::Grid;
+use trial::{Choice, Look};

@@ -72,19 +72,3 @@ impl Method {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_tell_the_methods_of_an_experiment_apart() {
-        for experiment in [Experiment::Uci, Experiment::Images, Experiment::Networks] {
-            let methods = experiment.methods();
-            let mut names: Vec<&str> = methods.iter().map(|method| method.name(experiment)).collect();
-            names.sort_unstable();
-            names.dedup();
-            assert_eq!(names.len(), methods.len());
-        }
-    }
-}

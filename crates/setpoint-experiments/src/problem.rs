@@ -68,7 +68,6 @@ impl Held {
     }
 
     /// The model.
-    #[must_use]
     pub fn model(&self) -> Box<dyn Model> {
         match self {
             Self::Dense(linear) => Box::new(linear.clone()),
@@ -80,9 +79,6 @@ impl Held {
 
 impl Part {
     /// The scores of some fits together.
-    ///
-    /// # Errors
-    /// If the parameters are not this model's.
     pub fn scores(&self, combined: &Combined) -> Result<Vec<f32>, TrainError> {
         let mut scores = vec![0.0; self.sample.len()];
         combined.scores(&mut *self.held.model(), &mut scores)?;
@@ -90,9 +86,6 @@ impl Part {
     }
 
     /// The goal's exact value with some fits together.
-    ///
-    /// # Errors
-    /// If the goal cannot be met there.
     pub fn value(&self, goal: &Goal, combined: &Combined) -> Result<f64, TrainError> {
         value(goal, &self.sample, &self.scores(combined)?)
     }
@@ -119,9 +112,6 @@ impl Part {
 
 impl Problem {
     /// Linear models over the rows of a table.
-    ///
-    /// # Errors
-    /// If a number is not finite.
     pub fn linear(matrices: [Matrix; 3]) -> Result<Self, TrainError> {
         let part = |Matrix { values, columns, sample, zero }: Matrix| -> Result<Part, TrainError> {
             Ok(Part { held: Held::linear(values, columns, zero)?, sample })
@@ -131,9 +121,6 @@ impl Problem {
     }
 
     /// Networks over the rows of a table, all views of one matrix: rows can then change places.
-    ///
-    /// # Errors
-    /// If the rows are not ones that a network takes.
     pub fn network(matrices: [Matrix; 3]) -> Result<Self, TrainError> {
         let columns = matrices[0].columns;
         let values: Vec<f32> = matrices.iter().flat_map(|matrix| matrix.values.iter().copied()).collect();
@@ -151,9 +138,6 @@ impl Problem {
     }
 
     /// The same with no more training rows than these, and half as many to validate and to test on.
-    ///
-    /// # Errors
-    /// If rows cannot be selected.
     pub fn at_most(self, rows: Option<usize>, seed: u64) -> Result<Self, TrainError> {
         let Some(rows) = rows else { return Ok(self) };
         let half = rows.div_ceil(2);
@@ -165,9 +149,6 @@ impl Problem {
     }
 
     /// The same with a tenth of the labels to learn from and to choose by wrong; the test rows are right.
-    ///
-    /// # Errors
-    /// If a part is left with one class.
     pub fn flipped(self, seed: u64) -> Result<Self, TrainError> {
         let (train, validation) =
             (self.train.flipped(seed)?, self.validation.flipped(seed.wrapping_add(1 << 32))?);
@@ -175,9 +156,6 @@ impl Problem {
     }
 
     /// A whole run of Setpoint.
-    ///
-    /// # Errors
-    /// If it fails, or the caller stops.
     pub fn fit(
         &self,
         goal: &Goal,
@@ -195,9 +173,6 @@ impl Problem {
     }
 
     /// One fit of a method, from this start or from zeros.
-    ///
-    /// # Errors
-    /// If it fails, or the observer stops it.
     pub fn fit_alone<'r>(
         &self,
         goal: &Goal,

@@ -17,9 +17,6 @@ const R2L: [&str; 8] =
 
 impl Source {
     /// Reads the rows of a table.
-    ///
-    /// # Errors
-    /// If a file is missing or is not what it should be.
     pub fn table(self, directory: &Path) -> Result<Table, ExperimentError> {
         let mut bytes = Vec::new();
         for file in self.files() {

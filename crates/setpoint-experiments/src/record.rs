@@ -118,6 +118,19 @@ impl<O> Cells<O> {
         self.cells.iter().filter(|entry| here(&entry.cell)).map(|entry| &entry.outcome).collect()
     }
 
+    /// Values of a method in percent, seed by seed; `None` where it has none, or lacks one.
+    pub(crate) fn values(
+        &self,
+        task: &Task,
+        goal: &str,
+        method: Method,
+        value: impl Fn(&O) -> Option<f64>,
+    ) -> Option<Vec<f64>> {
+        let outcomes = self.of(task, goal, method);
+        let values: Option<Vec<f64>> = outcomes.iter().map(|outcome| Some(100.0 * value(outcome)?)).collect();
+        values.filter(|values| !values.is_empty())
+    }
+
     /// The tasks that have cells, of a goal or of any, in order.
     pub(crate) fn tasks(&self, goal: Option<&str>) -> Vec<Task> {
         let cells = self.cells.iter().map(|entry| &entry.cell);
@@ -249,4 +262,22 @@ impl<R: Results> Record<R> {
 /// Writes a text, whole or not at all.
 fn write(path: &Path, text: &str) -> Result<(), ExperimentError> {
     Ok(write_atomically(path, |out: &mut dyn Write| out.write_all(text.as_bytes()))?)
+}
+
+#[cfg(test)]
+impl<R> Record<R> {
+    /// Of two seeds, with markup in the command and in the name of a file.
+    pub fn made(experiment: Experiment, results: R) -> Self {
+        let file = FileRecord { name: "<i>crime.data".to_owned(), sha256: "0123abcd".repeat(8) };
+        Self {
+            experiment,
+            date: "2026-02-28".to_owned(),
+            version: "0.1.0".to_owned(),
+            command: "setpoint reproduce uci --output <script>alert(1)</script>".to_owned(),
+            threads: 2,
+            seeds: vec![3, 7],
+            files: [("crime", vec![file])].into(),
+            results,
+        }
+    }
 }

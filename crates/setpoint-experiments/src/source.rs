@@ -14,10 +14,11 @@ use setpoint_data::{ImageError, ImageOptions, ImageSet, ImageTask, Parts, Record
 
 use crate::network::protocol::{Cnn, Protocol};
 use crate::problem::{Held, Part, Problem, failed};
+use crate::record::unique;
 use crate::split::standardised;
 use crate::task::{Source, Task};
 use crate::watch::control;
-use crate::{ExperimentError, FileRecord, Watch};
+use crate::{ExperimentError, FileRecord, Plan, Watch};
 
 /// What was read of the sources.
 #[derive(Debug)]
@@ -26,7 +27,8 @@ pub struct Sources {
     pub files: BTreeMap<Source, Vec<FileRecord>>,
     /// The images of those that are images; a second set is one to test on.
     sets: BTreeMap<Source, Vec<Pictures>>,
-    data: PathBuf,
+    /// Directory with the data.
+    pub data: PathBuf,
 }
 
 /// Images, and what is positive in them, task by task.
@@ -37,86 +39,53 @@ struct Pictures {
 }
 
 impl Sources {
-    /// Reads what the tasks need.
-    ///
-    /// # Errors
-    /// If a file is missing or is not what it should be, or the caller stops.
-    pub fn read(
-        data: &Path,
-        cache: Option<PathBuf>,
-        tasks: &[Task],
-        watch: &dyn Watch,
-    ) -> Result<Self, ExperimentError> {
-        let mut sources = Self { files: BTreeMap::new(), sets: BTreeMap::new(), data: data.to_owned() };
-        for task in tasks {
-            if sources.files.contains_key(&task.source) {
-                continue;
-            }
-            let of_source: Vec<Task> =
-                tasks.iter().filter(|other| other.source == task.source).copied().collect();
-            let options = ImageOptions { cache: cache.clone(), ..ImageOptions::default() };
-            sources.add(task.source, &of_source, options, watch)?;
-        }
-        Ok(sources)
-    }
-
-    fn add(
-        &mut self,
-        source: Source,
-        tasks: &[Task],
-        options: ImageOptions,
-        watch: &dyn Watch,
-    ) -> Result<(), ExperimentError> {
-        let read = |path: &Path, options: &ImageOptions| -> Result<ImageSet, ExperimentError> {
-            match ImageSet::read_with(path, options, &|_, _| control(watch)) {
+    /// Reads what the tasks of a plan need.
+    pub fn read(plan: &Plan, watch: &dyn Watch) -> Result<Self, ExperimentError> {
+        let mut all = Self { files: BTreeMap::new(), sets: BTreeMap::new(), data: plan.data.clone() };
+        let read = |path: &Path, labels: &[&str]| -> Result<ImageSet, ExperimentError> {
+            let record = (!labels.is_empty()).then(|| RecordLayout::colour32(labels));
+            let options = ImageOptions { cache: plan.cache.clone(), record, ..ImageOptions::default() };
+            match ImageSet::read_with(path, &options, &|_, _| control(watch)) {
                 Err(setpoint_data::Error::Image(ImageError::Cancelled { .. })) => {
                     Err(ExperimentError::Stopped)
                 }
                 set => Ok(set?),
             }
         };
-        let hashed = |name: &&str| -> Result<FileRecord, ExperimentError> {
-            let path = self.data.join(name);
-            let sha256 = setpoint_data::hash(&path).map_err(setpoint_data::Error::from)?;
-            Ok(FileRecord { name: (*name).to_owned(), sha256 })
-        };
-        let labels: &[&str] = match source {
-            Source::UtkFace => &["age", "gender", "race"],
-            Source::Cifar => &["class"],
-            Source::CelebA | Source::BigEarthNet => {
+        for source in unique(plan.tasks.iter().map(|task| task.source)) {
+            let (mut files, mut sets) = (Vec::new(), Vec::new());
+            let images = |set| pictures(set, plan.tasks.iter().filter(|task| task.source == source));
+            if let Source::CelebA | Source::BigEarthNet = source {
                 let name = source.files()[0];
-                let path = source.folder(&self.data).unwrap_or_else(|| self.data.join(name));
-                let set = read(&path, &options)?;
-                let record = FileRecord { name: format!("{name}, decoded"), sha256: set.hash() };
-                self.files.insert(source, vec![record]);
-                self.sets.insert(source, vec![pictures(set, tasks)?]);
-                return Ok(());
+                let path = source.folder(&plan.data).unwrap_or_else(|| plan.data.join(name));
+                let set = read(&path, &[])?;
+                files.push(FileRecord { name: format!("{name}, decoded"), sha256: set.hash() });
+                sets.push(images(set)?);
+            } else {
+                for name in source.files() {
+                    let path = plan.data.join(name);
+                    match source {
+                        Source::UtkFace => sets.push(images(read(&path, &["age", "gender", "race"])?)?),
+                        Source::Cifar => sets.push(images(read(&path, &["class"])?)?),
+                        _ => {}
+                    }
+                    let sha256 = setpoint_data::hash(&path).map_err(setpoint_data::Error::from)?;
+                    files.push(FileRecord { name: (*name).to_owned(), sha256 });
+                }
             }
-            _ => {
-                let files = source.files().iter().map(hashed).collect::<Result<_, _>>()?;
-                self.files.insert(source, files);
-                return Ok(());
-            }
-        };
-        let options = ImageOptions { record: Some(RecordLayout::colour32(labels)), ..options };
-        let mut sets = Vec::new();
-        for name in source.files() {
-            sets.push(pictures(read(&self.data.join(name), &options)?, tasks)?);
+            all.files.insert(source, files);
+            all.sets.insert(source, sets);
         }
-        let files = source.files().iter().map(hashed).collect::<Result<_, _>>()?;
-        self.files.insert(source, files);
-        self.sets.insert(source, sets);
-        Ok(())
+        Ok(all)
     }
 
     /// Networks over a task split by a seed.
-    ///
-    /// # Errors
-    /// If a file is missing, or a part would lack a class.
     pub fn problem(&self, task: &Task, protocol: &Protocol, seed: u64) -> Result<Problem, ExperimentError> {
-        let problem = match task.source {
-            table if table.is_table() => Problem::network(standardised(table, &self.data, seed)?),
-            source => of_images(&self.sets[&source], task, protocol.cnn, seed)?,
+        let problem = if task.source.is_table() {
+            Problem::network(standardised(task.source, &self.data, seed)?)
+        } else {
+            let sets = &self.sets[&task.source];
+            of_images(sets, task, protocol.cnn, &parts(&sets[0].tasks[task.name], task, sets.len(), seed)?)
         };
         let problem = problem.and_then(|problem| problem.at_most(protocol.rows, seed));
         let problem = match task.flipped {
@@ -127,7 +96,7 @@ impl Sources {
     }
 }
 
-fn pictures(set: ImageSet, tasks: &[Task]) -> Result<Pictures, ExperimentError> {
+fn pictures<'t>(set: ImageSet, tasks: impl Iterator<Item = &'t Task>) -> Result<Pictures, ExperimentError> {
     let mut labels = BTreeMap::new();
     for task in tasks {
         labels.insert(
@@ -143,26 +112,20 @@ fn pictures(set: ImageSet, tasks: &[Task]) -> Result<Pictures, ExperimentError> 
 }
 
 /// The parts that the data gives, where it gives them; else by seed.
-fn of_images(
-    sets: &[Pictures],
-    task: &Task,
-    cnn: Cnn,
-    seed: u64,
-) -> Result<Result<Problem, TrainError>, ExperimentError> {
-    let first = &sets[0];
-    let labels = &first.tasks[task.name];
-    let plan = match (task.source, sets.len()) {
-        (_, 2) => "train=0.75,validation=0.25",
-        (Source::BigEarthNet, _) => "train=0.7,validation=0.15,test=0.15",
+fn parts(labels: &ImageTask, task: &Task, sets: usize, seed: u64) -> Result<Parts, setpoint_data::Error> {
+    if let Some(given) = labels.given_parts() {
+        return Ok(given?);
+    }
+    let plan = match task.source {
+        _ if sets == 2 => "train=0.75,validation=0.25",
+        Source::BigEarthNet => "train=0.7,validation=0.15,test=0.15",
         _ => "train=0.5,validation=0.25,test=0.25",
     };
-    let parts: Parts = match labels.given_parts() {
-        Some(given) => given.map_err(setpoint_data::Error::from)?,
-        None => {
-            let plan = plan.parse().map_err(setpoint_data::Error::from)?;
-            labels.split(&labels.rows, &plan, seed).map_err(setpoint_data::Error::from)?
-        }
-    };
+    Ok(labels.split(&labels.rows, &plan.parse()?, seed)?)
+}
+
+fn of_images(sets: &[Pictures], task: &Task, cnn: Cnn, parts: &Parts) -> Result<Problem, TrainError> {
+    let first = &sets[0];
     let part = |pictures: &Pictures, rows: &[u32]| -> Result<Part, TrainError> {
         let architecture = match pictures.inputs.as_ref() {
             Inputs::Images(images) => {
@@ -177,16 +140,12 @@ fn of_images(
         let network = Network::new(architecture, Arc::clone(&pictures.inputs))?.selected(rows)?;
         Ok(Part { held: Held::Network(network), sample: pictures.tasks[task.name].sample(rows)? })
     };
-    let test = match sets.get(1) {
-        Some(second) => part(second, &second.tasks[task.name].rows),
-        None => part(first, parts.rows("test")),
-    };
-    let problem = || {
-        Ok(Problem {
-            train: part(first, parts.rows("train"))?,
-            validation: part(first, parts.rows("validation"))?,
-            test: test?,
-        })
-    };
-    Ok(problem())
+    Ok(Problem {
+        train: part(first, parts.rows("train"))?,
+        validation: part(first, parts.rows("validation"))?,
+        test: match sets.get(1) {
+            Some(second) => part(second, &second.tasks[task.name].rows)?,
+            None => part(first, parts.rows("test"))?,
+        },
+    })
 }

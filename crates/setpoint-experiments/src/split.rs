@@ -29,17 +29,11 @@ pub struct Matrix {
 }
 
 /// The three parts with their columns standardised.
-///
-/// # Errors
-/// If a file is missing or is not what it should be.
 pub fn standardised(source: Source, directory: &Path, seed: u64) -> Result<[Matrix; 3], ExperimentError> {
     Ok(Encoded::new(source.table(directory)?, seed, false)?.standardised()?)
 }
 
 /// The three parts as they are, and which columns hold codes.
-///
-/// # Errors
-/// If a file is missing or is not what it should be.
 pub fn plain(
     source: Source,
     directory: &Path,

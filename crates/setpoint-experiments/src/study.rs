@@ -4,20 +4,21 @@
 //! Study::cells ──not in the journal──▶ jobs ──Study::run──▶ outcomes ──▶ Record: JSON, tables, a page
 //! ```
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use setpoint_data::time_text;
 use sha2::{Digest, Sha256};
 
 use crate::record::{Entry, Record, Results};
 use crate::source::Sources;
 use crate::task::{self, Task};
-use crate::{ExperimentError, JOURNAL, Journal, Method, Picture, Table, Watch, date, pool};
+use crate::{ExperimentError, JOURNAL, Journal, Method, Picture, Table, Watch, pool};
 
 /// Which study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -84,6 +85,8 @@ impl Experiment {
 /// What every study is told.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// Which study.
+    pub experiment: Experiment,
     /// Directory with the data.
     pub data: PathBuf,
     /// Directory that keeps decoded images for the next time.
@@ -111,14 +114,8 @@ pub trait Study: Sync {
     /// All results.
     type Results: Results;
 
-    /// Which study it is.
-    fn experiment(&self) -> Experiment;
-
-    /// What it was told.
-    fn plan(&self) -> &Plan;
-
     /// The cells asked for, in the order of the record.
-    fn cells(&self) -> Vec<Self::Cell>;
+    fn cells(&self, plan: &Plan) -> Vec<Self::Cell>;
 
     /// The task and seed of a cell.
     fn place(&self, cell: &Self::Cell) -> (Task, u64);
@@ -161,7 +158,12 @@ pub trait Study: Sync {
     ///
     /// # Errors
     /// If a fit fails, or the caller stops.
-    fn pictures(&self, _: &mut Self::Results, _: &dyn Watch) -> Result<Vec<Picture>, ExperimentError> {
+    fn pictures(
+        &self,
+        _: &Plan,
+        _: &mut Self::Results,
+        _: &dyn Watch,
+    ) -> Result<Vec<Picture>, ExperimentError> {
         Ok(Vec::new())
     }
 }
@@ -177,21 +179,32 @@ struct Job {
 ///
 /// # Errors
 /// If the data cannot be read, a cell fails, a result cannot be kept, or the caller stops.
-pub fn run<S: Study>(study: &S, watch: &dyn Watch) -> Result<Record<S::Results>, ExperimentError> {
-    let mut record = collect(study, watch)?;
-    let pictures = study.pictures(&mut record.results, watch)?;
-    record.save(&study.plan().output, &pictures)?;
+pub fn run<S: Study>(
+    plan: &Plan,
+    study: &S,
+    watch: &dyn Watch,
+) -> Result<Record<S::Results>, ExperimentError> {
+    let mut record = collect(plan, study, watch)?;
+    let pictures = study.pictures(plan, &mut record.results, watch)?;
+    record.save(&plan.output, &pictures)?;
     Ok(record)
 }
 
 /// The record of all cells.
-pub(crate) fn collect<S: Study>(study: &S, watch: &dyn Watch) -> Result<Record<S::Results>, ExperimentError> {
-    let plan = study.plan();
+pub(crate) fn collect<S: Study>(
+    plan: &Plan,
+    study: &S,
+    watch: &dyn Watch,
+) -> Result<Record<S::Results>, ExperimentError> {
     let made = std::fs::create_dir_all(&plan.output);
-    made.map_err(|error| ExperimentError::Directory { path: plan.output.clone(), error })?;
+    made.map_err(|error| ExperimentError::Output {
+        what: "cannot make the directory",
+        path: plan.output.clone(),
+        error,
+    })?;
     let journal = Journal::open(&plan.output.join(JOURNAL))?;
-    let sources = Sources::read(&plan.data, plan.cache.clone(), &plan.tasks, watch)?;
-    let cells = study.cells();
+    let sources = Sources::read(plan, watch)?;
+    let cells = study.cells(plan);
     let keys: Vec<Value> = cells.iter().map(|cell| key(study, cell, &sources)).collect();
     let known = |(cell, key): (&S::Cell, &Value)| journal.get(key).filter(|_| !study.anew(cell));
     let mut found: Vec<Option<S::Outcome>> = cells.iter().zip(&keys).map(known).collect();
@@ -220,8 +233,8 @@ pub(crate) fn collect<S: Study>(study: &S, watch: &dyn Watch) -> Result<Record<S
     let done = cells.into_iter().zip(found);
     let done = done.filter_map(|(cell, outcome)| Some(Entry { cell, outcome: outcome? })).collect();
     Ok(Record {
-        experiment: study.experiment(),
-        date: date::today(),
+        experiment: plan.experiment,
+        date: today(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: plan.command.clone(),
         threads: plan.threads,
@@ -229,6 +242,12 @@ pub(crate) fn collect<S: Study>(study: &S, watch: &dyn Watch) -> Result<Record<S
         files: plan.tasks.iter().map(|task| (task.set(), sources.files[&task.source].clone())).collect(),
         results: study.results(done),
     })
+}
+
+/// The day, as `2026-02-28`, in universal time.
+fn today() -> String {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    time_text((86_400 * (elapsed.as_secs() / 86_400)) as f64)
 }
 
 /// Everything that a cell depends on.
@@ -253,12 +272,17 @@ fn jobs<S: Study>(study: &S, cells: &[S::Cell], open: &[usize]) -> Vec<Job> {
             None => jobs.push(Job { place, shares, cells: vec![*index] }),
         }
     }
-    jobs.sort_by_key(|job| (Reverse(job.place.0.source.size()), !job.shares));
+    jobs.sort_by_key(|job| (job.place.0.source, !job.shares));
     jobs
 }
 
 /// Problems that are read when a job needs them, and let go after the last that does.
-struct Problems<P>(BTreeMap<(&'static str, u64), Mutex<(usize, Option<Arc<P>>)>>);
+struct Problems<P>(BTreeMap<(&'static str, u64), Mutex<Kept<P>>>);
+
+struct Kept<P> {
+    jobs: usize,
+    problem: Option<Arc<P>>,
+}
 
 impl<P> Problems<P> {
     fn new(jobs: &[Job]) -> Self {
@@ -266,7 +290,8 @@ impl<P> Problems<P> {
         for Job { place: (task, seed), .. } in jobs {
             *counts.entry((task.name, *seed)).or_default() += 1;
         }
-        Self(counts.into_iter().map(|(place, jobs)| (place, Mutex::new((jobs, None)))).collect())
+        let kept = |jobs| Mutex::new(Kept { jobs, problem: None });
+        Self(counts.into_iter().map(|(place, jobs)| (place, kept(jobs))).collect())
     }
 
     fn get(
@@ -276,14 +301,50 @@ impl<P> Problems<P> {
     ) -> Result<Arc<P>, ExperimentError> {
         let (task, seed) = job.place;
         let mut kept = self.0[&(task.name, seed)].lock().unwrap_or_else(PoisonError::into_inner);
-        let problem = match kept.1.take() {
+        let problem = match kept.problem.take() {
             Some(problem) => problem,
             None => Arc::new(read()?),
         };
-        kept.0 -= 1;
-        if kept.0 > 0 {
-            kept.1 = Some(Arc::clone(&problem));
+        kept.jobs -= 1;
+        if kept.jobs > 0 {
+            kept.problem = Some(Arc::clone(&problem));
         }
         Ok(problem)
+    }
+}
+
+#[cfg(test)]
+impl Plan {
+    /// Two seeds on two threads.
+    pub fn made(
+        experiment: Experiment,
+        data: &std::path::Path,
+        output: &std::path::Path,
+        tasks: &[Task],
+    ) -> Self {
+        Self {
+            experiment,
+            data: data.to_owned(),
+            cache: None,
+            output: output.to_owned(),
+            tasks: tasks.to_vec(),
+            seeds: vec![0, 1],
+            threads: 2,
+            command: "setpoint reproduce".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_tasks_and_methods_apart() {
+        for experiment in [Experiment::Uci, Experiment::Images, Experiment::Networks, Experiment::Trees] {
+            let methods = experiment.methods().iter().map(|method| method.name(experiment));
+            let names: Vec<&str> = methods.chain(experiment.tasks().iter().map(|task| task.name)).collect();
+            assert_eq!(crate::record::unique(names.clone()), names);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Tables of results, before they are drawn.
 
-use crate::goals::{is_up, parse};
+use crate::goals::{parse, sign};
 use crate::statistic::{deviation, mean, paired};
 use crate::task::Task;
 use crate::{Cells, Method};
@@ -85,7 +85,7 @@ pub(crate) struct Gain<'c> {
 
 impl<C> Comparison<'_, C> {
     pub fn gain(&self, task: &Task, goal: &str) -> Option<Gain<'_>> {
-        let sign = if is_up(&parse(goal)) { 1.0 } else { -1.0 };
+        let sign = sign(&parse(goal));
         let values = |column: &Column<C>| (self.values)(task, goal, &column.of);
         let ours = values(self.columns.iter().find(|column| column.title == self.subject)?)?;
         let rivals = self.columns.iter().filter(|column| column.title != self.subject);

@@ -7,7 +7,7 @@ use setpoint::Goal;
 use setpoint::train::{Progress, Settings, TrainError};
 
 use crate::Watch;
-use crate::goals::is_up;
+use crate::goals::sign;
 use crate::problem::Problem;
 use crate::watch::control;
 
@@ -20,6 +20,13 @@ pub struct Choice {
     pub settings: Settings,
     /// Which of a network's starts, from 0.
     pub restart: u64,
+}
+
+impl Choice {
+    /// From the first start.
+    pub fn new(name: String, settings: Settings) -> Self {
+        Self { name, settings, restart: 0 }
+    }
 }
 
 /// A fit under way, at its best so far by validation.
@@ -37,7 +44,7 @@ pub struct Look {
 }
 
 /// One fit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Trial {
     /// Which settings.
     pub name: String,
@@ -57,7 +64,7 @@ pub struct Trial {
 
 /// Whether one value of a goal is better than another.
 pub fn better(goal: &Goal, value: f64, than: f64) -> bool {
-    if is_up(goal) { value > than } else { value < than }
+    sign(goal) * value > sign(goal) * than
 }
 
 /// Adds an epoch to a curve of the best so far.
@@ -73,9 +80,6 @@ pub fn follow(looks: &mut Vec<Look>, goal: &Goal, value: Option<f64>, elapsed: D
 }
 
 /// The fits that have a value on validation, the best first; of equals the earlier.
-///
-/// # Errors
-/// If none has.
 pub fn ranked<'t>(goal: &Goal, trials: &'t [Trial]) -> Result<Vec<(&'t Trial, f64)>, TrainError> {
     let mut order: Vec<(&Trial, f64)> =
         trials.iter().filter_map(|trial| Some((trial, trial.validation?))).collect();
@@ -89,9 +93,6 @@ pub fn ranked<'t>(goal: &Goal, trials: &'t [Trial]) -> Result<Vec<(&'t Trial, f6
 
 impl Trial {
     /// Fits a choice for a goal, from this start or from zeros.
-    ///
-    /// # Errors
-    /// If the fit fails, but for one that diverges: a choice that lost.
     pub fn run(
         goal: &Goal,
         problem: &Problem,
@@ -122,8 +123,7 @@ impl Trial {
             },
             // A step size that was too large for this split.
             Err(TrainError::Diverged { step }) => {
-                let (parameters, validation) = (Vec::new(), None);
-                Self { name, parameters, validation, step, steps: step, seconds, looks }
+                Self { name, step, steps: step, seconds, looks, ..Self::default() }
             }
             Err(error) => return Err(error),
         };

@@ -60,9 +60,10 @@ pub struct StudyArgs {
 
 impl StudyArgs {
     /// The plan of a study, with its usual number of splits.
-    pub fn plan(&self, tasks: Vec<Task>, trials: u64) -> Plan {
+    fn plan(&self, experiment: Experiment, tasks: Vec<Task>, trials: u64) -> Plan {
         let count = self.trials.unwrap_or(trials);
         Plan {
+            experiment,
             data: self.data.clone(),
             cache: setpoint_data::default_cache(),
             output: self.output.clone(),
@@ -128,16 +129,16 @@ fn table(text: &str) -> Result<Meant<Table>, String> {
 
 impl UciArgs {
     /// The study asked for.
-    pub fn study(&self) -> Uci {
+    pub fn study(&self) -> (Plan, Uci) {
         let all = Experiment::Uci;
         let own = [Method::Setpoint, Method::Once].map(|method| Meant(vec![method]));
         let methods = [&self.methods[..], if self.setpoint { &own } else { &[] }].concat();
-        Uci {
-            plan: self.study.plan(asked(all.tasks(), &self.sets), TRIALS),
+        let study = Uci {
             tables: asked(all.tables(), &self.goals),
             methods: asked(all.methods(), &methods),
             anew: asked(all.methods(), &self.anew),
-        }
+        };
+        (self.study.plan(all, asked(all.tasks(), &self.sets), TRIALS), study)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use setpoint_experiments::{ExperimentError, JOURNAL, Plan, Study, Task, Watch, run, trees};
+use setpoint_experiments::{ExperimentError, JOURNAL, Plan, Study, Task, Watch, run, trees, uci};
 use setpoint_report::to_json;
 use setpoint_run::Failure;
 
@@ -16,27 +16,28 @@ use crate::plan::Files;
 pub fn reproduce(experiment: &ReproduceCommand, quiet: bool) -> Result<(), Failure> {
     match experiment {
         ReproduceCommand::Uci(args) => {
-            let study = args.study();
+            let (plan, study) = args.study();
             match &args.export {
-                Some(to) => export(&study.plan, to, |task, seed| study.export(task, seed, to), quiet),
-                None => conduct(&study, Files::default(), args.study.json, quiet),
+                Some(to) => export(&plan, to, |task, seed| uci::export(&plan.data, task, seed, to), quiet),
+                None => conduct(&plan, &study, Files::default(), args.study.json, quiet),
             }
         }
         ReproduceCommand::Images(args) => {
-            let study = args.study().map_err(Failure::input)?;
-            conduct(&study, Files::default(), args.common.study.json, quiet)
+            let (plan, study) = args.study().map_err(Failure::input)?;
+            conduct(&plan, &study, Files::default(), args.common.study.json, quiet)
         }
         ReproduceCommand::Networks(args) => {
-            conduct(&args.study(), Files::default(), args.common.study.json, quiet)
+            let (plan, study) = args.study();
+            conduct(&plan, &study, Files::default(), args.common.study.json, quiet)
         }
         ReproduceCommand::Trees(args) => {
-            if let Some(to) = &args.export {
-                let study = args.study(Vec::new());
-                return export(&study.plan, to, |task, seed| study.export(task, seed, to), quiet);
-            }
             let peers = args.peers.as_deref().map_or_else(|| Ok(Vec::new()), trees::peers);
+            let (plan, study) = args.study(peers.map_err(failure)?);
             let files = Files::default().read_any("the results of other tools", args.peers.as_ref());
-            conduct(&args.study(peers.map_err(failure)?), files, args.study.json, quiet)
+            match &args.export {
+                Some(to) => export(&plan, to, |task, seed| study.export(&plan.data, task, seed, to), quiet),
+                None => conduct(&plan, &study, files, args.study.json, quiet),
+            }
         }
     }
 }
@@ -71,15 +72,15 @@ fn export(
 }
 
 /// Runs a study, prints its tables and says where its results are.
-fn conduct(study: &impl Study, files: Files, json: bool, quiet: bool) -> Result<(), Failure> {
-    let (output, name) = (&study.plan().output, study.experiment().name());
+fn conduct(plan: &Plan, study: &impl Study, files: Files, json: bool, quiet: bool) -> Result<(), Failure> {
+    let (output, name) = (&plan.output, plan.experiment.name());
     let ends = ["md", "html", "json"].map(|end| format!("{name}.{end}"));
     // Nothing replaces what it is made from.
     let written = ends.iter().map(String::as_str).chain([JOURNAL]);
-    let files = data_files(study.plan(), files);
+    let files = data_files(plan, files);
     written.fold(files, |files, name| files.write_in("--output", output, name)).check()?;
     let tally = Tally::new(quiet);
-    let record = run(study, &tally).map_err(failure)?;
+    let record = run(plan, study, &tally).map_err(failure)?;
     tally.finish();
     print(&if json { to_json(&record)? } else { record.text() })?;
     for end in ends[..2].iter().filter(|_| !quiet) {

@@ -65,9 +65,6 @@ pub struct Gain {
 }
 
 /// Fits the grid of a method that shares no fits, and measures what was chosen.
-///
-/// # Errors
-/// If no fit has a value, or the caller stops.
 pub fn run(
     cell: &Cell,
     problem: &Problem,

@@ -78,14 +78,10 @@ impl Protocol {
             Method::Lagrangian => {
                 let rates: &[f64] = if equal { &[0.1, 0.5] } else { &[0.01, 0.1] };
                 let rates = if self.budget == Budget::Quick && !equal { &rates[1..] } else { rates };
-                let of = |rate: &f64| Choice {
-                    name: format!("multipliers' rate {rate}"),
-                    settings: Settings {
-                        method: MethodChoice::Lagrangian,
-                        dual_learning_rate: *rate,
-                        ..base.clone()
-                    },
-                    restart: 0,
+                let of = |rate: &f64| {
+                    let (method, dual_learning_rate) = (MethodChoice::Lagrangian, *rate);
+                    let settings = Settings { method, dual_learning_rate, ..base.clone() };
+                    Choice::new(format!("multipliers' rate {rate}"), settings)
                 };
                 self.restarted(rates.iter().map(of).collect())
             }
@@ -97,32 +93,26 @@ impl Protocol {
                     }
                     _ => &[(Surrogate::Softplus, 1.0), (Surrogate::Sigmoid, 0.1), (Surrogate::Sigmoid, 1.0)],
                 };
-                let of = |(surrogate, sharpness): &(Surrogate, f64)| Choice {
-                    name: named(*surrogate, *sharpness),
-                    settings: Settings {
-                        method: MethodChoice::Pairwise,
-                        surrogate: *surrogate,
-                        bandwidth: Bandwidth::Score(1.0 / sharpness),
-                        ..base.clone()
-                    },
-                    restart: 0,
+                let of = |(surrogate, sharpness): &(Surrogate, f64)| {
+                    let (method, bandwidth) = (MethodChoice::Pairwise, Bandwidth::Score(1.0 / sharpness));
+                    let settings = Settings { method, surrogate: *surrogate, bandwidth, ..base.clone() };
+                    Choice::new(named(*surrogate, *sharpness), settings)
                 };
                 self.restarted(widths.iter().map(of).collect())
             }
             Method::Ico => self.ico(&base, goal),
             Method::Mixed => {
                 let weights: &[f64] = if self.budget == Budget::Full { &[1.0, 3.0] } else { &[1.0] };
-                let of = |weight: &f64| Choice {
-                    name: format!("positive weight {weight}"),
-                    settings: Settings {
+                let of = |weight: &f64| {
+                    let settings = Settings {
                         method: MethodChoice::Ico,
                         positive_weight: PositiveWeight::Fixed(*weight),
                         mix: 0.5,
                         warm_up: Some(0.3),
                         bandwidth: Bandwidth::Tail(0.5),
                         ..base.clone()
-                    },
-                    restart: 0,
+                    };
+                    Choice::new(format!("positive weight {weight}"), settings)
                 };
                 weights.iter().map(of).collect()
             }
@@ -149,9 +139,8 @@ impl Protocol {
             _ => &[100],
         };
         let pairs = widths.iter().flat_map(|width| steps.iter().map(move |every| (width, *every)));
-        let of = |((surrogate, sharpness), correct_every): (&(Surrogate, f64), u64)| Choice {
-            name: format!("{}, N = {correct_every}", named(*surrogate, *sharpness)),
-            settings: Settings {
+        let of = |((surrogate, sharpness), correct_every): (&(Surrogate, f64), u64)| {
+            let settings = Settings {
                 method: MethodChoice::Ico,
                 positive_weight: PositiveWeight::Fixed(1.0),
                 surrogate: *surrogate,
@@ -160,23 +149,23 @@ impl Protocol {
                 correct_every,
                 correct_batches: 10,
                 ..base.clone()
-            },
-            restart: 0,
+            };
+            Choice::new(format!("{}, N = {correct_every}", named(*surrogate, *sharpness)), settings)
         };
         pairs.map(of).collect()
     }
 
     /// The same choices from a second start too, where every method has four fits.
-    fn restarted(&self, choices: Vec<Choice>) -> Vec<Choice> {
-        if self.study == Experiment::Images {
-            return choices;
+    fn restarted(&self, mut choices: Vec<Choice>) -> Vec<Choice> {
+        if self.study == Experiment::Networks {
+            let again = choices.clone().into_iter().map(|choice| Choice {
+                name: format!("{}, start 2", choice.name),
+                restart: 1,
+                ..choice
+            });
+            choices.extend(again);
         }
-        let again = choices.iter().map(|choice| Choice {
-            name: format!("{}, start 2", choice.name),
-            settings: choice.settings.clone(),
-            restart: 1,
-        });
-        choices.iter().cloned().chain(again.collect::<Vec<_>>()).collect()
+        choices
     }
 }
 

@@ -2,21 +2,18 @@
 
 use super::cell::{self, Fitted};
 use super::protocol::Protocol;
-use super::shared::{Shared, is_shared};
+use super::shared::{self, is_shared};
 use super::table::Compared;
 use crate::goals::parse;
 use crate::picture::progress;
 use crate::task::Task;
 use crate::{
-    Cell, Cells, Entry, Experiment, ExperimentError, Look, Method, Picture, Plan, Problem, Sources, Study,
-    Watch,
+    Cell, Cells, Entry, ExperimentError, Look, Method, Picture, Plan, Problem, Sources, Study, Watch,
 };
 
 /// The paper's image experiments, or the comparison at equal compute.
 #[derive(Clone, Debug)]
 pub struct Networks {
-    /// What every study is told.
-    pub plan: Plan,
     /// Which of the two, and what it spends.
     pub protocol: Protocol,
     /// Goals, as text.
@@ -33,18 +30,10 @@ impl Study for Networks {
     type Problem = Problem;
     type Results = Compared;
 
-    fn experiment(&self) -> Experiment {
-        self.protocol.study
-    }
-
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    fn cells(&self) -> Vec<Cell> {
-        let pairs = self.plan.tasks.iter().flat_map(|task| self.goals.iter().map(move |goal| (task, goal)));
+    fn cells(&self, plan: &Plan) -> Vec<Cell> {
+        let pairs = plan.tasks.iter().flat_map(|task| self.goals.iter().map(move |goal| (task, goal)));
         let each = |(task, goal): (&Task, &String)| {
-            Cell::each(self.experiment(), *task, goal, &self.methods, &self.plan.seeds)
+            Cell::each(plan.experiment, *task, goal, &self.methods, &plan.seeds)
         };
         pairs.flat_map(each).collect()
     }
@@ -70,7 +59,7 @@ impl Study for Networks {
     fn fits(&self, cells: &[&Cell]) -> u64 {
         let Cell { task, seed, goal, method, .. } = cells[0];
         if is_shared(*method) {
-            return Shared::new(cells).fits(&self.protocol);
+            return shared::fits(cells, &self.protocol);
         }
         // A run of Setpoint's stages counts as one.
         self.protocol.grid(*method, &parse(goal), task.source, *seed).len().max(1) as u64
@@ -87,40 +76,41 @@ impl Study for Networks {
         watch: &dyn Watch,
     ) -> Result<Vec<Fitted>, ExperimentError> {
         if is_shared(cells[0].method) {
-            return Shared::new(cells).run(problem, &self.protocol, watch);
+            return shared::run(cells, problem, &self.protocol, watch);
         }
         cells.iter().map(|cell| cell::run(cell, problem, &self.protocol, watch)).collect()
     }
 
     fn results(&self, cells: Vec<Entry<Cell, Fitted>>) -> Compared {
         let cells = Cells { cells };
-        Compared { study: self.experiment(), protocol: self.protocol.describe(), cells }
+        Compared { study: self.protocol.study, protocol: self.protocol.describe(), cells }
     }
 
     /// Two pictures for each task and kind of goal, of the best fits of the first seed.
-    fn pictures(&self, results: &mut Compared, _: &dyn Watch) -> Result<Vec<Picture>, ExperimentError> {
-        let (cells, mut pictures) = (&results.cells, Vec::new());
+    fn pictures(
+        &self,
+        plan: &Plan,
+        results: &mut Compared,
+        _: &dyn Watch,
+    ) -> Result<Vec<Picture>, ExperimentError> {
+        let (cells, seed, mut pictures) = (&results.cells, plan.seeds[0], Vec::new());
         let kind = |goal: &str| goal.split(' ').next().unwrap_or_default().to_owned();
-        for task in cells.tasks(None) {
-            let mut drawn = Vec::new();
-            for goal in cells.goals() {
-                // The paper's pictures are of one limit; ours of the first of each kind.
-                if drawn.contains(&kind(goal)) {
-                    continue;
-                }
-                drawn.push(kind(goal));
-                let seed = self.plan.seeds[0];
-                let here = cells.cells.iter().filter(|entry| entry.cell.task == task);
-                let here = here.filter(|entry| entry.cell.goal == goal && entry.cell.seed == seed);
-                let looks = here.map(|entry| (entry.cell.method, &entry.outcome.looks[..]));
-                let lines: Vec<(Method, &[Look])> = looks.filter(|(_, looks)| !looks.is_empty()).collect();
-                let (title, file) = (task.title, format!("progress-{}-{}", task.name, kind(goal)));
-                pictures.extend(progress(&task, &file, goal, &lines, |against| {
-                    format!(
-                        "{title}, seed {seed}: {goal} on validation against {against}, best epoch so far of each method's best fit"
-                    )
-                }));
-            }
+        // The paper's pictures are of one limit; ours of the first of each kind.
+        let mut goals = cells.goals();
+        goals.dedup_by_key(|goal| kind(goal));
+        for (task, goal) in
+            cells.tasks(None).iter().flat_map(|task| goals.iter().map(move |goal| (task, goal)))
+        {
+            let here = cells.cells.iter().filter(|entry| entry.cell.task == *task);
+            let here = here.filter(|entry| entry.cell.goal == *goal && entry.cell.seed == seed);
+            let looks = here.map(|entry| (entry.cell.method, &entry.outcome.looks[..]));
+            let lines: Vec<(Method, &[Look])> = looks.filter(|(_, looks)| !looks.is_empty()).collect();
+            let (title, file) = (task.title, format!("progress-{}-{}", task.name, kind(goal)));
+            pictures.extend(progress(task, &file, goal, &lines, |against| {
+                format!(
+                    "{title}, seed {seed}: {goal} on validation against {against}, best epoch so far of each method's best fit"
+                )
+            }));
         }
         Ok(pictures)
     }

@@ -3,10 +3,9 @@
 use serde::Serialize;
 
 use super::Fitted;
-use crate::goals::{Table, is_up, parse};
+use crate::goals::{Table, parse, sign};
 use crate::statistic::{mean, paired};
 use crate::table::{Column, Comparison};
-use crate::task::Task;
 use crate::{Cells, Experiment, Grid, Method, Results};
 
 /// What a study of networks came to.
@@ -20,15 +19,6 @@ pub struct Compared {
     /// The cells.
     #[serde(flatten)]
     pub cells: Cells<Fitted>,
-}
-
-/// One way of using a method's fits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
-    /// The best by validation.
-    Best,
-    /// The average of the three best.
-    Average,
 }
 
 impl Results for Compared {
@@ -76,49 +66,38 @@ impl Results for Compared {
     }
 }
 
-/// Test values, and the gain over the best rival.
-fn comparison(results: &Compared, table: Table, goals: Vec<String>) -> Comparison<'_, (Method, Use)> {
+/// Test values, and the gain over the best rival: of the best fit by validation, and where methods have
+/// the same epochs, of the average of the three best too.
+fn comparison(results: &Compared, table: Table, goals: Vec<String>) -> Comparison<'_, (Method, bool)> {
     let Compared { study, cells, .. } = results;
-    let column = |(method, way): (Method, Use)| {
-        let average = if way == Use::Average { ", average" } else { "" };
-        let rival = || format!("{}{average}", method.name(*study));
-        Column {
-            of: (method, way),
-            title: format!("{}{average}", method.title()),
-            rival: Method::RIVALS.contains(&method).then(rival),
-        }
-    };
-    let uses = cells
-        .methods()
-        .into_iter()
-        .flat_map(|method| uses(*study, method).iter().map(move |way| (method, *way)));
+    let mut columns = Vec::new();
+    for method in cells.methods() {
+        let alone = matches!(method, Method::Once | Method::Setpoint | Method::CrossEntropy);
+        let uses: &[bool] = if alone || *study == Experiment::Images { &[false] } else { &[false, true] };
+        columns.extend(uses.iter().map(|average| {
+            let end = if *average { ", average" } else { "" };
+            let rival = || format!("{}{end}", method.name(*study));
+            Column {
+                of: (method, *average),
+                title: format!("{}{end}", method.title()),
+                rival: Method::RIVALS.contains(&method).then(rival),
+            }
+        }));
+    }
     Comparison {
         title: table.title(),
         heading: &["task", "goal"],
         tasks: cells.tasks(None),
         goals,
-        columns: uses.map(column).collect(),
+        columns,
         subject: Method::Setpoint.title(),
-        values: Box::new(|task, goal, (method, way)| test(cells, task, goal, *method, *way)),
+        values: Box::new(|task, goal, (method, average)| {
+            cells.values(task, goal, *method, |fitted| match average {
+                true => fitted.average.map(|average| average.test),
+                false => Some(fitted.test),
+            })
+        }),
     }
-}
-
-/// The uses of a method's fits that the study's tables have.
-fn uses(study: Experiment, method: Method) -> &'static [Use] {
-    match (study, method) {
-        (Experiment::Images, _) | (_, Method::Once | Method::Setpoint | Method::CrossEntropy) => &[Use::Best],
-        _ => &[Use::Best, Use::Average],
-    }
-}
-
-/// The test values of a method, seed by seed, in percent; `None` where it has none.
-fn test(cells: &Cells<Fitted>, task: &Task, goal: &str, method: Method, way: Use) -> Option<Vec<f64>> {
-    let value = |fitted: &Fitted| match way {
-        Use::Best => Some(100.0 * fitted.test),
-        Use::Average => fitted.average.map(|average| 100.0 * average.test),
-    };
-    let values: Option<Vec<f64>> = cells.of(task, goal, method).into_iter().map(value).collect();
-    values.filter(|values| !values.is_empty())
 }
 
 /// What Setpoint says of its gain on validation, and what it turned out to be on test.
@@ -140,13 +119,12 @@ fn own_gain(cells: &Cells<Fitted>) -> Grid {
             let ours: Vec<f64> = gains.iter().map(|(test, _)| 100.0 * test).collect();
             let base: Vec<f64> = gains.iter().map(|(_, gain)| 100.0 * gain.baseline).collect();
             let (difference, error) = paired(&ours, &base);
-            let sign = if is_up(&parse(goal)) { 1.0 } else { -1.0 };
             rows.push(vec![
                 task.title.to_owned(),
                 goal.to_owned(),
                 told.collect::<Vec<_>>().join("; "),
                 format!("{} of {}", gains.iter().filter(|(_, gain)| !gain.kept).count(), gains.len()),
-                format!("{:+.2} ± {error:.2}", sign * difference + 0.0),
+                format!("{:+.2} ± {error:.2}", sign(&parse(goal)) * difference + 0.0),
             ]);
         }
     }

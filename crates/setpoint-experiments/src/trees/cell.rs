@@ -57,7 +57,6 @@ pub struct Trial {
 
 impl Trial {
     /// What became of a goal.
-    #[must_use]
     pub fn of(&self, goal: &str) -> Option<&Outcome> {
         self.outcomes.iter().find(|outcome| outcome.goal == goal)
     }

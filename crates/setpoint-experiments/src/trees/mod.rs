@@ -9,12 +9,10 @@
 //! one search serves all goals, Setpoint's as well as LightGBM's.
 
 mod cell;
-mod peer;
 mod rival;
 mod study;
 mod table;
 
 pub use cell::{Outcome, StepRecord, Trial};
-pub use peer::{PeerRecord, peers};
 pub use study::{GOALS, Rows, Split, Trees};
-pub use table::Grown;
+pub use table::{Grown, PeerRecord, peers};

@@ -8,12 +8,11 @@ use setpoint::train::TrainError;
 use setpoint_trees::{Data, Features, Settings, TreesError};
 
 use super::cell::{self, Trial};
-use super::peer::PeerRecord;
-use super::table::Grown;
+use super::table::{Grown, PeerRecord};
 use crate::goals::parse;
 use crate::split::{Matrix, plain};
 use crate::task::Task;
-use crate::{Entry, Experiment, ExperimentError, Plan, Sources, Study, Watch, export};
+use crate::{Entry, ExperimentError, Plan, Sources, Study, Watch, export};
 
 /// What the trees are for.
 pub const GOALS: [&str; 4] =
@@ -22,8 +21,6 @@ pub const GOALS: [&str; 4] =
 /// Boosted trees beside LightGBM and what other tools came to.
 #[derive(Clone, Debug)]
 pub struct Trees {
-    /// What every study is told.
-    pub plan: Plan,
     /// How to search.
     pub settings: Settings,
     /// Whether to run again what the journal has.
@@ -68,8 +65,8 @@ impl Trees {
     ///
     /// # Errors
     /// If the data cannot be read or the file not be written.
-    pub fn export(&self, task: &Task, seed: u64, to: &Path) -> Result<PathBuf, ExperimentError> {
-        let (parts, categorical) = plain(task.source, &self.plan.data, seed)?;
+    pub fn export(&self, data: &Path, task: &Task, seed: u64, to: &Path) -> Result<PathBuf, ExperimentError> {
+        let (parts, categorical) = plain(task.source, data, seed)?;
         let path = to.join(format!("{}-{seed}.safetensors", task.name));
         let failed =
             |error: serde_json::Error| ExperimentError::File { path: path.clone(), error: error.into() };
@@ -89,20 +86,12 @@ impl Study for Trees {
     type Problem = Rows;
     type Results = Grown;
 
-    fn experiment(&self) -> Experiment {
-        Experiment::Trees
-    }
-
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    fn cells(&self) -> Vec<Split> {
+    fn cells(&self, plan: &Plan) -> Vec<Split> {
         let tasks = |seed: &u64| {
             let seed = *seed;
-            self.plan.tasks.iter().map(move |task| Split { task: *task, seed })
+            plan.tasks.iter().map(move |task| Split { task: *task, seed })
         };
-        self.plan.seeds.iter().flat_map(tasks).collect()
+        plan.seeds.iter().flat_map(tasks).collect()
     }
 
     fn place(&self, cell: &Split) -> (Task, u64) {
@@ -121,8 +110,8 @@ impl Study for Trees {
         self.settings.configurations.len() as u64
     }
 
-    fn problem(&self, _: &Sources, task: &Task, seed: u64) -> Result<Rows, ExperimentError> {
-        let (parts, categorical) = plain(task.source, &self.plan.data, seed)?;
+    fn problem(&self, sources: &Sources, task: &Task, seed: u64) -> Result<Rows, ExperimentError> {
+        let (parts, categorical) = plain(task.source, &sources.data, seed)?;
         Ok(Rows { parts, categorical })
     }
 

@@ -1,15 +1,17 @@
 //! The results as tables.
 
-use serde::Serialize;
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
 
 use super::cell::Trial;
-use super::peer::PeerRecord;
 use super::study::{GOALS, Split};
 use crate::record::unique;
 use crate::statistic::mean;
 use crate::table::{Column, Comparison};
 use crate::task::Task;
-use crate::{Entry, Grid, Results};
+use crate::{Entry, ExperimentError, Grid, Results};
 
 /// What the study came to.
 #[derive(Clone, Debug, Serialize)]
@@ -24,56 +26,73 @@ pub struct Grown {
     pub peers: Vec<PeerRecord>,
 }
 
-/// A column of the tables.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Tool {
-    /// LightGBM's best booster.
-    LightGbm,
-    /// Its three best together.
-    LightGbmAverage,
-    /// Another tool's best booster.
-    Peer(String),
-    /// Its three best together.
-    PeerAverage(String),
-    /// Setpoint.
-    Setpoint,
+/// What another tool came to for one goal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PeerRecord {
+    /// The tool.
+    pub peer: String,
+    /// Its version.
+    pub version: String,
+    /// The task.
+    pub task: String,
+    /// The seed of its split.
+    pub seed: u64,
+    /// The goal.
+    pub goal: String,
+    /// The configuration and rounds that were best on validation, on the test rows.
+    pub single: f64,
+    /// The average of the three best.
+    pub average: f64,
 }
 
-impl Tool {
-    /// Its name in tables.
-    fn title(&self) -> String {
-        match self {
-            Self::LightGbm => "LightGBM".to_owned(),
-            Self::LightGbmAverage => "LightGBM, 3".to_owned(),
-            Self::Peer(peer) => peer.clone(),
-            Self::PeerAverage(peer) => format!("{peer}, 3"),
-            Self::Setpoint => "Setpoint".to_owned(),
-        }
-    }
+/// Reads what other tools came to, one JSON object a line.
+///
+/// # Errors
+/// If the file cannot be read, or a line is something else.
+pub fn peers(path: &Path) -> Result<Vec<PeerRecord>, ExperimentError> {
+    let text = fs::read_to_string(path).map_err(|error| ExperimentError::Output {
+        what: "the results of other tools",
+        path: path.to_owned(),
+        error,
+    })?;
+    let parse = |(at, line): (usize, &str)| {
+        serde_json::from_str(line).map_err(|error| ExperimentError::Peer {
+            path: path.to_owned(),
+            line: at + 1,
+            error,
+        })
+    };
+    text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(parse).collect()
 }
+
+/// A tool's best booster, or its three best together.
+type Tool<'r> = (&'r str, bool);
+
+const LIGHTGBM: &str = "LightGBM";
+const SETPOINT: &str = "Setpoint";
 
 impl Grown {
     /// The columns: rivals, then Setpoint.
-    pub(super) fn tools(&self) -> Vec<Tool> {
-        let peers = unique(self.peers.iter().map(|record| &record.peer)).into_iter();
-        let peers = peers.flat_map(|peer| [Tool::Peer(peer.clone()), Tool::PeerAverage(peer.clone())]);
-        [Tool::LightGbm, Tool::LightGbmAverage].into_iter().chain(peers).chain([Tool::Setpoint]).collect()
+    pub(super) fn tools(&self) -> Vec<Tool<'_>> {
+        let rivals = unique([LIGHTGBM].into_iter().chain(self.peers.iter().map(|record| &*record.peer)));
+        let both = rivals.into_iter().flat_map(|rival| [(rival, false), (rival, true)]);
+        both.chain([(SETPOINT, false)]).collect()
     }
 
     /// What a tool came to on the test rows in percent, seed by seed; `None` where one is missing.
-    pub(super) fn values(&self, task: &Task, goal: &str, tool: &Tool) -> Option<Vec<f64>> {
+    pub(super) fn values(&self, task: &Task, goal: &str, (tool, three): Tool<'_>) -> Option<Vec<f64>> {
         let value = |Entry { cell, outcome }: &Entry<Split, Trial>| -> Option<f64> {
             let own = || outcome.of(goal);
-            let other = |peer: &str| {
-                let here = |record: &&PeerRecord| record.task == cell.task.name && record.seed == cell.seed;
-                self.peers.iter().filter(here).find(|record| record.peer == peer && record.goal == goal)
-            };
-            Some(match tool {
-                Tool::LightGbm => own()?.lightgbm,
-                Tool::LightGbmAverage => own()?.lightgbm_average,
-                Tool::Setpoint => own()?.setpoint,
-                Tool::Peer(peer) => other(peer)?.single,
-                Tool::PeerAverage(peer) => other(peer)?.average,
+            Some(match (tool, three) {
+                (SETPOINT, _) => own()?.setpoint,
+                (LIGHTGBM, false) => own()?.lightgbm,
+                (LIGHTGBM, true) => own()?.lightgbm_average,
+                _ => {
+                    let here = |peer: &&PeerRecord| peer.task == cell.task.name && peer.seed == cell.seed;
+                    let mut peers = self.peers.iter().filter(here);
+                    let peer = peers.find(|record| record.peer == tool && record.goal == goal)?;
+                    if three { peer.average } else { peer.single }
+                }
             })
         };
         let values: Option<Vec<f64>> =
@@ -91,19 +110,19 @@ impl Grown {
     }
 
     /// The values of all tools, and Setpoint's lead over the best of the others.
-    pub(super) fn comparison(&self) -> Comparison<'_, Tool> {
-        let column = |tool: Tool| {
-            let title = tool.title();
-            Column { rival: Some(title.clone()), title, of: tool }
-        };
+    pub(super) fn comparison(&self) -> Comparison<'_, Tool<'_>> {
+        let columns = self.tools().into_iter().map(|(tool, three)| {
+            let title = if three { format!("{tool}, 3") } else { tool.to_owned() };
+            Column { rival: Some(title.clone()), title, of: (tool, three) }
+        });
         Comparison {
             title: "On the test rows",
             heading: &["task", "goal"],
             tasks: self.tasks(),
             goals: GOALS.map(str::to_owned).to_vec(),
-            columns: self.tools().into_iter().map(column).collect(),
-            subject: "Setpoint",
-            values: Box::new(|task, goal, tool| self.values(task, goal, tool)),
+            columns: columns.collect(),
+            subject: SETPOINT,
+            values: Box::new(|task, goal, tool| self.values(task, goal, *tool)),
         }
     }
 }

@@ -52,7 +52,6 @@ pub struct Fitted {
 
 impl Outcome {
     /// The model that was chosen, if there is one.
-    #[must_use]
     pub fn fitted(&self) -> Option<&Fitted> {
         match self {
             Self::Fitted(fitted) => Some(fitted),
@@ -62,9 +61,6 @@ impl Outcome {
 }
 
 /// Fits a cell's grid and measures what was chosen.
-///
-/// # Errors
-/// If no model of the grid has a value, or the caller stops.
 pub fn run(cell: &Cell, problem: &Problem, watch: &dyn Watch) -> Result<Outcome, ExperimentError> {
     let goal = parse(&cell.goal);
     let measured = choose(cell.method, &goal, cell.seed, problem, watch).and_then(|fitted| {
@@ -75,13 +71,6 @@ pub fn run(cell: &Cell, problem: &Problem, watch: &dyn Watch) -> Result<Outcome,
         Err(TrainError::Method { reason, .. }) => Ok(Outcome::Unable { unable: reason.to_owned() }),
         measured => Ok(Outcome::Fitted(measured.map_err(failed(cell))?)),
     }
-}
-
-/// Models that a cell fits.
-#[must_use]
-pub fn fits(cell: &Cell) -> u64 {
-    let grid = grid(cell.method, &parse(&cell.goal), cell.seed);
-    (grid.len() + starts(cell.method, cell.seed).len()) as u64
 }
 
 /// Fits a method's grid and keeps the best by validation; the first of equals. Test is not looked at.
@@ -129,9 +118,8 @@ fn defaults(goal: &Goal, problem: &Problem, choice: &Choice, watch: &dyn Watch) 
         parameters: fitted.combined.parameters().unwrap_or_default().to_vec(),
         name: fitted.winner,
         validation: fitted.validation,
-        step: 0,
         steps: fitted.evaluations,
         seconds: began.elapsed().as_secs_f64(),
-        looks: Vec::new(),
+        ..Trial::default()
     })
 }

@@ -4,15 +4,15 @@
 //! Task ──read, split by seed──▶ Problem ──a method's grid──▶ Outcome ──over seeds──▶ tables, pictures
 //! ```
 //!
-//! Settings are chosen on validation, the test part is looked at once ([`cell`]). The protocol and the
-//! grids are in [`protocol`], the paper's figures in [`expected`].
+//! Settings are chosen on validation, the test part is looked at once (`cell`). The protocol and the
+//! grids are in [`protocol`], the paper's figures in `expected`.
 
-pub mod cell;
-pub mod expected;
+mod cell;
+mod expected;
 mod picture;
 pub mod protocol;
 mod study;
 mod table;
 mod trace;
 
-pub use study::Uci;
+pub use study::{Uci, export};

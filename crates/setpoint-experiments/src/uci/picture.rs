@@ -4,9 +4,9 @@ use setpoint::metric::{Cuts, pr};
 use setpoint::train::{Combined, TrainError};
 use setpoint_report::chart::{Axis, Chart, Join, Scale};
 
-use super::Uci;
 use super::cell::{Fitted, Outcome};
 use super::protocol::grid;
+use super::study::split;
 use super::table::test;
 use super::trace::trace;
 use crate::goals::{RANGES, Table, parse};
@@ -14,13 +14,10 @@ use crate::picture::{Picture, progress, room};
 use crate::problem::failed;
 use crate::statistic::mean;
 use crate::task::{Source, Task};
-use crate::{Cells, ExperimentError, Look, Method, Problem, Watch};
+use crate::{Cells, ExperimentError, Look, Method, Plan, Problem, Watch};
 
 /// Draws what the results allow.
-///
-/// # Errors
-/// If the data cannot be read, a fit fails, or the caller stops.
-pub fn draw(study: &Uci, cells: &Cells<Outcome>, watch: &dyn Watch) -> Result<Vec<Picture>, ExperimentError> {
+pub fn draw(plan: &Plan, cells: &Cells<Outcome>, watch: &dyn Watch) -> Result<Vec<Picture>, ExperimentError> {
     let mut pictures = Vec::new();
     let goal = &Table::PrAuc.goals()[0];
     for task in cells.tasks(None) {
@@ -29,7 +26,7 @@ pub fn draw(study: &Uci, cells: &Cells<Outcome>, watch: &dyn Watch) -> Result<Ve
         }
         let failed = || failed(format!("a picture of {}", task.title));
         // What the methods chose on the first split.
-        let first = study.plan.seeds.first().copied();
+        let first = plan.seeds.first().copied();
         let chosen: Vec<(Method, &Fitted)> = cells
             .cells
             .iter()
@@ -38,7 +35,7 @@ pub fn draw(study: &Uci, cells: &Cells<Outcome>, watch: &dyn Watch) -> Result<Ve
             .filter_map(|entry| Some((entry.cell.method, entry.outcome.fitted()?)))
             .collect();
         let split = match first.filter(|_| !chosen.is_empty()) {
-            Some(seed) => Some((seed, study.split(&task, seed)?)),
+            Some(seed) => Some((seed, split(&plan.data, &task, seed)?)),
             None => None,
         };
         if let Some((seed, split)) = &split {

@@ -80,7 +80,7 @@ pub fn grid(method: Method, goal: &Goal, seed: u64) -> Vec<Choice> {
         Method::Setpoint | Method::Once => {
             let rotations = if method == Method::Setpoint { 3 } else { 1 };
             let settings = Settings { seed, rotations, ..Settings::default() };
-            vec![Choice { name: "defaults".to_owned(), settings, restart: 0 }]
+            vec![Choice::new("defaults".to_owned(), settings)]
         }
         Method::Mixed => Vec::new(),
     }
@@ -122,7 +122,7 @@ fn pairs<A: Copy, B: Copy>(
     choice: impl Fn(A, B) -> (String, Settings),
 ) -> Vec<Choice> {
     let pairs = first.iter().flat_map(|a| second.iter().map(|b| choice(*a, *b)));
-    pairs.map(|(name, settings)| Choice { name, settings, restart: 0 }).collect()
+    pairs.map(|(name, settings)| Choice::new(name, settings)).collect()
 }
 
 #[cfg(test)]
@@ -130,6 +130,7 @@ mod tests {
     use super::*;
     use crate::Experiment;
     use crate::goals::parse;
+    use crate::record::unique;
 
     #[test]
     fn grids_are_those_of_the_paper() {
@@ -147,10 +148,7 @@ mod tests {
     fn the_names_tell_the_choices_apart() {
         for method in Experiment::Uci.methods() {
             let grid = grid(*method, &parse("fnr @ fpr<=1%"), 0);
-            let mut names: Vec<&str> = grid.iter().map(|choice| choice.name.as_str()).collect();
-            names.sort_unstable();
-            names.dedup();
-            assert_eq!(names.len(), grid.len());
+            assert_eq!(unique(grid.iter().map(|choice| &choice.name)).len(), grid.len());
         }
     }
 }

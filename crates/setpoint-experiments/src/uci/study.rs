@@ -19,8 +19,6 @@ use crate::{
 /// Linear models on the paper's tables.
 #[derive(Clone, Debug)]
 pub struct Uci {
-    /// What every study is told.
-    pub plan: Plan,
     /// Tables.
     pub tables: Vec<Table>,
     /// Methods.
@@ -29,22 +27,20 @@ pub struct Uci {
     pub anew: Vec<Method>,
 }
 
-impl Uci {
-    /// Writes `<set>-<seed>.safetensors` for other tools. Returns the file's path.
-    ///
-    /// # Errors
-    /// If the data cannot be read or the file not be written.
-    pub fn export(&self, task: &Task, seed: u64, to: &Path) -> Result<PathBuf, ExperimentError> {
-        let path = to.join(format!("{}-{seed}.safetensors", task.name));
-        export::write(&path, &standardised(task.source, &self.plan.data, seed)?, BTreeMap::new())?;
-        Ok(path)
-    }
+/// Writes `<set>-<seed>.safetensors` for other tools. Returns the file's path.
+///
+/// # Errors
+/// If the data cannot be read or the file not be written.
+pub fn export(data: &Path, task: &Task, seed: u64, to: &Path) -> Result<PathBuf, ExperimentError> {
+    let path = to.join(format!("{}-{seed}.safetensors", task.name));
+    export::write(&path, &standardised(task.source, data, seed)?, BTreeMap::new())?;
+    Ok(path)
+}
 
-    /// A set split by a seed.
-    pub(super) fn split(&self, task: &Task, seed: u64) -> Result<Problem, ExperimentError> {
-        let what = format!("{} with seed {seed}", task.title);
-        Problem::linear(standardised(task.source, &self.plan.data, seed)?).map_err(failed(what))
-    }
+/// Linear models over a set split by a seed.
+pub(super) fn split(data: &Path, task: &Task, seed: u64) -> Result<Problem, ExperimentError> {
+    let what = format!("{} with seed {seed}", task.title);
+    Problem::linear(standardised(task.source, data, seed)?).map_err(failed(what))
 }
 
 impl Study for Uci {
@@ -53,15 +49,7 @@ impl Study for Uci {
     type Problem = Problem;
     type Results = Cells<Outcome>;
 
-    fn experiment(&self) -> Experiment {
-        Experiment::Uci
-    }
-
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    fn cells(&self) -> Vec<Cell> {
+    fn cells(&self, plan: &Plan) -> Vec<Cell> {
         let mut cells = Vec::new();
         for table in &self.tables {
             // The paper's figure 3 is of two sets.
@@ -69,8 +57,8 @@ impl Study for Uci {
                 *table != Table::Range || matches!(task.source, Source::Letter | Source::Ijcnn1)
             };
             for goal in table.goals() {
-                for task in self.plan.tasks.iter().filter(covers) {
-                    cells.extend(Cell::each(Experiment::Uci, *task, &goal, &self.methods, &self.plan.seeds));
+                for task in plan.tasks.iter().filter(covers) {
+                    cells.extend(Cell::each(Experiment::Uci, *task, &goal, &self.methods, &plan.seeds));
                 }
             }
         }
@@ -91,11 +79,14 @@ impl Study for Uci {
     }
 
     fn fits(&self, cells: &[&Cell]) -> u64 {
-        cells.iter().map(|cell| cell::fits(cell)).sum()
+        let fits = |Cell { method, goal, seed, .. }: &&Cell| {
+            grid(*method, &parse(goal), *seed).len() + starts(*method, *seed).len()
+        };
+        cells.iter().map(fits).sum::<usize>() as u64
     }
 
-    fn problem(&self, _: &Sources, task: &Task, seed: u64) -> Result<Problem, ExperimentError> {
-        self.split(task, seed)
+    fn problem(&self, sources: &Sources, task: &Task, seed: u64) -> Result<Problem, ExperimentError> {
+        split(&sources.data, task, seed)
     }
 
     fn run(
@@ -113,10 +104,11 @@ impl Study for Uci {
 
     fn pictures(
         &self,
+        plan: &Plan,
         results: &mut Cells<Outcome>,
         watch: &dyn Watch,
     ) -> Result<Vec<Picture>, ExperimentError> {
-        let pictures = picture::draw(self, results, watch)?;
+        let pictures = picture::draw(plan, results, watch)?;
         for entry in &mut results.cells {
             if let Outcome::Fitted(fitted) = &mut entry.outcome {
                 fitted.parameters.clear();

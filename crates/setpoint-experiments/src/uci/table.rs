@@ -1,7 +1,7 @@
 //! The results as tables.
 
 use super::cell::{Fitted, Outcome};
-use super::expected::{Expected, Figure, TRIALS};
+use super::expected::{METHODS, TRIALS, expected};
 use super::protocol::STEPS;
 use crate::goals::Table;
 use crate::statistic::{deviation, mean};
@@ -47,9 +47,7 @@ impl Results for Cells<Outcome> {
 
 /// The test values of a method in percent, seed by seed; `None` where it has no cells or no loss.
 pub(super) fn test(cells: &Cells<Outcome>, task: &Task, goal: &str, method: Method) -> Option<Vec<f64>> {
-    let value = |outcome: &Outcome| outcome.fitted().map(|fitted| 100.0 * fitted.test);
-    let values: Option<Vec<f64>> = cells.of(task, goal, method).into_iter().map(value).collect();
-    values.filter(|values| !values.is_empty())
+    cells.values(task, goal, method, |outcome| outcome.fitted().map(|fitted| fitted.test))
 }
 
 /// Test values, and the gain over the best rival.
@@ -75,16 +73,11 @@ fn comparison(cells: &Cells<Outcome>, table: Table, goals: Vec<String>) -> Compa
 /// Our runs of the paper's three methods beside its own figures.
 fn beside_the_paper(cells: &Cells<Outcome>, goal: &str) -> Grid {
     let row = |task: &Task| {
-        let expected = Expected::of(task.source)?;
         let mut row = vec![task.title.to_owned()];
-        for (method, paper) in [
-            (Method::CrossEntropy, expected.cross_entropy),
-            (Method::Lagrangian, expected.tfco),
-            (Method::Ico, expected.ico),
-        ] {
+        for (method, paper) in METHODS.into_iter().zip(expected(task.source)?) {
             let ours = test(cells, task, goal, method);
             row.push(ours.as_deref().map_or_else(|| "-".to_owned(), spread));
-            row.push(format!("{:.2} ± {:.2}", paper.mean, paper.deviation));
+            row.push(format!("{:.2} ± {:.2}", paper.0, paper.1));
             if method == Method::Ico {
                 row.push(ours.map_or_else(|| "-".to_owned(), |ours| from_paper(&ours, paper)));
             }
@@ -113,9 +106,9 @@ fn beside_the_paper(cells: &Cells<Outcome>, goal: &str) -> Grid {
 }
 
 /// The difference to the paper's mean, in points and in standard errors.
-fn from_paper(ours: &[f64], paper: Figure) -> String {
-    let difference = mean(ours) - paper.mean;
-    let error = (deviation(ours).powi(2) / ours.len() as f64 + paper.deviation.powi(2) / TRIALS).sqrt();
+fn from_paper(ours: &[f64], (paper, sd): (f64, f64)) -> String {
+    let difference = mean(ours) - paper;
+    let error = (deviation(ours).powi(2) / ours.len() as f64 + sd.powi(2) / TRIALS).sqrt();
     format!("{difference:+.2} ({:+.1} se)", difference / error)
 }
 

@@ -9,9 +9,6 @@ use crate::watch::control;
 use crate::{Choice, Look, Problem, Watch};
 
 /// Fits a choice from zeros and looks at it every ten steps.
-///
-/// # Errors
-/// If the fit fails, the goal cannot be met on test, or the caller stops.
 pub fn trace(
     goal: &Goal,
     split: &Problem,

@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use setpoint_experiments::network::Networks;
 use setpoint_experiments::network::protocol::{Budget, Cnn, Protocol};
-use setpoint_experiments::{Experiment, Method, Table, Task};
+use setpoint_experiments::{Experiment, Method, Plan, Table, Task};
 
 use super::{Meant, StudyArgs, asked};
 
@@ -77,21 +77,28 @@ pub struct NetworksArgs {
 }
 
 impl NetworkArgs {
-    fn study(&self, protocol: Protocol, tasks: Vec<Task>, tables: &[Table], usual: &[Method]) -> Networks {
+    fn study(
+        &self,
+        protocol: Protocol,
+        tasks: Vec<Task>,
+        tables: &[Table],
+        usual: &[Method],
+    ) -> (Plan, Networks) {
         let all = protocol.study.methods();
-        Networks {
-            plan: self.study.plan(tasks, protocol.trials()),
+        let plan = self.study.plan(protocol.study, tasks, protocol.trials());
+        let study = Networks {
             goals: tables.iter().flat_map(|table| protocol.goals(*table)).collect(),
             methods: self.methods.as_ref().map_or_else(|| usual.to_vec(), |words| asked(all, words)),
             anew: asked(all, &self.anew),
             protocol,
-        }
+        };
+        (plan, study)
     }
 }
 
 impl ImagesArgs {
     /// The study asked for, by default of the sets whose files are there.
-    pub fn study(&self) -> Result<Networks, String> {
+    pub fn study(&self) -> Result<(Plan, Networks), String> {
         if self.cnn == Cnn::Paper && self.budget != Budget::Full {
             return Err(
                 "--cnn paper has a hundred times the work of --cnn small: expected --budget full, or --cnn small"
@@ -120,7 +127,7 @@ impl ImagesArgs {
 
 impl NetworksArgs {
     /// The study asked for, by default of the methods with the same epochs.
-    pub fn study(&self) -> Networks {
+    pub fn study(&self) -> (Plan, Networks) {
         let experiment = Experiment::Networks;
         let usual = [&Method::RIVALS[..], &[Method::Once, Method::Setpoint]].concat();
         let tasks = asked(experiment.tasks(), &self.sets);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use setpoint_experiments::trees::{PeerRecord, Trees};
-use setpoint_experiments::{Experiment, Task};
+use setpoint_experiments::{Experiment, Plan, Task};
 use setpoint_trees::{Parameters, Settings};
 
 use super::{Meant, StudyArgs, asked};
@@ -50,17 +50,15 @@ pub struct TreesArgs {
 
 impl TreesArgs {
     /// The study asked for, beside what other tools came to.
-    pub fn study(&self, peers: Vec<PeerRecord>) -> Trees {
-        Trees {
-            plan: self.study.plan(asked(Experiment::Trees.tasks(), &self.sets), TRIALS),
-            settings: Settings {
-                configurations: Parameters::search(self.search as usize, 0),
-                rounds: self.rounds as usize,
-                ..Settings::default()
-            },
-            anew: self.anew,
-            peers,
-        }
+    pub fn study(&self, peers: Vec<PeerRecord>) -> (Plan, Trees) {
+        let settings = Settings {
+            configurations: Parameters::search(self.search as usize, 0),
+            rounds: self.rounds as usize,
+            ..Settings::default()
+        };
+        let all = Experiment::Trees;
+        let plan = self.study.plan(all, asked(all.tasks(), &self.sets), TRIALS);
+        (plan, Trees { settings, anew: self.anew, peers })
     }
 }
 

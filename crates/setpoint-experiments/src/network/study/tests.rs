@@ -3,6 +3,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::*;
+use crate::Experiment;
 use crate::network::protocol::{Budget, Cnn, Training};
 use crate::study::{collect, run as save};
 use crate::task::{IMAGES, NETWORKS, Source};
@@ -35,35 +36,26 @@ fn task(name: &str) -> Task {
     NETWORKS.into_iter().find(|task| task.name == name).unwrap()
 }
 
-fn study(data: &Path, output: &Path, tasks: &[&str], methods: &[Method]) -> Networks {
+fn study(data: &Path, output: &Path, tasks: &[&str], methods: &[Method]) -> (Plan, Networks) {
     let training = Training { epochs: 3, batch: 32, learning_rate: 0.01 };
-    let plan = Plan {
-        data: data.to_owned(),
-        cache: None,
-        output: output.to_owned(),
-        tasks: tasks.iter().map(|name| task(name)).collect(),
-        seeds: vec![0, 1],
-        threads: 2,
-        command: "setpoint reproduce networks".to_owned(),
-    };
-    Networks {
-        plan,
+    let tasks: Vec<Task> = tasks.iter().map(|name| task(name)).collect();
+    let study = Networks {
         protocol: Protocol { images: training, tables: training, ..Protocol::networks(Budget::Quick) },
         goals: vec!["recall @ fpr<=10%".to_owned(), "recall @ fpr<=20%".to_owned()],
         methods: methods.to_vec(),
         anew: Vec::new(),
-    }
+    };
+    (Plan::made(Experiment::Networks, data, output, &tasks), study)
 }
 
-fn run(study: &Networks) -> (Vec<Entry<Cell, Fitted>>, u64) {
+fn run((plan, study): &(Plan, Networks)) -> (Vec<Entry<Cell, Fitted>>, u64) {
     let counter = Counter::new(u64::MAX);
-    let record = collect(study, &counter).unwrap();
+    let record = collect(plan, study, &counter).unwrap();
     (record.results.cells.cells, counter.fits())
 }
 
-fn problem(study: &Networks, task: usize, seed: u64) -> Problem {
-    let plan = &study.plan;
-    let sources = Sources::read(&plan.data, None, &plan.tasks, &Counter::new(1)).unwrap();
+fn problem((plan, study): &(Plan, Networks), task: usize, seed: u64) -> Problem {
+    let sources = Sources::read(plan, &Counter::new(1)).unwrap();
     sources.problem(&plan.tasks[task], &study.protocol, seed).unwrap()
 }
 
@@ -87,15 +79,16 @@ fn a_stopped_run_goes_on_and_comes_to_the_same_on_tables_and_images() {
     let (expected, fits) = run(&of(whole.path()));
     // For each task and seed: four shared fits and Setpoint for two goals, and four for each goal.
     assert_eq!(fits, 4 * (6 + 2 * 4));
-    let mut stopped = of(parts.path());
-    stopped.plan.threads = 1;
-    assert!(matches!(collect(&stopped, &Counter::new(8)), Err(ExperimentError::Stopped)));
+    let (mut plan, mut study) = of(parts.path());
+    plan.threads = 1;
+    assert!(matches!(collect(&plan, &study, &Counter::new(8)), Err(ExperimentError::Stopped)));
     let (found, rest) = run(&of(parts.path()));
     // The shared cells of the first task and seed were done; the next had begun and is done again.
     assert_eq!(rest, fits - 6);
     assert_eq!(timeless(found), timeless(expected));
     assert_eq!(run(&of(parts.path())).1, 0);
-    assert_eq!(run(&Networks { anew: vec![Method::Lagrangian], ..of(parts.path()) }).1, 4 * 2 * 4);
+    study.anew = vec![Method::Lagrangian];
+    assert_eq!(run(&(plan, study)).1, 4 * 2 * 4);
 }
 
 #[test]
@@ -113,7 +106,7 @@ fn setpoint_from_shared_fits_is_what_a_run_of_its_own_comes_to() {
     let study = study(data.path(), output.path(), &["ijcnn1"], &[Method::Once]);
     for Entry { cell, outcome } in run(&study).0 {
         let problem = problem(&study, 0, cell.seed);
-        let settings = study.protocol.auto(Source::Ijcnn1, cell.seed);
+        let settings = study.1.protocol.auto(Source::Ijcnn1, cell.seed);
         let goal = parse(&cell.goal);
         let fitted = problem.fit(&goal, &settings, &Counter::new(u64::MAX), None).unwrap();
         assert_eq!((fitted.winner, fitted.validation), (outcome.setting, Some(outcome.validation)));
@@ -128,10 +121,9 @@ fn what_is_chosen_does_not_depend_on_the_test_rows() {
     let problem = problem(&study, 0, 0);
     let other = Problem { test: problem.train.clone(), ..problem.clone() };
     for method in [Method::Pairwise, Method::Ico, Method::Mixed] {
-        let cell =
-            &Cell::each(Experiment::Networks, study.plan.tasks[0], &study.goals[0], &[method], &[0])[0];
+        let cell = &Cell::each(Experiment::Networks, study.0.tasks[0], &study.1.goals[0], &[method], &[0])[0];
         let [one, two] = [&problem, &other]
-            .map(|problem| cell::run(cell, problem, &study.protocol, &Counter::new(u64::MAX)).unwrap());
+            .map(|problem| cell::run(cell, problem, &study.1.protocol, &Counter::new(u64::MAX)).unwrap());
         assert_eq!((one.setting, one.validation), (two.setting, two.validation));
         assert_ne!(one.test, two.test, "{method:?}");
     }
@@ -157,7 +149,7 @@ fn labels_are_flipped_to_learn_from_and_to_choose_by_but_not_to_test() {
 fn a_budget_draws_as_many_rows_as_it_says() {
     let (data, output) = (data(400), tempfile::tempdir().unwrap());
     let mut study = study(data.path(), output.path(), &["utkface-age60"], &[]);
-    study.protocol.rows = Some(100);
+    study.1.protocol.rows = Some(100);
     let rows = |seed| {
         let problem = problem(&study, 0, seed);
         let parts = [problem.train, problem.validation, problem.test];
@@ -171,12 +163,14 @@ fn a_budget_draws_as_many_rows_as_it_says() {
 #[test]
 fn results_are_written_as_json_markdown_a_page_and_pictures() {
     let (data, output) = (data(160), tempfile::tempdir().unwrap());
-    let mut study = study(data.path(), output.path(), &["utkface-age60"], Experiment::Images.methods());
+    let (mut plan, mut study) =
+        study(data.path(), output.path(), &["utkface-age60"], Experiment::Images.methods());
+    plan.experiment = Experiment::Images;
     study.protocol =
         Protocol { images: study.protocol.images, ..Protocol::images(Budget::Quick, Cnn::Small) };
     study.goals = vec!["fnr @ fpr<=10%".to_owned(), "roc-auc @ fpr in 0..20%".to_owned()];
-    study.plan.seeds = vec![5];
-    let record = save(&study, &Counter::new(u64::MAX)).unwrap();
+    plan.seeds = vec![5];
+    let record = save(&plan, &study, &Counter::new(u64::MAX)).unwrap();
     let read = |name: &str| std::fs::read_to_string(output.path().join(name)).unwrap();
     let json: Value = serde_json::from_str(&read("images.json")).unwrap();
     let cells = json["cells"].as_array().unwrap();
@@ -209,9 +203,9 @@ fn the_layout_of_celeba_is_read_with_its_partition() {
     std::fs::write(folder.join("list_attr_celeba.txt"), attributes).unwrap();
     std::fs::write(folder.join("list_eval_partition.txt"), partition).unwrap();
     let mut study = study(data.path(), output.path(), &[], &[Method::CrossEntropy]);
-    study.plan.tasks = IMAGES.into_iter().filter(|task| task.name == "celeba-smiling").collect();
-    study.plan.seeds = vec![0];
-    assert!(study.plan.tasks[0].source.is_in(data.path()) && !Source::BigEarthNet.is_in(data.path()));
+    study.0.tasks = IMAGES.into_iter().filter(|task| task.name == "celeba-smiling").collect();
+    study.0.seeds = vec![0];
+    assert!(study.0.tasks[0].source.is_in(data.path()) && !Source::BigEarthNet.is_in(data.path()));
     let problem = problem(&study, 0, 0);
     let labels = |part: &crate::Part| part.sample.labels().to_vec();
     let expected: Vec<bool> = (0..12).map(|at| at % 2 == 0).collect();

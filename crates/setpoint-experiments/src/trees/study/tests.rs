@@ -1,4 +1,5 @@
 use super::*;
+use crate::Experiment;
 use crate::read::made;
 use crate::study::collect;
 use crate::task::TREES;
@@ -13,35 +14,30 @@ fn a_study_is_kept_goes_on_and_does_not_depend_on_threads() {
     }
     let (data, one, two) = (made(400), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let spambase = TREES[3];
-    let study = |output: &tempfile::TempDir, threads| Trees {
-        plan: Plan {
-            data: data.path().to_owned(),
-            cache: None,
-            output: output.path().to_owned(),
-            tasks: vec![spambase],
-            seeds: vec![0, 1],
-            threads,
-            command: "setpoint reproduce trees".to_owned(),
-        },
+    let plan = |output: &tempfile::TempDir, threads| Plan {
+        threads,
+        ..Plan::made(Experiment::Trees, data.path(), output.path(), &[spambase])
+    };
+    let study = Trees {
         settings: Settings { configurations: Parameters::search(3, 0), rounds: 40, ..Settings::default() },
         anew: false,
         peers: Vec::new(),
     };
     let counter = Counter::new(3);
-    assert!(matches!(collect(&study(&one, 1), &counter), Err(ExperimentError::Stopped)));
+    assert!(matches!(collect(&plan(&one, 1), &study, &counter), Err(ExperimentError::Stopped)));
     let rest = Counter::new(u64::MAX);
-    let resumed = collect(&study(&one, 1), &rest).unwrap().results;
-    let whole = collect(&study(&two, 2), &Counter::new(u64::MAX)).unwrap().results;
+    let resumed = collect(&plan(&one, 1), &study, &rest).unwrap().results;
+    let whole = collect(&plan(&two, 2), &study, &Counter::new(u64::MAX)).unwrap().results;
     for goal in GOALS {
         for tool in whole.tools() {
-            let values = whole.values(&spambase, goal, &tool).unwrap();
+            let values = whole.values(&spambase, goal, tool).unwrap();
             assert_eq!(values.len(), 2);
             assert!(values.iter().all(|value| (0.0..=100.0).contains(value)), "{values:?}");
-            assert_eq!(resumed.values(&spambase, goal, &tool), Some(values));
+            assert_eq!(resumed.values(&spambase, goal, tool), Some(values));
         }
     }
     assert_eq!(whole.tools().len(), 3);
     let known = Counter::new(u64::MAX);
-    collect(&study(&one, 2), &known).unwrap();
+    collect(&plan(&one, 2), &study, &known).unwrap();
     assert_eq!(known.fits(), 0);
 }

@@ -54,7 +54,7 @@ fn the_rival_is_the_one_with_the_best_mean_and_differences_are_paired() {
 #[test]
 fn a_tool_without_every_seed_has_no_value() {
     let results = results();
-    assert_eq!(results.values(&TREES[0], GOALS[3], &Tool::Peer("XGBoost".to_owned())), None);
+    assert_eq!(results.values(&TREES[0], GOALS[3], ("XGBoost", false)), None);
     let comparison = results.comparison();
     assert_eq!(comparison.gain(&TREES[0], GOALS[3]).unwrap().rival, "LightGBM, 3");
     assert!(comparison.grid().heading.contains(&"XGBoost, 3".to_owned()));

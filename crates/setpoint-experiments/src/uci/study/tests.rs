@@ -4,68 +4,37 @@ use super::*;
 use crate::read::made as data;
 use crate::study::{collect, run as save};
 use crate::task::UCI;
-use crate::uci::cell::Fitted;
 use crate::watch::Counter;
 
-fn study(data: &Path, output: &Path, methods: &[Method]) -> Uci {
-    let plan = Plan {
-        data: data.to_owned(),
-        cache: None,
-        output: output.to_owned(),
-        tasks: vec![UCI[3]],
-        seeds: vec![0, 1],
-        threads: 2,
-        command: "setpoint reproduce uci".to_owned(),
-    };
-    Uci { plan, tables: vec![Table::PrAuc], methods: methods.to_vec(), anew: Vec::new() }
+fn study(data: &Path, output: &Path, methods: &[Method]) -> (Plan, Uci) {
+    let plan = Plan::made(Experiment::Uci, data, output, &[UCI[3]]);
+    (plan, Uci { tables: vec![Table::PrAuc], methods: methods.to_vec(), anew: Vec::new() })
 }
 
-fn run(study: &Uci) -> (Vec<Entry<Cell, Outcome>>, u64) {
+fn run((plan, study): &(Plan, Uci)) -> (Vec<Entry<Cell, Outcome>>, u64) {
     let counter = Counter::new(u64::MAX);
-    let record = collect(study, &counter).unwrap();
+    let record = collect(plan, study, &counter).unwrap();
     (record.results.cells, counter.fits())
-}
-
-/// Everything but the time it took.
-fn timeless(cells: Vec<Entry<Cell, Outcome>>) -> Vec<(Cell, Outcome)> {
-    let strip = |outcome| match outcome {
-        Outcome::Fitted(fitted) => Outcome::Fitted(Fitted { seconds: 0.0, ..fitted }),
-        unable => unable,
-    };
-    cells.into_iter().map(|Entry { cell, outcome }| (cell, strip(outcome))).collect()
-}
-
-#[test]
-fn a_stopped_run_goes_on_and_comes_to_the_same() {
-    let (data, whole, parts) = (data(240), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let methods = [Method::CrossEntropy, Method::Ico];
-    let (expected, fits) = run(&study(data.path(), whole.path(), &methods));
-    assert_eq!(fits, 2 * (4 + 9));
-
-    let mut stopped = study(data.path(), parts.path(), &methods);
-    stopped.plan.threads = 1;
-    assert!(matches!(collect(&stopped, &Counter::new(6)), Err(ExperimentError::Stopped)));
-    let (found, rest) = run(&study(data.path(), parts.path(), &methods));
-    // One cell of four models was done; the second had begun and is done again.
-    assert_eq!(rest, fits - 4);
-    assert_eq!(timeless(found), timeless(expected));
 }
 
 #[test]
 fn finished_cells_are_run_again_for_other_data_or_when_asked() {
     let (first, output) = (data(240), tempfile::tempdir().unwrap());
-    let study = |data: &tempfile::TempDir| study(data.path(), output.path(), &[Method::CrossEntropy]);
-    assert_eq!(run(&study(&first)).1, 8);
-    assert_eq!(run(&study(&first)).1, 0);
-    assert_eq!(run(&Uci { anew: vec![Method::CrossEntropy], ..study(&first) }).1, 8);
-    assert_eq!(run(&Uci { anew: vec![Method::Ico], ..study(&first) }).1, 0);
-    assert_eq!(run(&study(&data(250))).1, 8);
+    let anew = |data: &tempfile::TempDir, anew: &[Method]| {
+        let (plan, study) = study(data.path(), output.path(), &[Method::CrossEntropy]);
+        run(&(plan, Uci { anew: anew.to_vec(), ..study })).1
+    };
+    assert_eq!(anew(&first, &[]), 8);
+    assert_eq!(anew(&first, &[]), 0);
+    assert_eq!(anew(&first, &[Method::CrossEntropy]), 8);
+    assert_eq!(anew(&first, &[Method::Ico]), 0);
+    assert_eq!(anew(&data(250), &[]), 8);
 }
 
 #[test]
 fn what_is_chosen_does_not_depend_on_the_test_rows() {
     let directory = data(240);
-    let split = study(directory.path(), directory.path(), &[]).split(&UCI[3], 0).unwrap();
+    let split = split(directory.path(), &UCI[3], 0).unwrap();
     let other = Problem { test: split.train.clone(), ..split.clone() };
     for method in Experiment::Uci.methods().iter().copied() {
         let goal = "fnr @ fpr<=10%".to_owned();
@@ -95,7 +64,8 @@ fn a_method_without_a_loss_for_the_goal_says_so_and_fits_nothing() {
 fn results_are_written_as_json_markdown_and_a_page() {
     let (data, output) = (data(240), tempfile::tempdir().unwrap());
     let methods = [Method::CrossEntropy, Method::Pairwise, Method::Setpoint];
-    save(&study(data.path(), output.path(), &methods), &Counter::new(u64::MAX)).unwrap();
+    let (plan, study) = study(data.path(), output.path(), &methods);
+    save(&plan, &study, &Counter::new(u64::MAX)).unwrap();
     let read = |name: &str| std::fs::read_to_string(output.path().join(name)).unwrap();
     let record: Value = serde_json::from_str(&read("uci.json")).unwrap();
     let cells = record["cells"].as_array().unwrap();

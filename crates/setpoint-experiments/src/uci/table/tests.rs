@@ -2,7 +2,7 @@ use setpoint_report::chart::{Chart, Join, Tone};
 
 use super::*;
 use crate::task::UCI;
-use crate::{Cell, Entry, FileRecord, Picture, Record};
+use crate::{Cell, Entry, Picture, Record};
 
 fn cell(method: Method, seed: u64, outcome: Outcome) -> Entry<Cell, Outcome> {
     let goal = Table::PrAuc.goals()[0].clone();
@@ -24,26 +24,15 @@ fn fitted(test: f64) -> Outcome {
 
 fn record() -> Record<Cells<Outcome>> {
     let unable = Outcome::Unable { unable: "its area is not one over fpr".to_owned() };
-    let file = FileRecord { name: "<i>crime.data".to_owned(), sha256: "0123abcd".repeat(8) };
-    Record {
-        experiment: Experiment::Uci,
-        date: "2026-02-28".to_owned(),
-        version: "0.1.0".to_owned(),
-        command: "setpoint reproduce uci --output <script>alert(1)</script>".to_owned(),
-        threads: 2,
-        seeds: vec![3, 7],
-        files: [("crime", vec![file])].into(),
-        results: Cells {
-            cells: vec![
-                cell(Method::CrossEntropy, 3, fitted(0.41)),
-                cell(Method::CrossEntropy, 7, fitted(0.43)),
-                cell(Method::Pairwise, 3, unable.clone()),
-                cell(Method::Pairwise, 7, unable),
-                cell(Method::Ico, 3, fitted(0.46)),
-                cell(Method::Ico, 7, fitted(0.47)),
-            ],
-        },
-    }
+    let cells = vec![
+        cell(Method::CrossEntropy, 3, fitted(0.41)),
+        cell(Method::CrossEntropy, 7, fitted(0.43)),
+        cell(Method::Pairwise, 3, unable.clone()),
+        cell(Method::Pairwise, 7, unable),
+        cell(Method::Ico, 3, fitted(0.46)),
+        cell(Method::Ico, 7, fitted(0.47)),
+    ];
+    Record::made(Experiment::Uci, Cells { cells })
 }
 
 fn picture() -> Picture {
