@@ -154,7 +154,7 @@ pub trait Study: Sync {
     /// All results together.
     fn results(&self, cells: Vec<Entry<Self::Cell, Self::Outcome>>) -> Self::Results;
 
-    /// Draws what the results allow.
+    /// Draws what the results allow, and lets go of what only pictures need.
     ///
     /// # Errors
     /// If a fit fails, or the caller stops.
