@@ -34,8 +34,9 @@ pub fn expand(path: &Path, typed: &[OsString]) -> Result<Vec<OsString>, Failure>
     let mut flags = Vec::new();
     for (key, value) in &table {
         if !known.iter().any(|one| one == key) {
-            let hint = match known.iter().min_by_key(|one| distance(one, key)) {
-                Some(near) if distance(near, key) <= 2 => format!("did you mean {near:?}?"),
+            let near = known.iter().map(|one| (strsim::damerau_levenshtein(one, key), one)).min();
+            let hint = match near {
+                Some((0..=2, near)) => format!("did you mean {near:?}?"),
                 _ => format!("keys are the names of flags: {}", known.join(", ")),
             };
             return Err(Failure::input(format!("{name}: unknown key {}; {hint}", quote(key))));
@@ -86,32 +87,9 @@ fn scalar(key: &str, value: &Value) -> Result<String, String> {
     }
 }
 
-/// How many characters differ, at the same places or by length: enough to find a slip.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substitute = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_slip_of_the_pen_is_near() {
-        assert_eq!(distance("label", "lable"), 2);
-        assert_eq!(distance("seed", "seed"), 0);
-        assert_eq!(distance("", "abc"), 3);
-    }
 
     #[test]
     fn values_become_flags() {

@@ -41,14 +41,13 @@ pub(crate) fn from_raw(
         Some(column) => Some(weights(file, &name(column), &reals(&raw, column))?),
         None => None,
     };
-    let times = match layout.time {
-        Some(column) => {
-            let times = reals(&raw, column);
-            refuse_missing(file, &name(column), "time", times.iter().position(|time| time.is_nan()))?;
-            Some(times)
-        }
-        None => None,
+    let complete = |column: Option<usize>, role| -> Result<Option<Vec<f64>>, ReadError> {
+        let Some(column) = column else { return Ok(None) };
+        let values = reals(&raw, column);
+        refuse_missing(file, &name(column), role, values.iter().position(|value| value.is_nan()))?;
+        Ok(Some(values))
     };
+    let (times, scores) = (complete(layout.time, "time")?, complete(layout.score, "score")?);
     let groups = layout.group.map(|column| sorted_groups(name(column), &raw, column));
     let entities = match layout.entity {
         Some(column) => {
@@ -89,6 +88,7 @@ pub(crate) fn from_raw(
         groups,
         entities,
         times,
+        scores,
         queries: None,
         hash: None,
         notes,
@@ -140,6 +140,7 @@ pub(crate) fn from_sparse(
         groups: None,
         entities,
         times: None,
+        scores: None,
         queries,
         hash: None,
         notes: Notes { unknown_entries: raw.unknown, ..Notes::default() },

@@ -22,7 +22,7 @@ pub(crate) enum Use {
     Skip,
     Number(usize),
     Text(usize),
-    /// As `f64`: a weight, a label for a numeric rule, a time.
+    /// As `f64`: a weight, a label for a numeric rule, a time, a score.
     Real(usize, RealKind),
 }
 
@@ -51,6 +51,7 @@ pub(crate) struct Layout {
     pub group: Option<usize>,
     pub entity: Option<usize>,
     pub time: Option<usize>,
+    pub score: Option<usize>,
     /// Number columns that may not turn into categories.
     pub strict: bool,
     /// Columns that a model does not know.
@@ -69,6 +70,14 @@ pub(crate) struct Expected {
     pub label: Option<usize>,
     /// Its columns that were no features.
     pub known: Vec<String>,
+}
+
+impl Expected {
+    /// No features: all that counts are the roles.
+    pub fn nothing() -> Self {
+        let (columns, offsets, known) = Default::default();
+        Self { columns, offsets, header: true, width: 0, label: None, known }
+    }
 }
 
 impl Layout {
@@ -142,6 +151,7 @@ impl Layout {
             group: None,
             entity: None,
             time: None,
+            score: None,
             strict: false,
             extra: Vec::new(),
         };
@@ -157,6 +167,7 @@ impl Layout {
         layout.group = column_if(&roles.group, &roles.group_if_there, "--group")?;
         layout.entity = column_if(&roles.split_by, &roles.split_by_if_there, "--split-by")?;
         layout.time = column(&roles.split_time, "--split-time")?;
+        layout.score = column(&roles.score, "--score")?;
         let numeric_label = matches!(roles.positive, Positive::Rule(..));
         let label_use = if numeric_label { Some(RealKind::Number) } else { None };
         for (column, real, role) in [
@@ -165,6 +176,7 @@ impl Layout {
             (layout.group, None, "the group"),
             (layout.entity, None, "what the split goes by"),
             (layout.time, Some(RealKind::Time), "the time"),
+            (layout.score, Some(RealKind::Number), "the score"),
         ] {
             let Some(column) = column else { continue };
             let new = match real {

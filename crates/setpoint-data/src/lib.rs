@@ -56,7 +56,7 @@ pub use read::{Format, ReadError, ReadOptions, Separator, hash};
 pub use role::{DEFAULT_MISSING, RoleError, Roles, list};
 pub use split::{PARTS, Parts, SplitError, SplitPlan, later_half};
 pub use table::Table;
-pub use time::time_key;
+pub use time::{time_key, time_text};
 
 /// Anything that can go wrong between a file and a data set.
 #[derive(Debug, thiserror::Error)]

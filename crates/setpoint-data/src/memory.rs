@@ -370,6 +370,7 @@ fn assembled(about: About, rows: usize, mut names: Vec<String>, body: Body, note
         groups: about.groups,
         entities: about.entities,
         times: None,
+        scores: None,
         queries: None,
         hash: None,
         notes,

@@ -34,6 +34,8 @@ pub struct Roles {
     pub split_by_if_there: Option<String>,
     /// Rows with later values here are held out.
     pub split_time: Option<String>,
+    /// A model's score of each row. Columns without a role are then not looked at.
+    pub score: Option<String>,
     /// Columns to treat as categories even if they look like numbers.
     pub categorical: Vec<String>,
     /// Most categories a column may have before it is taken for an identifier.
@@ -57,6 +59,7 @@ impl Default for Roles {
             split_by: None,
             split_by_if_there: None,
             split_time: None,
+            score: None,
             categorical: Vec::new(),
             max_categories: 1000,
         }

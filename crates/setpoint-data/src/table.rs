@@ -10,7 +10,7 @@ use crate::encode::{Encoder, LabelSchema, Notes};
 use crate::features::Sparse;
 use crate::form::Form;
 use crate::label::{LabelRule, Positive};
-use crate::layout::Kind;
+use crate::layout::{Expected, Kind};
 use crate::read::source::Source;
 use crate::read::{Format, ReadOptions, Request, delimited, parquet, sniff, svmlight};
 use crate::role::{RoleError, Roles};
@@ -35,6 +35,7 @@ pub struct Table {
     pub(crate) groups: Option<Codes>,
     pub(crate) entities: Option<Codes>,
     pub(crate) times: Option<Vec<f64>>,
+    pub(crate) scores: Option<Vec<f64>>,
     pub(crate) queries: Option<Codes>,
     pub(crate) hash: Option<String>,
     pub(crate) notes: Notes,
@@ -152,7 +153,10 @@ impl Table {
             Some(format) => format,
             None => sniff::format(file, &source.head(HEAD)?.0)?,
         };
-        let expected = encoder.and_then(Encoder::expected);
+        let expected = match encoder {
+            Some(encoder) => encoder.expected(),
+            None => roles.score.as_ref().map(|_| Expected::nothing()),
+        };
         let known = encoder.and_then(Encoder::sparse_columns);
         if encoder.is_some() && (format == Format::SvmLight) != known.is_some() {
             let (sparse, dense) = ("an SVMLight file", "a table");
@@ -216,6 +220,12 @@ impl Table {
     #[must_use]
     pub fn times(&self) -> Option<&[f64]> {
         self.times.as_deref()
+    }
+
+    /// A model's score of each row.
+    #[must_use]
+    pub fn scores(&self) -> Option<&[f64]> {
+        self.scores.as_deref()
     }
 
     /// Query of each row of ranking data.

@@ -65,7 +65,8 @@ pub fn time_key(text: &str) -> Option<f64> {
 }
 
 /// The time as ISO 8601 has it: a date, with the time of day where it is not midnight.
-pub(crate) fn time_text(seconds: f64) -> String {
+#[must_use]
+pub fn time_text(seconds: f64) -> String {
     let day = (seconds / 86_400.0).floor();
     // Years of an era count from March; see `days`.
     let since = day as i64 + 719_468;

@@ -51,18 +51,12 @@ pub enum ExperimentError {
     /// A result could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A directory could not be made.
-    #[error("cannot make the directory {}: {error}", path.display())]
-    Directory {
-        /// The directory.
-        path: PathBuf,
-        /// What the system said.
-        error: std::io::Error,
-    },
-    /// The journal of finished work.
-    #[error("the journal {}: {error}", path.display())]
-    Journal {
-        /// The file.
+    /// A directory could not be made, or the journal of finished work not be kept.
+    #[error("{what} {}: {error}", path.display())]
+    Output {
+        /// What of it.
+        what: &'static str,
+        /// The directory, or the file.
         path: PathBuf,
         /// What the system said.
         error: std::io::Error,

@@ -34,11 +34,8 @@ struct Line {
 
 impl Journal {
     /// Opens a journal, or begins one.
-    ///
-    /// # Errors
-    /// If the file cannot be read or written.
     pub fn open(path: &Path) -> Result<Self, ExperimentError> {
-        let refused = |error| ExperimentError::Journal { path: path.to_owned(), error };
+        let refused = |error| ExperimentError::Output { what: "the journal", path: path.to_owned(), error };
         let text = match std::fs::read(path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -53,18 +50,14 @@ impl Journal {
     }
 
     /// The result with this key, if an earlier run had it; the last, if several did.
-    #[must_use]
     pub fn get<T: DeserializeOwned>(&self, key: &Value) -> Option<T> {
         let line = self.known.iter().rev().find(|line| line.key == *key)?;
         serde_json::from_value(line.result.clone()).ok()
     }
 
     /// Keeps a result.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn put(&self, key: &Value, result: &impl Serialize) -> Result<(), ExperimentError> {
-        let refused = |error| ExperimentError::Journal { path: self.path.clone(), error };
+        let refused = |error| ExperimentError::Output { what: "the journal", path: self.path.clone(), error };
         let result = serde_json::to_value(result).map_err(|error| refused(error.into()))?;
         let line = Line { key: key.clone(), result };
         let mut text = serde_json::to_string(&line).map_err(|error| refused(error.into()))?;

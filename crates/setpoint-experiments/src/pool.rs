@@ -9,9 +9,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::ExperimentError;
 
 /// Runs every job; the results are in the order of the jobs. The first failure stops the rest.
-///
-/// # Errors
-/// That of the first job that failed.
 pub fn run<J: Sync, R: Send>(
     jobs: &[J],
     threads: usize,

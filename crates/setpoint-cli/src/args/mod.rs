@@ -15,7 +15,7 @@ pub use evaluate::{EvaluateArgs, MeasureArgs};
 pub use image::ImageArgs;
 pub use predict::PredictArgs;
 pub use report::{ReportArgs, ReportFlags};
-pub use reproduce::{ImagesArgs, NetworksArgs, ReproduceCommand, TreesArgs, UciArgs};
+pub use reproduce::ReproduceCommand;
 pub use train::{
     BatchesArg, CnnArg, InequalityArg, MethodArg, ModelArg, OptimizerArg, ScheduleArg, ScopeArg,
     SurrogateArg, ThresholdsArg, TrainArgs,

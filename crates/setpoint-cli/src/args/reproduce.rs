@@ -6,9 +6,8 @@ mod trees;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use setpoint_experiments::uci::Set;
-use setpoint_experiments::uci::goals::Table;
-use setpoint_experiments::uci::protocol::Method;
+use setpoint_experiments::uci::Uci;
+use setpoint_experiments::{Experiment, Method, Plan, Table, Task};
 
 pub use network::{ImagesArgs, NetworksArgs};
 pub use trees::TreesArgs;
@@ -39,72 +38,158 @@ pub enum ReproduceCommand {
     Trees(TreesArgs),
 }
 
-/// Linear models on five public data sets.
+/// What every study is told.
 #[derive(Args, Clone, Debug)]
-pub struct UciArgs {
-    /// Directory with the data files
+pub struct StudyArgs {
+    /// Directory with the data
     #[arg(long, value_name = "DIR", env = "SETPOINT_DATA", hide_env_values = true)]
     pub data: PathBuf,
-    /// The seeds.
-    #[command(flatten)]
-    pub trials: TrialArgs,
-    /// Data sets
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = set, default_value = "letter,ijcnn1,adult,spambase,crime")]
-    pub sets: Vec<Set>,
-    /// Methods: cross-entropy, weighted, lagrangian, pairwise, ico, setpoint, setpoint-once
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method, default_value = "cross-entropy,weighted,lagrangian,pairwise,ico")]
-    pub methods: Vec<Method>,
-    /// Setpoint's own defaults beside them, with and without rotations of train and validation rows
-    #[arg(long)]
-    pub setpoint: bool,
-    /// Tables: pr-auc, fnr, roc-auc, range (pr-auc over recall in b..1), or all
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = goals, default_value = "pr-auc")]
-    pub goals: Vec<Goals>,
-    /// Run the cells of these methods anew, although an earlier run has them
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method)]
-    pub anew: Vec<Method>,
-    /// Directory for the results: uci.json, uci.md, uci.html, pictures, and the journal of finished cells
-    #[arg(long, value_name = "DIR", default_value = "setpoint-reproduce")]
-    pub output: PathBuf,
-    /// Print the record of all cells as one JSON object on stdout
-    #[arg(long)]
-    pub json: bool,
-    /// Write the splits here as safetensors files for other tools, and stop
-    #[arg(long, value_name = "DIR")]
-    pub export: Option<PathBuf>,
-}
-
-impl UciArgs {
-    /// The methods asked for, in the order of the tables.
-    pub fn methods(&self) -> Vec<Method> {
-        let own = |method: &Method| matches!(method, Method::Setpoint | Method::Once);
-        let asked = |method: &Method| self.methods.contains(method) || (self.setpoint && own(method));
-        Method::ALL.into_iter().filter(asked).collect()
-    }
-
-    /// The tables asked for.
-    pub fn tables(&self) -> Vec<Table> {
-        let asked = |table: &Table| self.goals.iter().any(|goals| goals.0.contains(table));
-        Table::ALL.into_iter().filter(asked).collect()
-    }
-}
-
-/// Which random splits.
-#[derive(Args, Clone, Debug)]
-pub struct TrialArgs {
-    /// Random splits, with seeds 0, 1, ...; 5 unless a smaller budget says fewer
+    /// Random splits, with seeds 0, 1, ...; 5 unless a smaller budget says fewer, 10 of trees
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     trials: Option<u64>,
     /// Seeds of the splits instead, such as 0-4 or 3,7
     #[arg(long, value_name = "LIST", value_parser = seeds, conflicts_with = "trials")]
     seeds: Option<Seeds>,
+    /// Directory for the results as Markdown, HTML and JSON, pictures, and the journal of finished cells
+    #[arg(long, value_name = "DIR", default_value = "setpoint-reproduce")]
+    output: PathBuf,
+    /// Print the record of all cells as one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
 }
 
-impl TrialArgs {
-    /// The seeds asked for, or so many.
-    pub fn seeds(&self, usual: u64) -> Vec<u64> {
-        let count = self.trials.unwrap_or(usual);
-        self.seeds.as_ref().map_or_else(|| (0..count).collect(), |seeds| seeds.0.clone())
+impl StudyArgs {
+    /// The plan of a study, with its usual number of splits.
+    fn plan(&self, experiment: Experiment, tasks: Vec<Task>, trials: u64) -> Plan {
+        let count = self.trials.unwrap_or(trials);
+        Plan {
+            experiment,
+            data: self.data.clone(),
+            cache: setpoint_data::default_cache(),
+            output: self.output.clone(),
+            tasks,
+            seeds: self.seeds.as_ref().map_or_else(|| (0..count).collect(), |seeds| seeds.0.clone()),
+            threads: rayon::current_num_threads(),
+            command: command(),
+        }
+    }
+}
+
+/// What was typed, but for the data directory: it is different on every machine.
+fn command() -> String {
+    let mut words = vec!["setpoint".to_owned()];
+    let mut typed = std::env::args().skip(1);
+    while let Some(word) = typed.next() {
+        if word == "--data" {
+            typed.next();
+        } else if !word.starts_with("--data=") {
+            words.push(word);
+        }
+    }
+    words.join(" ")
+}
+
+/// Linear models on five public data sets.
+#[derive(Args, Clone, Debug)]
+pub struct UciArgs {
+    /// What every study is told.
+    #[command(flatten)]
+    pub study: StudyArgs,
+    /// Data sets
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = set, default_value = "letter,ijcnn1,adult,spambase,crime")]
+    sets: Vec<Meant<Task>>,
+    /// Methods: cross-entropy, weighted, lagrangian, pairwise, ico, setpoint, setpoint-once
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method, default_value = "cross-entropy,weighted,lagrangian,pairwise,ico")]
+    methods: Vec<Meant<Method>>,
+    /// Setpoint's own defaults beside them, with and without rotations of train and validation rows
+    #[arg(long)]
+    setpoint: bool,
+    /// Tables: pr-auc, fnr, roc-auc, range (pr-auc over recall in b..1), or all
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = table, default_value = "pr-auc")]
+    goals: Vec<Meant<Table>>,
+    /// Run the cells of these methods anew, although an earlier run has them
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method)]
+    anew: Vec<Meant<Method>>,
+    /// Write the splits here as safetensors files for other tools, and stop
+    #[arg(long, value_name = "DIR")]
+    pub export: Option<PathBuf>,
+}
+
+fn set(text: &str) -> Result<Meant<Task>, String> {
+    Meant::task(Experiment::Uci, text)
+}
+
+fn method(text: &str) -> Result<Meant<Method>, String> {
+    Meant::method(Experiment::Uci, text)
+}
+
+fn table(text: &str) -> Result<Meant<Table>, String> {
+    Meant::table(Experiment::Uci, text)
+}
+
+impl UciArgs {
+    /// The study asked for.
+    pub fn study(&self) -> (Plan, Uci) {
+        let all = Experiment::Uci;
+        let own = [Method::Setpoint, Method::Once].map(|method| Meant(vec![method]));
+        let methods = [&self.methods[..], if self.setpoint { &own } else { &[] }].concat();
+        let study = Uci {
+            tables: asked(all.tables(), &self.goals),
+            methods: asked(all.methods(), &methods),
+            anew: asked(all.methods(), &self.anew),
+        };
+        (self.study.plan(all, asked(all.tasks(), &self.sets), TRIALS), study)
+    }
+}
+
+/// The paper's number of trials.
+const TRIALS: u64 = 5;
+
+/// What one word of a list stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Meant<T>(Vec<T>);
+
+/// What some words stand for, in the order of the tables.
+fn asked<T: Copy + PartialEq>(all: &[T], words: &[Meant<T>]) -> Vec<T> {
+    all.iter().copied().filter(|one| words.iter().any(|word| word.0.contains(one))).collect()
+}
+
+impl<T: Copy> Meant<T> {
+    fn new(
+        what: &str,
+        text: &str,
+        all: &[T],
+        name: impl Fn(T) -> &'static str,
+        means: impl Fn(T, &str) -> bool,
+    ) -> Result<Self, String> {
+        let word = text.trim();
+        let found: Vec<T> = all.iter().copied().filter(|one| word == "all" || means(*one, word)).collect();
+        if found.is_empty() {
+            let names: Vec<&str> = all.iter().map(|one| name(*one)).collect();
+            return Err(format!("unknown {what} {text:?}; expected some of {}, or all", names.join(", ")));
+        }
+        Ok(Self(found))
+    }
+}
+
+impl Meant<Task> {
+    /// A task by its name, or the main ones of its data set.
+    fn task(experiment: Experiment, text: &str) -> Result<Self, String> {
+        let means = |task: Task, word: &str| task.name == word || (task.main && task.set() == word);
+        Self::new("data set", text, experiment.tasks(), |task| task.name, means)
+    }
+}
+
+impl Meant<Method> {
+    fn method(experiment: Experiment, text: &str) -> Result<Self, String> {
+        let name = |method: Method| method.name(experiment);
+        Self::new("method", text, experiment.methods(), name, |method, word| name(method) == word)
+    }
+}
+
+impl Meant<Table> {
+    fn table(experiment: Experiment, text: &str) -> Result<Self, String> {
+        Self::new("table", text, experiment.tables(), Table::name, |table, word| table.name() == word)
     }
 }
 
@@ -133,34 +218,6 @@ fn seeds(text: &str) -> Result<Seeds, String> {
         Some((_, twice)) => Err(format!("seed {twice} is given twice")),
         None => Ok(Seeds(seeds)),
     }
-}
-
-/// The tables that one word stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Goals(Vec<Table>);
-
-fn goals(text: &str) -> Result<Goals, String> {
-    let text = text.trim();
-    if text == "all" {
-        return Ok(Goals(Table::ALL.to_vec()));
-    }
-    let table = Table::ALL.into_iter().find(|table| table.name() == text);
-    table.map(|table| Goals(vec![table])).ok_or_else(|| {
-        format!("unknown table {text:?}; expected some of {}, or all", Table::ALL.map(Table::name).join(", "))
-    })
-}
-
-fn method(text: &str) -> Result<Method, String> {
-    Method::named(text.trim()).ok_or_else(|| {
-        format!("unknown method {text:?}; expected some of {}", Method::ALL.map(Method::name).join(", "))
-    })
-}
-
-fn set(text: &str) -> Result<Set, String> {
-    Set::named(text.trim()).ok_or_else(|| {
-        let names = Set::ALL.map(Set::name).join(", ");
-        format!("unknown data set {text:?}; expected some of {names}")
-    })
 }
 
 #[cfg(test)]

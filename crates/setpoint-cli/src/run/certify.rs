@@ -3,7 +3,7 @@
 use serde_json::json;
 use setpoint::Sample;
 use setpoint::message::quote;
-use setpoint_data::{Encoder, Inputs, ReadError, RoleError, Roles, Table};
+use setpoint_data::{Roles, Table};
 use setpoint_run::{Asked, Failure, certify as prove};
 
 use super::print;
@@ -60,22 +60,11 @@ fn read(args: &CertifyArgs, column: Option<&str>) -> Result<(Sample, Vec<f64>), 
         group: args.group.clone().or_else(|| column.map(str::to_owned)),
         weight: args.weight.clone(),
         split_by: args.split_by.clone(),
-        // Times are the one role whose numbers are kept with 64 bits, and any number is a time.
-        split_time: Some(args.score.clone()),
+        score: Some(args.score.clone()),
         ..Roles::default()
     };
-    // A model without features: other columns of the file are not looked at.
-    let none = Encoder {
-        inputs: Inputs::Table(Vec::new()),
-        header: true,
-        width: 0,
-        unused: Vec::new(),
-        label: None,
-        missing: roles.missing_texts(),
-        constant: Vec::new(),
-    };
-    let table = Table::read_for(&args.scores, &read_options(&args.read)?, &roles, &none).map_err(named)?;
-    let (Some(labels), Some(scores)) = (table.labels(), table.times()) else {
+    let table = Table::read(&args.scores, &read_options(&args.read)?, &roles)?;
+    let (Some(labels), Some(scores)) = (table.labels(), table.scores()) else {
         return Err(Failure::input(format!("{}: no labels or no scores", args.scores.display())));
     };
     let mut sample = Sample::new(labels.to_vec())?;
@@ -89,23 +78,4 @@ fn read(args: &CertifyArgs, column: Option<&str>) -> Result<(Sample, Vec<f64>), 
         sample = sample.with_entities(&entities.column, &entities.of)?;
     }
     Ok((sample, scores.to_vec()))
-}
-
-/// Errors about the column read as a time, in terms of scores.
-fn named(mut error: setpoint_data::Error) -> Failure {
-    match &mut error {
-        setpoint_data::Error::Read(ReadError::NotATime { file, line, column, value }) => {
-            let (column, value) = (quote(column), quote(value));
-            return Failure::input(format!(
-                "{file}:{line}: column {column}: score {value} is not a finite number"
-            ));
-        }
-        setpoint_data::Error::Read(ReadError::MissingRole { role, .. }) if *role == "time" => *role = "score",
-        setpoint_data::Error::Role(RoleError::TwoRoles { second, .. }) if *second == "the time" => {
-            *second = "the score";
-        }
-        _ => {}
-    }
-    let failure = Failure::from(error);
-    Failure { message: failure.message.replace("(--split-time)", "(--score)"), ..failure }
 }

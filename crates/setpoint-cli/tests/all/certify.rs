@@ -171,10 +171,12 @@ fn bad_scores_are_named() {
     };
     assert_eq!(
         certify(&["--score", "p", "--goal", "fpr<=1%"]),
-        "error: s.csv:3: column \"p\": score \"abc\" is not a finite number\n"
+        "error: s.csv:3: column \"p\": \"abc\" is not a number; name missing values with --missing\n"
     );
     let unknown = certify(&["--score", "q", "--goal", "fpr<=1%"]);
     assert!(unknown.contains("no column \"q\" (--score)"), "{unknown}");
+    let twice = certify(&["--score", "y", "--goal", "fpr<=1%"]);
+    assert!(twice.contains("column \"y\" cannot be both another role and the score"), "{twice}");
     write(home.path(), "s.csv", "y,p\n1,0.5\n0,\n");
     let missing = certify(&["--score", "p", "--goal", "fpr<=1%"]);
     assert!(missing.contains("the score is missing"), "{missing}");

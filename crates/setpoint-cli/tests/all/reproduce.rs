@@ -124,7 +124,7 @@ fn mistakes_are_refused_by_name() {
     }
     for (flags, message) in [
         (&["images"][..], "has none of the image sets; expected utkface32.bin.gz"),
-        (&["images", "--sets", "mnist"], "unknown set \"mnist\"; expected some of utkface-age60"),
+        (&["images", "--sets", "mnist"], "unknown data set \"mnist\"; expected some of utkface-age60"),
         (&["images", "--goals", "f1"], "unknown table \"f1\"; expected some of fnr, roc-auc, or all"),
         (&["images", "--sets", "utkface"], "utkface32.bin.gz"),
         (&["images", "--cnn", "paper"], "expected --budget full, or --cnn small"),

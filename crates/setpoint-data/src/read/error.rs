@@ -159,7 +159,7 @@ pub enum ReadError {
         /// What was found.
         value: String,
     },
-    /// A weight, entity or time is missing.
+    /// A weight, entity, time or score is missing.
     #[error("{file}: row {row}: column {}: the {role} is missing; fill it or remove the row", quote(column))]
     MissingRole {
         /// The file.

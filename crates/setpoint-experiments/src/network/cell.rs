@@ -7,26 +7,12 @@ use serde::{Deserialize, Serialize};
 use setpoint::Goal;
 use setpoint::train::{Combined, Member, Standard, TrainError};
 
-use super::goals::parse;
-use super::problem::{Problem, failed};
-use super::protocol::{Method, Protocol};
+use super::protocol::Protocol;
 use super::shared::auto;
-use super::task::Task;
-use super::trial::{Look, Trial, better};
-use crate::{ExperimentError, Watch};
-
-/// Which cell.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cell {
-    /// The task.
-    pub task: Task,
-    /// The seed of its split, or of the network's start where the data gives the split.
-    pub seed: u64,
-    /// The goal, as text.
-    pub goal: String,
-    /// The method.
-    pub method: Method,
-}
+use crate::goals::parse;
+use crate::problem::failed;
+use crate::trial::{Trial, ranked};
+use crate::{Cell, Choice, ExperimentError, Look, Method, Part, Problem, Watch};
 
 /// What was chosen on validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,36 +64,30 @@ pub struct Gain {
     pub baseline: f64,
 }
 
-impl std::fmt::Display for Cell {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { task, seed, goal, method } = self;
-        write!(f, "{} with seed {seed}, {goal}, {}", task.title, method.title())
-    }
+/// Fits the grid of a method that shares no fits, and measures what was chosen.
+pub fn run(
+    cell: &Cell,
+    problem: &Problem,
+    protocol: &Protocol,
+    watch: &dyn Watch,
+) -> Result<Fitted, ExperimentError> {
+    let (goal, source) = (parse(&cell.goal), cell.task.source);
+    let batch = protocol.training(source).batch;
+    let fitted = if cell.method == Method::Setpoint {
+        auto(&goal, problem, &protocol.rotated(source, cell.seed), &[], batch, watch)
+    } else {
+        let grid = protocol.grid(cell.method, &goal, source, cell.seed);
+        let trial =
+            |choice: &Choice| Trial::run(&goal, problem, choice, Some(&start(problem, choice)), watch);
+        let trials: Result<Vec<Trial>, TrainError> = grid.iter().map(trial).collect();
+        trials.and_then(|trials| judge(&goal, problem, batch, &trials))
+    };
+    fitted.map_err(failed(cell))
 }
 
-impl Cell {
-    /// Fits the grid of a method that shares no fits, and measures what was chosen.
-    ///
-    /// # Errors
-    /// If no fit has a value, or the caller stops.
-    pub fn run(
-        &self,
-        problem: &Problem,
-        protocol: &Protocol,
-        watch: &dyn Watch,
-    ) -> Result<Fitted, ExperimentError> {
-        let goal = parse(&self.goal);
-        let batch = protocol.training(self.task.source).batch;
-        if self.method == Method::Auto {
-            let settings = protocol.rotated(self.task.source, self.seed);
-            return auto(&goal, problem, &settings, &[], batch, watch).map_err(failed(self.to_string()));
-        }
-        let mut trials = Vec::new();
-        for choice in protocol.grid(self.method, &goal, self.task.source, self.seed) {
-            trials.push(Trial::run(&goal, problem, &choice, watch).map_err(failed(self.to_string()))?);
-        }
-        judge(&goal, problem, batch, &trials).map_err(failed(self.to_string()))
-    }
+/// Where the network of a choice starts.
+pub fn start(problem: &Problem, choice: &Choice) -> Vec<f32> {
+    problem.train.held.model().initial(choice.settings.seed.wrapping_add(choice.restart << 32))
 }
 
 /// Three networks are as many as Setpoint averages.
@@ -115,28 +95,14 @@ const AVERAGED: usize = 3;
 
 /// Chooses the best of some fits and averages the three best, by validation; then looks at test.
 pub fn judge(goal: &Goal, problem: &Problem, batch: usize, trials: &[Trial]) -> Result<Fitted, TrainError> {
-    let mut order: Vec<(&Trial, f64)> =
-        trials.iter().filter_map(|trial| Some((trial, trial.validation?))).collect();
-    order.sort_by(|(_, a), (_, b)| {
-        // The first of equals stays first.
-        if better(goal, *a, *b) {
-            std::cmp::Ordering::Less
-        } else if better(goal, *b, *a) {
-            std::cmp::Ordering::Greater
-        } else {
-            std::cmp::Ordering::Equal
-        }
-    });
-    let Some((best, validation)) = order.first().copied() else {
-        let reason = format!("none of {} fits has a value", trials.len());
-        return Err(TrainError::Infeasible { split: "validation", reason });
-    };
+    let order = ranked(goal, trials)?;
+    let (best, validation) = order[0];
     let chosen: Vec<&Trial> = order.iter().take(AVERAGED).map(|(trial, _)| *trial).collect();
     let average = match chosen.len() {
         1 => None,
         of => {
             let combined = combine(problem, &chosen)?;
-            let value = |part: &super::problem::Part| part.value(goal, &combined);
+            let value = |part: &Part| part.value(goal, &combined);
             Some(Average { of, validation: value(&problem.validation)?, test: value(&problem.test)? })
         }
     };

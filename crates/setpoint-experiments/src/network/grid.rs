@@ -20,19 +20,9 @@ use setpoint::goal::Objective;
 use setpoint::surrogate::Surrogate;
 use setpoint::train::{Bandwidth, MethodChoice, OptimizerChoice, PositiveWeight, Settings, Thresholds};
 
-use super::protocol::{Budget, Method, Protocol, Study, Training};
-use super::task::Source;
-
-/// One point of a method's grid.
-#[derive(Clone, Debug)]
-pub struct Choice {
-    /// What makes it differ from the others.
-    pub name: String,
-    /// All of its settings.
-    pub settings: Settings,
-    /// Which start, from 0.
-    pub restart: u64,
-}
+use super::protocol::{Budget, Protocol, Training};
+use crate::task::Source;
+use crate::{Choice, Experiment, Method};
 
 /// Memory of the moving average of the weights, for all methods.
 const WEIGHT_AVERAGE: f64 = 0.99;
@@ -73,7 +63,7 @@ impl Protocol {
     #[must_use]
     pub fn grid(&self, method: Method, goal: &Goal, source: Source, seed: u64) -> Vec<Choice> {
         let base = self.base(source, seed);
-        let equal = self.study == Study::Networks;
+        let equal = self.study == Experiment::Networks;
         match method {
             Method::Weighted if equal => vec![Choice {
                 name: "cross-entropy, start 4".to_owned(),
@@ -84,18 +74,14 @@ impl Protocol {
                 },
                 restart: 3,
             }],
-            Method::CrossEntropy | Method::Weighted | Method::Once | Method::Auto => Vec::new(),
+            Method::CrossEntropy | Method::Weighted | Method::Once | Method::Setpoint => Vec::new(),
             Method::Lagrangian => {
                 let rates: &[f64] = if equal { &[0.1, 0.5] } else { &[0.01, 0.1] };
                 let rates = if self.budget == Budget::Quick && !equal { &rates[1..] } else { rates };
-                let of = |rate: &f64| Choice {
-                    name: format!("multipliers' rate {rate}"),
-                    settings: Settings {
-                        method: MethodChoice::Lagrangian,
-                        dual_learning_rate: *rate,
-                        ..base.clone()
-                    },
-                    restart: 0,
+                let of = |rate: &f64| {
+                    let (method, dual_learning_rate) = (MethodChoice::Lagrangian, *rate);
+                    let settings = Settings { method, dual_learning_rate, ..base.clone() };
+                    Choice::new(format!("multipliers' rate {rate}"), settings)
                 };
                 self.restarted(rates.iter().map(of).collect())
             }
@@ -107,32 +93,26 @@ impl Protocol {
                     }
                     _ => &[(Surrogate::Softplus, 1.0), (Surrogate::Sigmoid, 0.1), (Surrogate::Sigmoid, 1.0)],
                 };
-                let of = |(surrogate, sharpness): &(Surrogate, f64)| Choice {
-                    name: named(*surrogate, *sharpness),
-                    settings: Settings {
-                        method: MethodChoice::Pairwise,
-                        surrogate: *surrogate,
-                        bandwidth: Bandwidth::Score(1.0 / sharpness),
-                        ..base.clone()
-                    },
-                    restart: 0,
+                let of = |(surrogate, sharpness): &(Surrogate, f64)| {
+                    let (method, bandwidth) = (MethodChoice::Pairwise, Bandwidth::Score(1.0 / sharpness));
+                    let settings = Settings { method, surrogate: *surrogate, bandwidth, ..base.clone() };
+                    Choice::new(named(*surrogate, *sharpness), settings)
                 };
                 self.restarted(widths.iter().map(of).collect())
             }
             Method::Ico => self.ico(&base, goal),
             Method::Mixed => {
                 let weights: &[f64] = if self.budget == Budget::Full { &[1.0, 3.0] } else { &[1.0] };
-                let of = |weight: &f64| Choice {
-                    name: format!("positive weight {weight}"),
-                    settings: Settings {
+                let of = |weight: &f64| {
+                    let settings = Settings {
                         method: MethodChoice::Ico,
                         positive_weight: PositiveWeight::Fixed(*weight),
                         mix: 0.5,
                         warm_up: Some(0.3),
                         bandwidth: Bandwidth::Tail(0.5),
                         ..base.clone()
-                    },
-                    restart: 0,
+                    };
+                    Choice::new(format!("positive weight {weight}"), settings)
                 };
                 weights.iter().map(of).collect()
             }
@@ -145,21 +125,22 @@ impl Protocol {
         // The tables of the paper's appendix name softplus for fnr and sigmoid for areas.
         let usual = if area { Surrogate::Sigmoid } else { Surrogate::Softplus };
         let widths: &[(Surrogate, f64)] = match (self.study, self.budget) {
-            (Study::Networks, _) => &[(usual, 0.01), (usual, 0.1), (usual, 1.0), (Surrogate::Sigmoid, 1.0)],
-            (Study::Images, Budget::Quick) => &[(usual, 0.1), (usual, 1.0)],
-            (Study::Images, Budget::HalfHour) => &[(usual, 0.01), (usual, 0.1), (usual, 1.0)],
-            (Study::Images, Budget::Full) => &[(usual, 0.001), (usual, 0.01), (usual, 0.1), (usual, 1.0)],
+            (Experiment::Networks, _) => {
+                &[(usual, 0.01), (usual, 0.1), (usual, 1.0), (Surrogate::Sigmoid, 1.0)]
+            }
+            (_, Budget::Quick) => &[(usual, 0.1), (usual, 1.0)],
+            (_, Budget::HalfHour) => &[(usual, 0.01), (usual, 0.1), (usual, 1.0)],
+            (_, Budget::Full) => &[(usual, 0.001), (usual, 0.01), (usual, 0.1), (usual, 1.0)],
         };
         let steps: &[u64] = match (self.budget, area) {
-            (Budget::Full, _) if self.study == Study::Networks => &[100],
+            (Budget::Full, _) if self.study == Experiment::Networks => &[100],
             (Budget::Full, false) => &[1000],
             (Budget::Full, true) => &[100, 1000],
             _ => &[100],
         };
         let pairs = widths.iter().flat_map(|width| steps.iter().map(move |every| (width, *every)));
-        let of = |((surrogate, sharpness), correct_every): (&(Surrogate, f64), u64)| Choice {
-            name: format!("{}, N = {correct_every}", named(*surrogate, *sharpness)),
-            settings: Settings {
+        let of = |((surrogate, sharpness), correct_every): (&(Surrogate, f64), u64)| {
+            let settings = Settings {
                 method: MethodChoice::Ico,
                 positive_weight: PositiveWeight::Fixed(1.0),
                 surrogate: *surrogate,
@@ -168,23 +149,23 @@ impl Protocol {
                 correct_every,
                 correct_batches: 10,
                 ..base.clone()
-            },
-            restart: 0,
+            };
+            Choice::new(format!("{}, N = {correct_every}", named(*surrogate, *sharpness)), settings)
         };
         pairs.map(of).collect()
     }
 
     /// The same choices from a second start too, where every method has four fits.
-    fn restarted(&self, choices: Vec<Choice>) -> Vec<Choice> {
-        if self.study == Study::Images {
-            return choices;
+    fn restarted(&self, mut choices: Vec<Choice>) -> Vec<Choice> {
+        if self.study == Experiment::Networks {
+            let again = choices.clone().into_iter().map(|choice| Choice {
+                name: format!("{}, start 2", choice.name),
+                restart: 1,
+                ..choice
+            });
+            choices.extend(again);
         }
-        let again = choices.iter().map(|choice| Choice {
-            name: format!("{}, start 2", choice.name),
-            settings: choice.settings.clone(),
-            restart: 1,
-        });
-        choices.iter().cloned().chain(again.collect::<Vec<_>>()).collect()
+        choices
     }
 }
 

@@ -11,26 +11,13 @@
 //! all goals of a table, and is where `auto` goes on from (`shared`).
 
 mod cell;
-pub mod goals;
 pub mod grid;
-mod picture;
-mod problem;
 pub mod protocol;
-pub mod record;
-mod run;
 mod shared;
-mod source;
+mod study;
 mod table;
 mod tape;
-mod task;
-pub mod tasks {
-    //! The tasks of the studies.
 
-    pub use super::task::{IMAGES, NETWORKS};
-}
-mod trial;
-
-pub use cell::{Average, Cell, Fitted, Gain};
-pub use run::Plan;
-pub use table::{save, text};
-pub use task::{Source, Task};
+pub use cell::{Average, Fitted, Gain};
+pub use study::Networks;
+pub use table::Compared;

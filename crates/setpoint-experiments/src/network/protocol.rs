@@ -1,96 +1,12 @@
-//! The methods, the studies and what they spend.
+//! What the studies spend.
 //!
 //! All networks learn by Adam on mini-batches from a start drawn by the seed, are looked at on
 //! validation after every epoch, and the best epoch is kept; all keep a moving average of the weights.
 //! The settings that each method may choose from are in [`grid`](super::grid).
 
-use super::goals::Table;
-use super::task::Source;
-
-/// A column of the tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Method {
-    /// Cross-entropy, the paper's baseline.
-    CrossEntropy,
-    /// Cross-entropy with a positive weight chosen on validation.
-    Weighted,
-    /// The proxy-Lagrangian: the paper's TFCO.
-    Lagrangian,
-    /// The pairwise loss.
-    Pairwise,
-    /// Ico as the paper trains it.
-    Ico,
-    /// Ico with a pool of scores, beside cross-entropy.
-    Mixed,
-    /// Setpoint without rotations.
-    Once,
-    /// Setpoint as it comes: train and validation rows change places.
-    Auto,
-}
-
-impl Method {
-    /// In the order of the tables.
-    pub const ALL: [Self; 8] = [
-        Self::CrossEntropy,
-        Self::Weighted,
-        Self::Lagrangian,
-        Self::Pairwise,
-        Self::Ico,
-        Self::Mixed,
-        Self::Once,
-        Self::Auto,
-    ];
-    /// Those that Setpoint is compared with.
-    pub const RIVALS: [Self; 4] = [Self::Weighted, Self::Lagrangian, Self::Pairwise, Self::Ico];
-
-    /// Its name in files and on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CrossEntropy => "cross-entropy",
-            Self::Weighted => "weighted",
-            Self::Lagrangian => "lagrangian",
-            Self::Pairwise => "pairwise",
-            Self::Ico => "ico",
-            Self::Mixed => "ico-mixed",
-            Self::Once => "once",
-            Self::Auto => "auto",
-        }
-    }
-
-    /// Its name in tables.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Ico => "ico (paper)",
-            Self::Mixed => "ico, mixed",
-            Self::Once => "Setpoint, once",
-            Self::Auto => "Setpoint",
-            other => other.name(),
-        }
-    }
-
-    /// The method of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.name() == name)
-    }
-
-    /// Whether it is made of the fits of cross-entropy that all goals share.
-    #[must_use]
-    pub fn is_shared(self) -> bool {
-        matches!(self, Self::CrossEntropy | Self::Weighted | Self::Once)
-    }
-}
-
-/// Which study.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Study {
-    /// The paper's image experiments.
-    Images,
-    /// The comparison at equal compute.
-    Networks,
-}
+use crate::Experiment;
+use crate::goals::Table;
+use crate::task::Source;
 
 /// The network for images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +43,7 @@ pub struct Training {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Protocol {
     /// Which study.
-    pub study: Study,
+    pub study: Experiment,
     /// How much is spent.
     pub budget: Budget,
     /// The network for images.
@@ -140,9 +56,6 @@ pub struct Protocol {
     pub rows: Option<usize>,
 }
 
-/// Hidden values of the network on tables.
-pub const HIDDEN: [usize; 2] = [64, 32];
-
 impl Protocol {
     /// The paper's image experiments.
     #[must_use]
@@ -153,7 +66,7 @@ impl Protocol {
             Budget::HalfHour => (training(8, 128, 0.005), Some(8_000)),
             Budget::Full => (training(40, 512, 0.001), None),
         };
-        Self { study: Study::Images, budget, cnn, images, tables: images, rows }
+        Self { study: Experiment::Images, budget, cnn, images, tables: images, rows }
     }
 
     /// The comparison at equal compute.
@@ -165,7 +78,7 @@ impl Protocol {
             Budget::HalfHour => (training(8, 128, 0.005), training(20, 256, 0.005), Some(8_000)),
             Budget::Full => (training(12, 128, 0.005), training(40, 256, 0.005), None),
         };
-        Self { study: Study::Networks, budget, cnn: Cnn::Small, images, tables, rows }
+        Self { study: Experiment::Networks, budget, cnn: Cnn::Small, images, tables, rows }
     }
 
     /// Splits, unless told otherwise.
@@ -181,19 +94,25 @@ impl Protocol {
     /// How networks are fitted on these examples.
     #[must_use]
     pub fn training(&self, source: Source) -> Training {
-        match source {
-            Source::Ijcnn1 | Source::Adult => self.tables,
-            _ => self.images,
-        }
+        if source.is_table() { self.tables } else { self.images }
     }
 
     /// The goals of a table: the paper's, fewer of the areas in a smaller budget.
     #[must_use]
     pub fn goals(&self, table: Table) -> Vec<String> {
-        match (table, self.budget) {
-            (Table::Fnr, _) => table.goals(&[1, 2, 5, 10]),
-            (Table::RocAuc, Budget::Full) => table.goals(&[1, 2, 5, 10, 20]),
-            (Table::RocAuc, _) => table.goals(&[10]),
+        let mut goals = table.goals();
+        if table == Table::RocAuc && self.budget != Budget::Full {
+            goals.retain(|goal| goal.ends_with("..10%"));
         }
+        goals
+    }
+
+    /// In a sentence, for the record.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        format!(
+            "budget {:?}, cnn {:?}, images {:?}, tables {:?}, rows {:?}",
+            self.budget, self.cnn, self.images, self.tables, self.rows
+        )
     }
 }

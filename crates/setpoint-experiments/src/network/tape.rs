@@ -7,28 +7,19 @@ use setpoint::optimizer::Values;
 use setpoint::train::selection::value;
 use setpoint::train::{Candidate, Combined, Running, Snapshot, Store};
 
-use super::problem::{Part, Problem};
-use super::trial::{Trial, better, follow};
+use crate::trial::{Trial, better, follow};
+use crate::{Part, Problem};
 
 /// A fit of cross-entropy at the best epoch of each goal.
-pub struct Watched {
-    trials: Vec<Trial>,
-}
+pub type Watched = Vec<Trial>;
 
-impl Watched {
-    /// Seen by one goal.
-    pub fn trial(&self, goal: usize) -> Trial {
-        self.trials[goal].clone()
+/// With the name and the steps of the stage.
+pub fn named(mut watched: Watched, candidate: &Candidate) -> Watched {
+    for trial in &mut watched {
+        trial.name.clone_from(&candidate.name);
+        trial.steps = candidate.evaluations;
     }
-
-    /// With the name and the steps of the stage.
-    pub fn named(mut self, candidate: &Candidate) -> Self {
-        for trial in &mut self.trials {
-            trial.name.clone_from(&candidate.name);
-            trial.steps = candidate.evaluations;
-        }
-        self
-    }
+    watched
 }
 
 /// Watches every epoch of a fit with the eyes of all goals, in the place of checkpoints.
@@ -66,19 +57,8 @@ impl<'a> Tape<'a> {
         };
         let scores = self.validation.scores(&Combined::single(parameters.clone()));
         let scores = scores.map_err(|error| error.to_string())?;
-        let empty = || Trial {
-            name: String::new(),
-            parameters: Vec::new(),
-            validation: None,
-            step: 0,
-            steps: 0,
-            seconds: 0.0,
-            looks: Vec::new(),
-        };
-        let watched = self
-            .running
-            .get_or_insert_with(|| Watched { trials: self.goals.iter().map(|_| empty()).collect() });
-        for (trial, goal) in watched.trials.iter_mut().zip(self.goals) {
+        let watched = self.running.get_or_insert_with(|| vec![Trial::default(); self.goals.len()]);
+        for (trial, goal) in watched.iter_mut().zip(self.goals) {
             let found = value(goal, &self.validation.sample, &scores).ok();
             let improved = match (found, trial.validation) {
                 (Some(found), Some(best)) => better(goal, found, best),

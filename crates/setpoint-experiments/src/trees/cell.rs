@@ -6,11 +6,11 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use setpoint::Goal;
 use setpoint::train::selection::{as_fraction, value};
-use setpoint::train::{Observer, Progress, TrainError};
+use setpoint::train::{Observer, Progress};
 use setpoint_trees::{Ensemble, Session, Settings, Step, TreesError};
 
 use super::rival::{best, together};
-use super::task::Problem;
+use super::study::Rows;
 use crate::Watch;
 use crate::watch::control;
 
@@ -55,9 +55,16 @@ pub struct Trial {
     pub outcomes: Vec<Outcome>,
 }
 
+impl Trial {
+    /// What became of a goal.
+    pub fn of(&self, goal: &str) -> Option<&Outcome> {
+        self.outcomes.iter().find(|outcome| outcome.goal == goal)
+    }
+}
+
 /// Grows, chooses and tests.
 pub fn run(
-    problem: &Problem,
+    problem: &Rows,
     goals: &[Goal],
     settings: &Settings,
     watch: &dyn Watch,
@@ -120,9 +127,4 @@ impl Observer for Counter<'_> {
         }
         control(self.watch)
     }
-}
-
-/// Whether a run was stopped by its caller.
-pub fn stopped(error: &TreesError) -> bool {
-    matches!(error, TreesError::Train(TrainError::Stopped))
 }

@@ -9,13 +9,10 @@
 //! one search serves all goals, Setpoint's as well as LightGBM's.
 
 mod cell;
-pub mod record;
 mod rival;
-mod run;
+mod study;
 mod table;
-mod task;
 
 pub use cell::{Outcome, StepRecord, Trial};
-pub use run::{GOALS, Plan};
-pub use table::{save, text};
-pub use task::{Task, export};
+pub use study::{GOALS, Rows, Split, Trees};
+pub use table::{Grown, PeerRecord, peers};

@@ -1,11 +1,12 @@
 //! LightGBM as people use it: rounds and configuration by the validation rows, the best alone or the best
 //! three together.
 
-use setpoint::goal::Direction;
 use setpoint::train::Standard;
 use setpoint::train::selection::{found, value};
 use setpoint::{Goal, Sample};
 use setpoint_trees::{Ensemble, Look, Searched, TreesError};
+
+use crate::goals::sign;
 
 /// How many are averaged.
 const TOGETHER: usize = 3;
@@ -30,7 +31,7 @@ pub fn best<'s>(
     validation: &Sample,
     searched: &'s [Searched],
 ) -> Result<Vec<Chosen<'s>>, TreesError> {
-    let sign = if goal.objective.direction() == Direction::Up { 1.0 } else { -1.0 };
+    let sign = sign(goal);
     let mut chosen = Vec::new();
     for searched in searched {
         let mut best: Option<Chosen<'s>> = None;

@@ -1,43 +1,22 @@
-//! The paper's own figures: pr-auc over recall in 0.95..1, times 100, mean ± deviation of five trials
+//! The paper's own figures: pr-auc over recall in 0.95..1, times 100, mean and deviation of five trials
 //! (its table of section 4.3).
 
-use super::Set;
-
-/// A figure of the paper.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
-    /// Mean over its trials.
-    pub mean: f64,
-    /// Their deviation.
-    pub deviation: f64,
-}
+use crate::{Method, Source};
 
 /// Trials behind each figure.
 pub const TRIALS: f64 = 5.0;
 
-/// What the paper has for a set.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Expected {
-    /// Cross-entropy.
-    pub cross_entropy: Figure,
-    /// TensorFlow Constrained Optimization: our `lagrangian`.
-    pub tfco: Figure,
-    /// The paper's method.
-    pub ico: Figure,
-}
+/// The columns of the paper's table; its TFCO is our `lagrangian`.
+pub const METHODS: [Method; 3] = [Method::CrossEntropy, Method::Lagrangian, Method::Ico];
 
-impl Expected {
-    /// The paper's row for a set.
-    #[must_use]
-    pub fn of(set: Set) -> Self {
-        let [cross_entropy, tfco, ico] = match set {
-            Set::Letter => [(15.13, 0.86), (20.49, 0.43), (23.04, 0.77)],
-            Set::Ijcnn1 => [(21.18, 0.33), (26.14, 0.57), (27.28, 0.58)],
-            Set::Adult => [(39.74, 0.29), (40.21, 0.38), (40.34, 0.41)],
-            Set::Spambase => [(71.51, 1.73), (73.08, 1.70), (73.48, 1.80)],
-            Set::Crime => [(47.00, 0.94), (47.04, 0.97), (47.03, 1.08)],
-        }
-        .map(|(mean, deviation)| Figure { mean, deviation });
-        Self { cross_entropy, tfco, ico }
-    }
+/// The paper's row for a set, if it has one.
+pub fn expected(set: Source) -> Option<[(f64, f64); 3]> {
+    Some(match set {
+        Source::Letter => [(15.13, 0.86), (20.49, 0.43), (23.04, 0.77)],
+        Source::Ijcnn1 => [(21.18, 0.33), (26.14, 0.57), (27.28, 0.58)],
+        Source::Adult => [(39.74, 0.29), (40.21, 0.38), (40.34, 0.41)],
+        Source::Spambase => [(71.51, 1.73), (73.08, 1.70), (73.48, 1.80)],
+        Source::Crime => [(47.00, 0.94), (47.04, 0.97), (47.03, 1.08)],
+        _ => return None,
+    })
 }

@@ -1,53 +1,31 @@
 //! How a fit came about: the goal on validation and test as training goes on (the paper's appendix B).
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use setpoint::Goal;
-use setpoint::train::{self, Progress, Snapshot, Store, TrainError, fit_alone};
+use setpoint::train::{Combined, Progress, Snapshot, Store, TrainError};
 
-use super::Split;
-use super::protocol::Choice;
-use crate::Watch;
 use crate::watch::control;
-
-/// A look at a fit under way, at its best parameters so far by validation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
-    /// Steps so far; on the full batch each is an epoch.
-    pub step: u64,
-    /// Seconds so far.
-    pub seconds: f64,
-    /// The goal on validation.
-    pub validation: f64,
-    /// The goal on test.
-    pub test: f64,
-}
+use crate::{Choice, Look, Problem, Watch};
 
 /// Fits a choice from zeros and looks at it every ten steps.
-///
-/// # Errors
-/// If the fit fails, the goal cannot be met on test, or the caller stops.
 pub fn trace(
     goal: &Goal,
-    split: &Split,
+    split: &Problem,
     choice: &Choice,
     watch: &dyn Watch,
 ) -> Result<Vec<Look>, TrainError> {
-    let (mut train, mut validation) = (split.train.model.model(), split.validation.model.model());
-    let train = train::Part { model: &mut *train, sample: &split.train.sample };
-    let validation = train::Part { model: &mut *validation, sample: &split.validation.sample };
-    let mut tape = Tape { start: Instant::now(), entries: Vec::new() };
+    let mut tape = Tape { start: Instant::now(), epoch: 0, entries: Vec::new() };
     let mut observer = |_: &Progress| control(watch);
-    fit_alone(goal, train, validation, &choice.settings, None, &mut observer, Some(&mut tape))?;
+    split.fit_alone(goal, &choice.settings, None, &mut observer, Some(&mut tape))?;
     // Measured afterwards: it is no part of training, nor of its time.
     let mut looks: Vec<Look> = Vec::new();
-    for entry in tape.entries {
-        let Some(validation) = entry.validation else { continue };
+    for (look, parameters) in tape.entries {
         let test = match looks.last() {
-            Some(last) if last.validation == validation => last.test,
-            _ => split.test.value(goal, &entry.parameters)?,
+            Some(last) if last.validation == look.validation => last.test,
+            _ => Some(split.test.value(goal, &Combined::single(parameters))?),
         };
-        looks.push(Look { step: entry.step, seconds: entry.elapsed.as_secs_f64(), validation, test });
+        looks.push(Look { test, ..look });
     }
     Ok(looks)
 }
@@ -55,14 +33,8 @@ pub fn trace(
 /// Keeps the best parameters of every look, in the place of checkpoints.
 struct Tape {
     start: Instant,
-    entries: Vec<Entry>,
-}
-
-struct Entry {
-    step: u64,
-    elapsed: Duration,
-    validation: Option<f64>,
-    parameters: Vec<f32>,
+    epoch: u64,
+    entries: Vec<(Look, Vec<f32>)>,
 }
 
 impl Store for Tape {
@@ -72,12 +44,12 @@ impl Store for Tape {
 
     fn save(&mut self, snapshot: &Snapshot) -> Result<(), String> {
         if let Some(running) = &snapshot.running {
-            self.entries.push(Entry {
-                step: 10 * (self.entries.len() as u64 + 1),
-                elapsed: self.start.elapsed(),
-                validation: running.best.value,
-                parameters: running.best.parameters.clone(),
-            });
+            // On the full batch each step is an epoch.
+            self.epoch += 10;
+            let (epoch, seconds) = (self.epoch, self.start.elapsed().as_secs_f64());
+            self.entries.extend(running.best.value.map(|validation| {
+                (Look { epoch, seconds, validation, test: None }, running.best.parameters.clone())
+            }));
         }
         Ok(())
     }

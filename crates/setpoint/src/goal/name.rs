@@ -101,33 +101,15 @@ pub(super) fn nearest(name: &str, more: &[&'static str]) -> Option<&'static str>
     if let Some((_, here)) = ELSEWHERE.iter().find(|(there, _)| *there == name) {
         return known().find(|known| known == here);
     }
-    let name: Vec<char> = name.chars().take(32).collect();
-    let allowed = (name.len() / 3).max(1);
+    let name: String = name.chars().take(32).collect();
+    let length = name.chars().count();
+    let allowed = (length / 3).max(1);
     known()
-        .map(|known| (distance(&name, known), known))
+        .map(|known| (strsim::osa_distance(&name, known), known))
         // A name of which nothing is left after the edits is not a misspelling.
-        .filter(|&(distance, known)| distance <= allowed && distance < known.len() && distance < name.len())
+        .filter(|&(distance, known)| distance <= allowed && distance < known.len() && distance < length)
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, known)| known)
-}
-
-/// Edits from one name to the other: insert, delete, replace, or swap two neighbours.
-fn distance(from: &[char], to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
-    for i in 1..=from.len() {
-        let mut row = vec![i];
-        for j in 1..=to.len() {
-            let replace = rows[i - 1][j - 1] + usize::from(from[i - 1] != to[j - 1]);
-            let mut best = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[from.len()][to.len()]
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use setpoint_experiments::trees::Task;
+use setpoint_experiments::trees::{PeerRecord, Trees};
+use setpoint_experiments::{Experiment, Plan, Task};
 use setpoint_trees::{Parameters, Settings};
 
-use super::TrialArgs;
+use super::{Meant, StudyArgs, asked};
 
 pub const EXAMPLES: &str = "\
 Needs LightGBM (pip install lightgbm). XGBoost runs on the same splits by bench/peers/trees.py. An interrupted
@@ -18,55 +19,49 @@ Examples:
   setpoint reproduce trees --data data/ --peers peers.jsonl
   setpoint reproduce trees --data data/ --sets spambase --search 6 --trials 3 --json";
 
+/// Usual number of splits.
+const TRIALS: u64 = 10;
+
 /// Boosted trees beside LightGBM and XGBoost.
 #[derive(Args, Clone, Debug)]
 pub struct TreesArgs {
-    /// Directory with the data files
-    #[arg(long, value_name = "DIR", env = "SETPOINT_DATA", hide_env_values = true)]
-    pub data: PathBuf,
-    /// The seeds.
+    /// What every study is told.
     #[command(flatten)]
-    pub trials: TrialArgs,
+    pub study: StudyArgs,
     /// Tasks: letter, ijcnn1, adult, spambase, kdd-r2l
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = task, default_value = "letter,ijcnn1,adult,spambase,kdd-r2l")]
-    pub sets: Vec<Task>,
+    sets: Vec<Meant<Task>>,
     /// Configurations to try
     #[arg(long, value_name = "N", default_value = "12", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    pub search: u64,
+    search: u64,
     /// Most rounds of a booster
     #[arg(long, value_name = "N", default_value = "400", value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    pub rounds: u64,
+    rounds: u64,
     /// Results of other tools on the same splits, to stand beside: the file that bench/peers/trees.py writes
     #[arg(long, value_name = "FILE")]
     pub peers: Option<PathBuf>,
     /// Run all trials anew, although an earlier run has them
     #[arg(long)]
-    pub anew: bool,
-    /// Directory for the results: trees.json, trees.md, trees.html, and the journal of finished trials
-    #[arg(long, value_name = "DIR", default_value = "setpoint-reproduce")]
-    pub output: PathBuf,
-    /// Print the record of all trials as one JSON object on stdout
-    #[arg(long)]
-    pub json: bool,
+    anew: bool,
     /// Write the splits here as safetensors files for other tools, and stop
     #[arg(long, value_name = "DIR")]
     pub export: Option<PathBuf>,
 }
 
 impl TreesArgs {
-    /// How to search.
-    pub fn settings(&self) -> Settings {
-        Settings {
+    /// The study asked for, beside what other tools came to.
+    pub fn study(&self, peers: Vec<PeerRecord>) -> (Plan, Trees) {
+        let settings = Settings {
             configurations: Parameters::search(self.search as usize, 0),
             rounds: self.rounds as usize,
             ..Settings::default()
-        }
+        };
+        let all = Experiment::Trees;
+        let plan = self.study.plan(all, asked(all.tasks(), &self.sets), TRIALS);
+        (plan, Trees { settings, anew: self.anew, peers })
     }
 }
 
-fn task(text: &str) -> Result<Task, String> {
-    let named = Task::ALL.into_iter().find(|task| task.name() == text.trim());
-    named.ok_or_else(|| {
-        format!("unknown data set {text:?}; expected some of {}", Task::ALL.map(Task::name).join(", "))
-    })
+fn task(text: &str) -> Result<Meant<Task>, String> {
+    Meant::task(Experiment::Trees, text)
 }

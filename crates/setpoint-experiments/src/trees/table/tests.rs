@@ -1,10 +1,9 @@
 use super::*;
-use crate::trees::cell::{Outcome, Trial};
-use crate::trees::record::{PeerRecord, TrialRecord};
-use crate::uci::Set;
+use crate::task::TREES;
+use crate::trees::Outcome;
 
 /// Two seeds of one task; XGBoost's three together are best.
-fn record() -> Record {
+fn results() -> Grown {
     let outcome = |goal: &str, setpoint: f64| Outcome {
         goal: goal.to_owned(),
         setpoint,
@@ -14,10 +13,9 @@ fn record() -> Record {
         steps: Vec::new(),
         seconds: 1.0,
     };
-    let trial = |seed, setpoint: f64| TrialRecord {
-        task: "letter",
-        seed,
-        trial: Trial {
+    let trial = |seed, setpoint: f64| Entry {
+        cell: Split { task: TREES[0], seed },
+        outcome: Trial {
             search_seconds: 2.0,
             outcomes: GOALS.iter().map(|goal| outcome(goal, setpoint)).collect(),
         },
@@ -31,16 +29,9 @@ fn record() -> Record {
         single: 0.4,
         average: 0.7,
     };
-    Record {
-        experiment: "trees",
-        date: String::new(),
-        version: String::new(),
-        command: String::new(),
-        threads: 1,
+    Grown {
         search: 12,
         rounds: 400,
-        seeds: vec![0, 1],
-        files: Default::default(),
         trials: vec![trial(0, 0.75), trial(1, 0.69)],
         // The last goal lacks a seed.
         peers: [0, 1]
@@ -52,17 +43,19 @@ fn record() -> Record {
 
 #[test]
 fn the_rival_is_the_one_with_the_best_mean_and_differences_are_paired() {
-    let gain = gain(&record(), Task::Uci(Set::Letter), GOALS[0]).unwrap();
-    assert_eq!(gain.rival, Tool::PeerAverage("XGBoost".to_owned()));
+    let results = results();
+    let comparison = results.comparison();
+    let gain = comparison.gain(&TREES[0], GOALS[0]).unwrap();
+    assert_eq!(gain.rival, "XGBoost, 3");
     // 5 and -1 points: mean 2, deviation √18, over two pairs 3.
     assert!((gain.difference - 2.0).abs() < 1e-9 && (gain.error - 3.0).abs() < 1e-9, "{gain:?}");
 }
 
 #[test]
 fn a_tool_without_every_seed_has_no_value() {
-    let record = record();
-    let letter = Task::Uci(Set::Letter);
-    assert_eq!(record.values(letter, GOALS[3], &Tool::Peer("XGBoost".to_owned())), None);
-    assert_eq!(gain(&record, letter, GOALS[3]).unwrap().rival, Tool::LightGbmAverage);
-    assert!(text(&record).contains("XGBoost, 3"));
+    let results = results();
+    assert_eq!(results.values(&TREES[0], GOALS[3], ("XGBoost", false)), None);
+    let comparison = results.comparison();
+    assert_eq!(comparison.gain(&TREES[0], GOALS[3]).unwrap().rival, "LightGBM, 3");
+    assert!(comparison.grid().heading.contains(&"XGBoost, 3".to_owned()));
 }

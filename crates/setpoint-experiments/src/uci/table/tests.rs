@@ -1,13 +1,12 @@
 use setpoint_report::chart::{Chart, Join, Tone};
 
 use super::*;
-use crate::document::FileRecord;
-use crate::uci::cell::{Fitted, Outcome};
-use crate::uci::goals;
-use crate::uci::record::CellRecord;
+use crate::task::UCI;
+use crate::{Cell, Entry, Picture, Record};
 
-fn cell(method: &'static str, seed: u64, outcome: Outcome) -> CellRecord {
-    CellRecord { set: "crime", seed, goal: goals::Table::PrAuc.goals()[0].clone(), method, outcome }
+fn cell(method: Method, seed: u64, outcome: Outcome) -> Entry<Cell, Outcome> {
+    let goal = Table::PrAuc.goals()[0].clone();
+    Entry { cell: Cell { experiment: Experiment::Uci, task: UCI[4], seed, goal, method }, outcome }
 }
 
 fn fitted(test: f64) -> Outcome {
@@ -23,26 +22,17 @@ fn fitted(test: f64) -> Outcome {
     })
 }
 
-fn record() -> Record {
+fn record() -> Record<Cells<Outcome>> {
     let unable = Outcome::Unable { unable: "its area is not one over fpr".to_owned() };
-    let file = FileRecord { name: "<i>crime.data".to_owned(), sha256: "0123abcd".repeat(8) };
-    Record {
-        experiment: "uci".to_owned(),
-        date: "2026-02-28".to_owned(),
-        version: "0.1.0".to_owned(),
-        command: "setpoint reproduce uci --output <script>alert(1)</script>".to_owned(),
-        threads: 2,
-        seeds: vec![3, 7],
-        files: [("crime".to_owned(), vec![file])].into(),
-        cells: vec![
-            cell("cross-entropy", 3, fitted(0.41)),
-            cell("cross-entropy", 7, fitted(0.43)),
-            cell("pairwise", 3, unable.clone()),
-            cell("pairwise", 7, unable),
-            cell("ico", 3, fitted(0.46)),
-            cell("ico", 7, fitted(0.47)),
-        ],
-    }
+    let cells = vec![
+        cell(Method::CrossEntropy, 3, fitted(0.41)),
+        cell(Method::CrossEntropy, 7, fitted(0.43)),
+        cell(Method::Pairwise, 3, unable.clone()),
+        cell(Method::Pairwise, 7, unable),
+        cell(Method::Ico, 3, fitted(0.46)),
+        cell(Method::Ico, 7, fitted(0.47)),
+    ];
+    Record::made(Experiment::Uci, Cells { cells })
 }
 
 fn picture() -> Picture {
@@ -53,8 +43,8 @@ fn picture() -> Picture {
 #[test]
 fn the_page_holds_every_cell_of_every_table() {
     let record = record();
-    let page = document(&record, &[]).html();
-    let grids = grids(&record);
+    let page = record.html(&[]);
+    let grids = record.results.grids();
     assert_eq!(grids.len(), 3);
     for grid in grids {
         // Text on the page: an apostrophe needs no escaping there.
@@ -75,7 +65,7 @@ fn the_page_holds_every_cell_of_every_table() {
 
 #[test]
 fn the_page_says_what_was_run_and_keeps_it_text() {
-    let page = document(&record(), &[]).html();
+    let page = record().html(&[]);
     assert!(page.contains("--output &lt;script&gt;alert(1)&lt;/script&gt;</code>"));
     assert!(page.contains("&lt;i&gt;crime.data") && page.contains(&"0123abcd".repeat(8)));
     assert!(!page.contains("<script>alert") && !page.contains("<i>"));
@@ -88,11 +78,11 @@ fn the_page_says_what_was_run_and_keeps_it_text() {
 
 #[test]
 fn the_pictures_are_inside_and_nothing_is_fetched() {
-    let page = document(&record(), &[picture()]).html();
+    let page = record().html(&[picture()]);
     assert!(page.contains("<svg class=\"chart\" role=\"img\"") && page.contains("Crime. It falls."));
     assert!(page.contains("<figcaption>Crime, seed 3</figcaption>"));
     for outside in ["http://", "https://", "src=", ".svg", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
     }
-    assert!(!document(&record(), &[]).html().contains("<svg"));
+    assert!(!record().html(&[]).contains("<svg"));
 }

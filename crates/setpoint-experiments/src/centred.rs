@@ -21,9 +21,6 @@ pub struct Centred {
 
 impl Centred {
     /// Takes the columns' most frequent values, z, out of a row-major matrix.
-    ///
-    /// # Errors
-    /// If the values do not fill whole rows, or one is not finite.
     pub fn new(values: &[f32], zero: &[f32]) -> Result<Self, ModelError> {
         let (mut starts, mut indices, mut apart) = (vec![0], Vec::new(), Vec::new());
         for row in values.chunks(zero.len()) {

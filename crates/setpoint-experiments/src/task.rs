@@ -2,35 +2,54 @@
 
 use std::path::{Path, PathBuf};
 
-/// Where examples come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// Where examples come from, the most work first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// IJCNN1, as in the UCI tables.
-    Ijcnn1,
-    /// Adult, as in the UCI tables.
-    Adult,
-    /// 23,705 faces of 32 x 32 with age, gender and race.
-    UtkFace,
-    /// 8,000 and 2,000 images of CIFAR-10.
-    Cifar,
     /// CelebA in its own layout.
     CelebA,
     /// BigEarthNet in its own layout.
     BigEarthNet,
+    /// 23,705 faces of 32 x 32 with age, gender and race.
+    UtkFace,
+    /// 8,000 and 2,000 images of CIFAR-10.
+    Cifar,
+    /// Adult in its encoding as binary features (a9a), both parts: the paper's 48,842 rows.
+    Adult,
+    /// KDD Cup 1999, a tenth of it, without repeated rows: intrusions from afar (R2L), 0.7% of the rows.
+    Kdd,
+    /// IJCNN1, the 49,990 rows of its training and validation files.
+    Ijcnn1,
+    /// Letter Recognition: U, the most frequent letter, against the rest.
+    Letter,
+    /// Communities and Crime: crime above the 70th percentile (0.28).
+    Crime,
+    /// Spambase.
+    Spambase,
 }
 
 impl Source {
-    /// Its files in the data directory, or the names that its directory may have there.
+    /// Its files in the data directory, or the names that its directory may have there. The rows of a
+    /// table's second file follow the first's.
     #[must_use]
     pub fn files(self) -> &'static [&'static str] {
         match self {
-            Self::Ijcnn1 => crate::uci::Set::Ijcnn1.files(),
-            Self::Adult => crate::uci::Set::Adult.files(),
+            Self::Letter => &["letter-recognition.data"],
+            Self::Ijcnn1 => &["ijcnn1.gz"],
+            Self::Adult => &["a9a", "a9a.t"],
+            Self::Spambase => &["spambase.data"],
+            Self::Crime => &["communities.data"],
+            Self::Kdd => &["kddcup.data_10_percent.gz"],
             Self::UtkFace => &["utkface32.bin.gz"],
             Self::Cifar => &["cifar10-train8k.bin.gz", "cifar10-test2k.bin.gz"],
             Self::CelebA => &["celeba", "CelebA"],
             Self::BigEarthNet => &["bigearthnet", "BigEarthNet", "BigEarthNet-v1.0"],
         }
+    }
+
+    /// Whether its examples are rows of a table.
+    #[must_use]
+    pub fn is_table(self) -> bool {
+        self >= Self::Adult
     }
 
     /// Its directory, where it is one.
@@ -80,6 +99,10 @@ const fn task(
     Task { name, title, source, label, positive, flipped: false, main: true }
 }
 
+const fn table(name: &'static str, title: &'static str, source: Source) -> Task {
+    task(name, title, source, "", "")
+}
+
 const fn face(name: &'static str, title: &'static str, label: &'static str) -> Task {
     task(name, title, Source::CelebA, label, "1")
 }
@@ -113,41 +136,31 @@ pub const IMAGES: [Task; 17] = [
     ),
 ];
 
-/// The tasks of the comparison at equal compute.
-pub const NETWORKS: [Task; 5] = [
-    task("ijcnn1", "IJCNN1", Source::Ijcnn1, "", ""),
-    task("adult", "Adult", Source::Adult, "", ""),
-    IMAGES[0],
-    IMAGES[1],
-    Task { flipped: true, ..task("ijcnn1-flipped", "IJCNN1, 10% flipped", Source::Ijcnn1, "", "") },
+/// The paper's tables, in its order.
+pub const UCI: [Task; 5] = [
+    table("letter", "Letter", Source::Letter),
+    table("ijcnn1", "IJCNN1", Source::Ijcnn1),
+    table("adult", "Adult", Source::Adult),
+    table("spambase", "Spambase", Source::Spambase),
+    table("crime", "Crime", Source::Crime),
 ];
 
+/// The tasks of the comparison at equal compute.
+pub const NETWORKS: [Task; 5] = [
+    UCI[1],
+    UCI[2],
+    IMAGES[0],
+    IMAGES[1],
+    Task { flipped: true, ..table("ijcnn1-flipped", "IJCNN1, 10% flipped", Source::Ijcnn1) },
+];
+
+/// The tasks of the comparison of trees.
+pub const TREES: [Task; 5] = [UCI[0], UCI[1], UCI[2], UCI[3], table("kdd-r2l", "KDD R2L", Source::Kdd)];
+
 impl Task {
-    /// Whether a word of the command line means it: its name, or the start of it up to a dash.
+    /// The name of its data set: its own up to a dash.
     #[must_use]
-    pub fn is_called(&self, word: &str) -> bool {
-        self.name == word || self.name.split_once('-').is_some_and(|(set, _)| set == word && !self.flipped)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tasks_are_called_by_name_or_by_set() {
-        let called = |word: &str| IMAGES.iter().filter(|task| task.is_called(word)).count();
-        assert_eq!([called("celeba"), called("utkface"), called("cifar-cat"), called("cat")], [8, 3, 1, 0]);
-        let called: Vec<&str> =
-            NETWORKS.iter().filter(|task| task.is_called("ijcnn1")).map(|task| task.name).collect();
-        assert_eq!(called, ["ijcnn1"]);
-    }
-
-    #[test]
-    fn names_are_unique() {
-        let mut names: Vec<&str> = IMAGES.iter().map(|task| task.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), IMAGES.len());
+    pub fn set(&self) -> &'static str {
+        self.name.split_once('-').map_or(self.name, |(set, _)| set)
     }
 }

@@ -1,11 +1,12 @@
 use std::path::Path;
 
-use setpoint::train::{Silent, fit};
+use serde_json::Value;
 
 use super::*;
+use crate::Experiment;
 use crate::network::protocol::{Budget, Cnn, Training};
-use crate::network::tasks::{IMAGES, NETWORKS};
-use crate::network::{save, text};
+use crate::study::{collect, run as save};
+use crate::task::{IMAGES, NETWORKS, Source};
 use crate::watch::Counter;
 
 /// A number in 0..1 that looks random.
@@ -35,34 +36,32 @@ fn task(name: &str) -> Task {
     NETWORKS.into_iter().find(|task| task.name == name).unwrap()
 }
 
-fn plan(data: &Path, output: &Path, tasks: &[&str], methods: &[Method]) -> Plan {
+fn study(data: &Path, output: &Path, tasks: &[&str], methods: &[Method]) -> (Plan, Networks) {
     let training = Training { epochs: 3, batch: 32, learning_rate: 0.01 };
-    let protocol = Protocol { images: training, tables: training, ..Protocol::networks(Budget::Quick) };
-    Plan {
-        protocol,
-        data: data.to_owned(),
-        output: output.to_owned(),
-        seeds: vec![0, 1],
-        tasks: tasks.iter().map(|name| task(name)).collect(),
+    let tasks: Vec<Task> = tasks.iter().map(|name| task(name)).collect();
+    let study = Networks {
+        protocol: Protocol { images: training, tables: training, ..Protocol::networks(Budget::Quick) },
         goals: vec!["recall @ fpr<=10%".to_owned(), "recall @ fpr<=20%".to_owned()],
         methods: methods.to_vec(),
         anew: Vec::new(),
-        cache: None,
-        threads: 2,
-        command: "setpoint reproduce networks".to_owned(),
-    }
+    };
+    (Plan::made(Experiment::Networks, data, output, &tasks), study)
 }
 
-fn run(plan: &Plan) -> (Vec<CellRecord>, u64) {
+fn run((plan, study): &(Plan, Networks)) -> (Vec<Entry<Cell, Fitted>>, u64) {
     let counter = Counter::new(u64::MAX);
-    let record = plan.run(&counter).unwrap();
-    (record.cells, counter.fits())
+    let record = collect(plan, study, &counter).unwrap();
+    (record.results.cells.cells, counter.fits())
+}
+
+fn problem((plan, study): &(Plan, Networks), task: usize, seed: u64) -> Problem {
+    let sources = Sources::read(plan, &Counter::new(1)).unwrap();
+    sources.problem(&plan.tasks[task], &study.protocol, seed).unwrap()
 }
 
 /// Everything but the time it took.
-fn timeless(cells: Vec<CellRecord>) -> Vec<Fitted> {
-    let strip = |cell: CellRecord| {
-        let mut fitted = cell.fitted;
+fn timeless(cells: Vec<Entry<Cell, Fitted>>) -> Vec<Fitted> {
+    let strip = |Entry { outcome: mut fitted, .. }: Entry<Cell, Fitted>| {
         fitted.seconds = 0.0;
         fitted.looks.iter_mut().for_each(|look| look.seconds = 0.0);
         fitted
@@ -75,57 +74,56 @@ fn a_stopped_run_goes_on_and_comes_to_the_same_on_tables_and_images() {
     let (data, whole, parts) = (data(160), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let of = |output: &Path| {
         let methods = [Method::Weighted, Method::Lagrangian, Method::Once];
-        plan(data.path(), output, &["ijcnn1", "utkface-age60"], &methods)
+        study(data.path(), output, &["ijcnn1", "utkface-age60"], &methods)
     };
     let (expected, fits) = run(&of(whole.path()));
     // For each task and seed: four shared fits and Setpoint for two goals, and four for each goal.
     assert_eq!(fits, 4 * (6 + 2 * 4));
-    let stopped = Plan { threads: 1, ..of(parts.path()) };
-    assert!(matches!(stopped.run(&Counter::new(8)), Err(ExperimentError::Stopped)));
+    let (mut plan, mut study) = of(parts.path());
+    plan.threads = 1;
+    assert!(matches!(collect(&plan, &study, &Counter::new(8)), Err(ExperimentError::Stopped)));
     let (found, rest) = run(&of(parts.path()));
     // The shared cells of the first task and seed were done; the next had begun and is done again.
     assert_eq!(rest, fits - 6);
     assert_eq!(timeless(found), timeless(expected));
     assert_eq!(run(&of(parts.path())).1, 0);
-    assert_eq!(run(&Plan { anew: vec![Method::Lagrangian], ..of(parts.path()) }).1, 4 * 2 * 4);
+    study.anew = vec![Method::Lagrangian];
+    assert_eq!(run(&(plan, study)).1, 4 * 2 * 4);
 }
 
 #[test]
 fn every_method_has_the_same_epochs() {
     let (data, output) = (data(200), tempfile::tempdir().unwrap());
-    let methods = [&Method::RIVALS[..], &[Method::Once, Method::Auto]].concat();
-    let (cells, _) = run(&plan(data.path(), output.path(), &["ijcnn1"], &methods));
+    let methods = [&Method::RIVALS[..], &[Method::Once, Method::Setpoint]].concat();
+    let (cells, _) = run(&study(data.path(), output.path(), &["ijcnn1"], &methods));
     assert_eq!(cells.len(), 2 * 2 * 6);
-    assert!(cells.iter().all(|cell| cell.fitted.epochs == 12.0), "{cells:?}");
+    assert!(cells.iter().all(|cell| cell.outcome.epochs == 12.0), "{cells:?}");
 }
 
 #[test]
 fn setpoint_from_shared_fits_is_what_a_run_of_its_own_comes_to() {
     let (data, output) = (data(200), tempfile::tempdir().unwrap());
-    let plan = plan(data.path(), output.path(), &["ijcnn1"], &[Method::Once]);
-    let sources = Sources::read(&plan.data, None, &plan.tasks, &Counter::new(1)).unwrap();
-    for cell in run(&plan).0 {
-        let problem = sources.problem(&plan.tasks[0], &plan.protocol, cell.seed).unwrap();
-        let (mut train, mut validation) = (problem.train.clone(), problem.validation.clone());
-        let settings = plan.protocol.auto(Source::Ijcnn1, cell.seed);
+    let study = study(data.path(), output.path(), &["ijcnn1"], &[Method::Once]);
+    for Entry { cell, outcome } in run(&study).0 {
+        let problem = problem(&study, 0, cell.seed);
+        let settings = study.1.protocol.auto(Source::Ijcnn1, cell.seed);
         let goal = parse(&cell.goal);
-        let fitted = fit(&goal, train.part(), validation.part(), &settings, &mut Silent, None).unwrap();
-        assert_eq!((fitted.winner, fitted.validation), (cell.fitted.setting, Some(cell.fitted.validation)));
-        assert_eq!(problem.test.value(&goal, &fitted.combined).unwrap(), cell.fitted.test);
+        let fitted = problem.fit(&goal, &settings, &Counter::new(u64::MAX), None).unwrap();
+        assert_eq!((fitted.winner, fitted.validation), (outcome.setting, Some(outcome.validation)));
+        assert_eq!(problem.test.value(&goal, &fitted.combined).unwrap(), outcome.test);
     }
 }
 
 #[test]
 fn what_is_chosen_does_not_depend_on_the_test_rows() {
     let (data, output) = (data(200), tempfile::tempdir().unwrap());
-    let plan = plan(data.path(), output.path(), &["utkface-race4"], &[]);
-    let sources = Sources::read(&plan.data, None, &plan.tasks, &Counter::new(1)).unwrap();
-    let problem = sources.problem(&plan.tasks[0], &plan.protocol, 0).unwrap();
+    let study = study(data.path(), output.path(), &["utkface-race4"], &[]);
+    let problem = problem(&study, 0, 0);
     let other = Problem { test: problem.train.clone(), ..problem.clone() };
     for method in [Method::Pairwise, Method::Ico, Method::Mixed] {
-        let cell = Cell { task: plan.tasks[0], seed: 0, goal: plan.goals[0].clone(), method };
+        let cell = &Cell::each(Experiment::Networks, study.0.tasks[0], &study.1.goals[0], &[method], &[0])[0];
         let [one, two] = [&problem, &other]
-            .map(|problem| cell.run(problem, &plan.protocol, &Counter::new(u64::MAX)).unwrap());
+            .map(|problem| cell::run(cell, problem, &study.1.protocol, &Counter::new(u64::MAX)).unwrap());
         assert_eq!((one.setting, one.validation), (two.setting, two.validation));
         assert_ne!(one.test, two.test, "{method:?}");
     }
@@ -134,9 +132,8 @@ fn what_is_chosen_does_not_depend_on_the_test_rows() {
 #[test]
 fn labels_are_flipped_to_learn_from_and_to_choose_by_but_not_to_test() {
     let (data, output) = (data(400), tempfile::tempdir().unwrap());
-    let plan = plan(data.path(), output.path(), &["ijcnn1", "ijcnn1-flipped"], &[]);
-    let sources = Sources::read(&plan.data, None, &plan.tasks, &Counter::new(1)).unwrap();
-    let [right, wrong] = [0, 1].map(|task| sources.problem(&plan.tasks[task], &plan.protocol, 3).unwrap());
+    let study = study(data.path(), output.path(), &["ijcnn1", "ijcnn1-flipped"], &[]);
+    let [right, wrong] = [0, 1].map(|task| problem(&study, task, 3));
     let apart = |one: &[bool], other: &[bool]| {
         one.iter().zip(other).filter(|(a, b)| a != b).count() as f64 / one.len() as f64
     };
@@ -151,11 +148,10 @@ fn labels_are_flipped_to_learn_from_and_to_choose_by_but_not_to_test() {
 #[test]
 fn a_budget_draws_as_many_rows_as_it_says() {
     let (data, output) = (data(400), tempfile::tempdir().unwrap());
-    let plan = plan(data.path(), output.path(), &["utkface-age60"], &[]);
-    let sources = Sources::read(&plan.data, None, &plan.tasks, &Counter::new(1)).unwrap();
-    let protocol = Protocol { rows: Some(100), ..plan.protocol.clone() };
+    let mut study = study(data.path(), output.path(), &["utkface-age60"], &[]);
+    study.1.protocol.rows = Some(100);
     let rows = |seed| {
-        let problem = sources.problem(&plan.tasks[0], &protocol, seed).unwrap();
+        let problem = problem(&study, 0, seed);
         let parts = [problem.train, problem.validation, problem.test];
         parts.map(|part| part.sample.labels().to_vec())
     };
@@ -167,27 +163,28 @@ fn a_budget_draws_as_many_rows_as_it_says() {
 #[test]
 fn results_are_written_as_json_markdown_a_page_and_pictures() {
     let (data, output) = (data(160), tempfile::tempdir().unwrap());
-    let mut plan = plan(data.path(), output.path(), &["utkface-age60"], &Method::ALL);
-    plan.protocol = Protocol { images: plan.protocol.images, ..Protocol::images(Budget::Quick, Cnn::Small) };
-    plan.tasks = vec![IMAGES[0]];
-    plan.goals = vec!["fnr @ fpr<=10%".to_owned(), "roc-auc @ fpr in 0..20%".to_owned()];
+    let (mut plan, mut study) =
+        study(data.path(), output.path(), &["utkface-age60"], Experiment::Images.methods());
+    plan.experiment = Experiment::Images;
+    study.protocol =
+        Protocol { images: study.protocol.images, ..Protocol::images(Budget::Quick, Cnn::Small) };
+    study.goals = vec!["fnr @ fpr<=10%".to_owned(), "roc-auc @ fpr in 0..20%".to_owned()];
     plan.seeds = vec![5];
-    let record = plan.run(&Counter::new(u64::MAX)).unwrap();
-    save(&record, output.path()).unwrap();
+    let record = save(&plan, &study, &Counter::new(u64::MAX)).unwrap();
     let read = |name: &str| std::fs::read_to_string(output.path().join(name)).unwrap();
     let json: Value = serde_json::from_str(&read("images.json")).unwrap();
     let cells = json["cells"].as_array().unwrap();
-    assert_eq!(cells.len(), 2 * Method::ALL.len());
+    assert_eq!(cells.len(), 2 * study.methods.len());
     assert!(cells.iter().all(|cell| cell["test"].is_f64() && cell["method"].is_string()));
     let curves = |cell: &&Value| cell["looks"].as_array().is_some_and(|looks| looks.len() == 3);
     // Both runs of Setpoint are made of several fits.
-    assert_eq!(cells.iter().filter(curves).count(), 2 * (Method::ALL.len() - 2));
+    assert_eq!(cells.iter().filter(curves).count(), 2 * (study.methods.len() - 2));
     assert!(read("images.md").contains("| UTKFace, age>=60 | fnr @ fpr<=10% |"));
     assert!(read("images.html").contains("Roc-auc over fpr in 0..b, McClish"));
     for kind in ["fnr", "roc-auc"] {
         assert!(read(&format!("progress-utkface-age60-{kind}-seconds.svg")).starts_with("<svg"));
     }
-    assert!(text(&record).contains("Setpoint over its own average of cross-entropy"));
+    assert!(record.text().contains("Setpoint over its own average of cross-entropy"));
 }
 
 #[test]
@@ -205,14 +202,13 @@ fn the_layout_of_celeba_is_read_with_its_partition() {
     }
     std::fs::write(folder.join("list_attr_celeba.txt"), attributes).unwrap();
     std::fs::write(folder.join("list_eval_partition.txt"), partition).unwrap();
-    let mut plan = plan(data.path(), output.path(), &[], &[Method::CrossEntropy]);
-    plan.tasks = IMAGES.into_iter().filter(|task| task.name == "celeba-smiling").collect();
-    plan.seeds = vec![0];
-    assert!(plan.tasks[0].source.is_in(data.path()) && !Source::BigEarthNet.is_in(data.path()));
-    let sources = Sources::read(&plan.data, None, &plan.tasks, &Counter::new(1)).unwrap();
-    let problem = sources.problem(&plan.tasks[0], &plan.protocol, 0).unwrap();
-    let labels = |part: &crate::network::problem::Part| part.sample.labels().to_vec();
+    let mut study = study(data.path(), output.path(), &[], &[Method::CrossEntropy]);
+    study.0.tasks = IMAGES.into_iter().filter(|task| task.name == "celeba-smiling").collect();
+    study.0.seeds = vec![0];
+    assert!(study.0.tasks[0].source.is_in(data.path()) && !Source::BigEarthNet.is_in(data.path()));
+    let problem = problem(&study, 0, 0);
+    let labels = |part: &crate::Part| part.sample.labels().to_vec();
     let expected: Vec<bool> = (0..12).map(|at| at % 2 == 0).collect();
     assert_eq!([labels(&problem.train), labels(&problem.test)], [expected.clone(), expected]);
-    assert_eq!(run(&plan).0.len(), 2);
+    assert_eq!(run(&study).0.len(), 2);
 }
