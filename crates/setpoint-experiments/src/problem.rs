@@ -5,8 +5,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use setpoint::model::linear::Dense;
 use setpoint::model::{Architecture, Inputs, Linear, Model, ModelError, Network};
-use setpoint::train::selection::value;
-use setpoint::train::{self, Candidate, Combined, Fit, Observer, Progress, Settings, Store, TrainError};
+use setpoint::train::{
+    self, Candidate, Combined, Fit, Judge, Observer, Progress, Settings, Store, TrainError,
+};
 use setpoint::{Goal, Sample};
 
 use crate::centred::Centred;
@@ -87,7 +88,7 @@ impl Part {
 
     /// The goal's exact value with some fits together.
     pub fn value(&self, goal: &Goal, combined: &Combined) -> Result<f64, TrainError> {
-        value(goal, &self.sample, &self.scores(combined)?)
+        Judge::new(goal, &self.sample).exact(&self.scores(combined)?)
     }
 
     /// At most this many of a network's rows, drawn by a seed.

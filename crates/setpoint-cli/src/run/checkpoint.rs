@@ -9,7 +9,7 @@ use setpoint::artifact::{Checkpoint, Tensor, TensorData};
 use setpoint::goal::{Direction, Goal};
 use setpoint::optimizer::State;
 use setpoint::train::selection::Best;
-use setpoint::train::{Candidate, Running, Snapshot, Store};
+use setpoint::train::{Candidate, Running, Snapshot, StageKind, Store};
 
 use setpoint_run::Failure;
 use setpoint_trees::Finished;
@@ -120,6 +120,8 @@ impl Directory {
         let mut done = Vec::with_capacity(story.done.len());
         for (index, stage) in story.done.iter().enumerate() {
             done.push(Candidate {
+                // The run knows; see `Reporter::begin`.
+                kind: StageKind::default(),
                 name: stage.name.clone(),
                 parameters: vector(&file, &format!("done/{index}")).map_err(damaged)?,
                 validation: value(&file, &format!("done/{index}/value"), stage.has_value).map_err(damaged)?,
@@ -265,6 +267,7 @@ mod tests {
             let mut directory = Directory::open(home.path(), run.clone(), &goal, 2, true).unwrap();
             assert!(!directory.resumes());
             let candidate = |validation| Candidate {
+                kind: StageKind::default(),
                 name: "cross-entropy".to_owned(),
                 parameters: vec![-0.0, f32::MIN_POSITIVE / 3.0],
                 validation,

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use setpoint::Goal;
-use setpoint::train::{Candidate, Combined, Progress, Settings, Snapshot, Store, TrainError};
+use setpoint::train::{Candidate, Combined, Progress, Settings, Snapshot, StageKind, Store, TrainError};
 
 use super::cell::{Fitted, Gain, epochs, judge, start};
 use super::protocol::Protocol;
@@ -116,6 +116,7 @@ pub fn auto(
     watch: &dyn Watch,
 ) -> Result<Fitted, TrainError> {
     let done = stages.iter().map(|trial| Candidate {
+        kind: StageKind::default(),
         name: trial.name.clone(),
         parameters: trial.parameters.clone(),
         validation: trial.validation,

@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use setpoint::Goal;
 use setpoint::optimizer::Values;
-use setpoint::train::selection::value;
-use setpoint::train::{Candidate, Combined, Running, Snapshot, Store};
+use setpoint::train::{Candidate, Combined, Judge, Running, Snapshot, Store};
 
 use crate::trial::{Trial, better, follow};
 use crate::{Part, Problem};
@@ -59,7 +58,7 @@ impl<'a> Tape<'a> {
         let scores = scores.map_err(|error| error.to_string())?;
         let watched = self.running.get_or_insert_with(|| vec![Trial::default(); self.goals.len()]);
         for (trial, goal) in watched.iter_mut().zip(self.goals) {
-            let found = value(goal, &self.validation.sample, &scores).ok();
+            let found = Judge::new(goal, &self.validation.sample).exact(&scores).ok();
             let improved = match (found, trial.validation) {
                 (Some(found), Some(best)) => better(goal, found, best),
                 (found, best) => found.is_some() && best.is_none(),

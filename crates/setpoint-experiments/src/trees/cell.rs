@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use setpoint::Goal;
-use setpoint::train::selection::{as_fraction, value};
-use setpoint::train::{Observer, Progress};
+use setpoint::train::selection::as_fraction;
+use setpoint::train::{Judge, Observer, Progress};
 use setpoint_trees::{Ensemble, Session, Settings, Step, TreesError};
 
 use super::rival::{best, together};
@@ -79,7 +79,7 @@ pub fn run(
     let search_seconds = clock.elapsed().as_secs_f64();
     let mut outcomes = Vec::new();
     for goal in goals {
-        let on_test = |scores: &[f32]| value(goal, test.sample, scores);
+        let on_test = |scores: &[f32]| Judge::new(goal, test.sample).exact(scores);
         let scored = |ensemble: &Ensemble| -> Result<Vec<f32>, TreesError> {
             let mut scores = vec![0.0; test.sample.len()];
             ensemble.scores(&test.features, &mut scores)?;

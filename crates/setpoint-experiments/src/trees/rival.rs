@@ -1,8 +1,7 @@
 //! LightGBM as people use it: rounds and configuration by the validation rows, the best alone or the best
 //! three together.
 
-use setpoint::train::Standard;
-use setpoint::train::selection::{found, value};
+use setpoint::train::{Judge, Standard};
 use setpoint::{Goal, Sample};
 use setpoint_trees::{Ensemble, Look, Searched, TreesError};
 
@@ -36,7 +35,7 @@ pub fn best<'s>(
     for searched in searched {
         let mut best: Option<Chosen<'s>> = None;
         for look in &searched.looks {
-            let value = found(value(goal, validation, &look.scores))?;
+            let value = Judge::new(goal, validation).value(&look.scores)?;
             let merit = value.map_or(f64::NEG_INFINITY, |value| sign * value);
             if best.as_ref().is_none_or(|best| merit > best.merit) {
                 best = Some(Chosen { searched, look, merit });
