@@ -237,6 +237,14 @@ impl Engine {
         self.counter.set_sharpness(sharpness);
     }
 
+    /// Moves smooth thresholds a Newton step on from where they were settled: closer for rows to come.
+    pub fn follow(&mut self) {
+        if let (Solve::Smooth, Some(thresholds)) = (self.options.solve, &mut self.thresholds) {
+            let (sharpness, slack) = (self.options.sharpness, self.slack.as_deref());
+            smooth::follow(&self.problem, &mut self.cells, sharpness, &self.free, slack, thresholds);
+        }
+    }
+
     /// Changes the largest relative error of a rate at smooth thresholds.
     pub fn set_tolerance(&mut self, tolerance: f64) {
         self.options.smooth.tolerance = tolerance;

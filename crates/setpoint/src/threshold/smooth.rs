@@ -90,10 +90,46 @@ pub fn solve(
         grid: vec![0.0; problem.shape().groups * problem.shape().columns],
         passes: 0,
     };
-    let independent = problem.diagonal()
-        && thresholds == start.len()
-        && (0..conditions).all(|k| problem.monotone(k).is_some());
-    if independent { search.independent(start) } else { search.coupled(start) }
+    if independent(problem, free) { search.independent(start) } else { search.coupled(start) }
+}
+
+/// Whether each condition ties one threshold alone and moves one way with it.
+fn independent(problem: &Problem, free: &[bool]) -> bool {
+    problem.diagonal()
+        && !free.contains(&true)
+        && (0..problem.conditions().len()).all(|k| problem.monotone(k).is_some())
+}
+
+/// Moves thresholds by one Newton step from the counts at them, where that can be done for each alone: a start
+/// for the next solve.
+pub fn follow(
+    problem: &Problem,
+    cells: &mut [Cell],
+    sharpness: f64,
+    free: &[bool],
+    slack: Option<&[f64]>,
+    thresholds: &mut [f64],
+) {
+    if !independent(problem, free) {
+        return;
+    }
+    let search = Search {
+        problem,
+        source: &mut NoCounts,
+        sharpness,
+        free,
+        slack,
+        options: &SmoothOptions::default(),
+        cells,
+        grid: Vec::new(),
+        passes: 0,
+    };
+    for (k, threshold) in thresholds.iter_mut().enumerate() {
+        let RootStep { newton, rise, .. } = search.root_step(k);
+        if newton.is_finite() && (newton > 0.0) == rise {
+            *threshold += newton.clamp(-STRIDE / sharpness, STRIDE / sharpness);
+        }
+    }
 }
 
 /// Which conditions pull at thresholds that were not solved on the surrogate (exact, held or tracked).

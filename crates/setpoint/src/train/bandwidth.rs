@@ -23,35 +23,47 @@ impl Bandwidth {
 /// 0.2 where the goal has none.
 fn tail_scale(goal: &Goal, rows: &dyn Shard, scores: &[f32]) -> f64 {
     let labels = rows.whole().labels();
-    // Of each class in turn, the scores in order: many targets are on one class.
-    let mut sorted: Option<(Option<bool>, Vec<f32>)> = None;
-    let mut scale = |(rate, target): (Rate, f64)| {
-        let (class, share) = match rate {
-            Rate::FalsePositiveRate => (Some(false), target),
-            Rate::TrueNegativeRate => (Some(false), 1.0 - target),
-            Rate::Recall => (Some(true), target),
-            Rate::FalseNegativeRate => (Some(true), 1.0 - target),
-            Rate::PositiveRate => (None, target),
-            _ => return None,
+    let asked: Vec<(Option<bool>, f64)> = targets(goal).into_iter().filter_map(class_and_share).collect();
+    let mut scales: Vec<f64> = Vec::new();
+    for class in [Some(false), Some(true), None] {
+        let members = scores.iter().zip(labels).filter(|(_, label)| class.is_none_or(|c| c == **label));
+        let shares = asked.iter().filter(|(of, _)| *of == class).map(|(_, share)| *share);
+        let mut values: Vec<f32> = if shares.clone().next().is_some() {
+            members.map(|(score, _)| *score).collect()
+        } else {
+            Vec::new()
         };
-        if sorted.as_ref().is_none_or(|(of, _)| *of != class) {
-            let members = scores.iter().zip(labels).filter(|(_, label)| class.is_none_or(|c| c == **label));
-            let mut values: Vec<f32> = members.map(|(score, _)| *score).collect();
-            values.sort_unstable_by(f32::total_cmp);
-            sorted = Some((class, values));
-        }
-        let (_, values) = sorted.as_ref()?;
-        let last = values.len().checked_sub(1)?;
-        let e = share.min(1.0 - share).clamp(1e-4, 0.25);
-        let quantile = |q: f64| {
-            f64::from(values[((if share < 0.5 { 1.0 - q } else { q }) * last as f64).round() as usize])
-        };
-        let scale = (quantile(e / 2.0) - quantile(2.0 * e)).abs() / 4.0f64.ln();
-        (scale > 0.0).then_some(scale)
-    };
-    let mut scales: Vec<f64> = targets(goal).into_iter().filter_map(&mut scale).collect();
+        let Some(last) = values.len().checked_sub(1) else { continue };
+        let ranks: Vec<[usize; 2]> = shares
+            .map(|share| {
+                let e = share.min(1.0 - share).clamp(1e-4, 0.25);
+                let from_end = |q: f64| if share < 0.5 { 1.0 - q } else { q };
+                [e / 2.0, 2.0 * e].map(|q| (from_end(q) * last as f64).round() as usize)
+            })
+            .collect();
+        // Only what lies between the ranks has to be in order.
+        let low = ranks.iter().flatten().copied().min().unwrap_or(0);
+        let high = ranks.iter().flatten().copied().max().unwrap_or(last);
+        values.select_nth_unstable_by(low, f32::total_cmp);
+        values[low..].select_nth_unstable_by(high - low, f32::total_cmp);
+        values[low..=high].sort_unstable_by(f32::total_cmp);
+        let spread = |[a, b]: [usize; 2]| (f64::from(values[a]) - f64::from(values[b])).abs() / 4.0f64.ln();
+        scales.extend(ranks.into_iter().map(spread).filter(|scale| *scale > 0.0));
+    }
     scales.sort_by(f64::total_cmp);
     scales.get(scales.len() / 2).copied().unwrap_or(0.2)
+}
+
+/// The class that a rate is a share of, and the share beyond a threshold at its target.
+fn class_and_share((rate, target): (Rate, f64)) -> Option<(Option<bool>, f64)> {
+    match rate {
+        Rate::FalsePositiveRate => Some((Some(false), target)),
+        Rate::TrueNegativeRate => Some((Some(false), 1.0 - target)),
+        Rate::Recall => Some((Some(true), target)),
+        Rate::FalseNegativeRate => Some((Some(true), 1.0 - target)),
+        Rate::PositiveRate => Some((None, target)),
+        _ => None,
+    }
 }
 
 /// The rates and targets that a goal holds.

@@ -32,9 +32,9 @@ use crate::shard::Shard;
 const REFRESH: u64 = 10;
 /// Memory of the moving averages that balance two gradients.
 const MEMORY: f64 = 0.95;
-/// Relative error of a rate that the last thresholds may have on new batches, and stay: a tenth of what chance
-/// makes of a hundred examples.
-const TOLERANCE: f64 = 1e-2;
+/// Relative error of a rate that may be left to the next batch, whose search starts a Newton step on: what chance
+/// makes of a hundred examples. So thresholds cost one pass over the pool.
+const TOLERANCE: f64 = 0.1;
 /// Largest code of a group in a state that is not damaged.
 const MOST_GROUPS: u32 = 1 << 20;
 
@@ -227,6 +227,7 @@ impl BatchLoss {
         engine.set_tolerance(TOLERANCE);
         let step = engine.last(passes);
         let (value, detail) = (step.loss + step.penalty, Detail::of(&step));
+        engine.follow();
         self.detail = Some(detail);
         self.keep();
         Ok(value)
