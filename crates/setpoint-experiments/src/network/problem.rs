@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rand::seq::index;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use setpoint::model::linear::{Dense, Features};
+use setpoint::features::Features;
 use setpoint::model::{Architecture, Inputs, Network};
 use setpoint::train::selection::value;
 use setpoint::train::{self, Combined, TrainError};
@@ -83,7 +83,7 @@ impl Problem {
     pub fn of_tables(matrices: [Matrix; 3]) -> Result<Self, TrainError> {
         let columns = matrices[0].columns;
         let values: Vec<f32> = matrices.iter().flat_map(|matrix| matrix.values.iter().copied()).collect();
-        let features: Arc<Features> = Dense::from_row_major(values, columns)?.into();
+        let features: Arc<Features> = Features::from_row_major(values, columns)?.into();
         let network = Network::new(Architecture::mlp(columns, &HIDDEN, 0.0), Inputs::from(features))?;
         let mut first = 0;
         let part = |Matrix { sample, .. }: Matrix| -> Result<Part, TrainError> {

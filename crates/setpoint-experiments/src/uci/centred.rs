@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use setpoint::model::linear::Sparse;
+use setpoint::features::{Features, Sparse};
 use setpoint::model::{Linear, Model, ModelError, Rows};
 
 /// A linear model over d, which knows z; a clone shares the features.
@@ -35,8 +35,8 @@ impl Centred {
             }
             starts.push(apart.len());
         }
-        let sparse = Sparse::from_csr(starts, indices, apart, zero.len())?;
-        Ok(Self { linear: Linear::new(sparse), zero: zero.into() })
+        let sparse = Sparse { columns: zero.len(), starts, indices, values: apart };
+        Ok(Self { linear: Linear::new(Features::from_csr(sparse)?), zero: zero.into() })
     }
 }
 
@@ -80,14 +80,13 @@ impl Model for Centred {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use setpoint::model::linear::Dense;
 
     #[test]
     fn it_is_the_dense_model_over_the_same_numbers() {
         let zero = [-0.25f32, 0.5, -1.5];
         let values: Vec<f32> =
             (0..120).map(|i| if i % 5 == 0 { (i as f32 * 0.7).sin() } else { zero[i % 3] }).collect();
-        let mut dense = Linear::new(Dense::from_row_major(values.clone(), 3).unwrap());
+        let mut dense = Linear::new(Features::from_row_major(values.clone(), 3).unwrap());
         let mut centred = Centred::new(&values, &zero).unwrap();
         let parameters = [0.5f32, -2.0, 0.75, 0.1];
         let v: Vec<f32> = (0..40).map(|i| (i as f32).cos()).collect();

@@ -116,11 +116,12 @@ impl Model for Joined<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::linear::{Dense, Linear};
+    use crate::features::Features;
+    use crate::model::Linear;
 
     fn linear(rows: std::ops::Range<usize>) -> Linear {
         let values = rows.flat_map(|row| [row as f32, (row * row % 7) as f32]).collect();
-        Linear::new(Dense::from_row_major(values, 2).unwrap())
+        Linear::new(Features::from_row_major(values, 2).unwrap())
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::model::{Linear, Model, Rows};
 
 const SHAPES: [(usize, usize); 14] = [
     (1, 1),
@@ -39,7 +40,7 @@ fn thin_out(values: &mut [f32]) {
     }
 }
 
-fn to_csr(values: &[f32], columns: usize) -> Sparse {
+fn to_csr(values: &[f32], columns: usize) -> Features {
     let (mut starts, mut indices, mut kept) = (vec![0], vec![], vec![]);
     for row in values.chunks_exact(columns) {
         for (column, value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
@@ -48,7 +49,7 @@ fn to_csr(values: &[f32], columns: usize) -> Sparse {
         }
         starts.push(kept.len());
     }
-    Sparse::from_csr(starts, indices, kept, columns).unwrap()
+    Features::from_csr(Sparse { columns, starts, indices, values: kept }).unwrap()
 }
 
 /// A sum, and the sum of its absolute terms.
@@ -98,7 +99,7 @@ fn dense_and_sparse_match_plain_loops() {
         let (parameters, v) = (numbers(columns + 1, 2), numbers(rows, 3));
         let (scores, gradient) = oracle(&values, &parameters, &v);
         let sparse = to_csr(&values, columns);
-        let dense = Dense::from_row_major(values, columns).unwrap();
+        let dense = Features::from_row_major(values, columns).unwrap();
         for mut model in [Linear::new(dense), Linear::new(sparse)] {
             let got = run(&mut model, &parameters, Rows::All, &v);
             assert_close(&got.0, &scores, &format!("{rows} x {columns}, score"));
@@ -114,7 +115,7 @@ fn a_batch_equals_a_matrix_of_its_rows() {
     thin_out(&mut values);
     let parameters = numbers(columns + 1, 5);
     let sparse = Linear::new(to_csr(&values, columns));
-    let dense = Linear::new(Dense::from_row_major(values.clone(), columns).unwrap());
+    let dense = Linear::new(Features::from_row_major(values.clone(), columns).unwrap());
     for mut model in [dense, sparse] {
         // Growing, shrinking and empty batches through the same workspace; repeats included.
         for size in [1, 130, 64, 0, 65, 200] {
@@ -137,7 +138,7 @@ fn the_number_of_threads_does_not_change_a_bit() {
         thin_out(&mut values);
         let (parameters, v) = (numbers(columns + 1, 8), numbers(rows, 9));
         let sparse = Linear::new(to_csr(&values, columns));
-        let dense = Linear::new(Dense::from_row_major(values, columns).unwrap());
+        let dense = Linear::new(Features::from_row_major(values, columns).unwrap());
         let batch: Vec<u32> = (0..rows as u32).rev().collect();
         for model in [dense, sparse] {
             let with = |threads: usize| {
@@ -160,11 +161,10 @@ fn the_number_of_threads_does_not_change_a_bit() {
 #[test]
 fn vectors_of_any_width_give_the_same_bits() {
     let (rows, columns) = (640, 70);
-    let mut model = Linear::new(Dense::from_row_major(numbers(rows * columns, 17), columns).unwrap());
+    let mut model = Linear::new(Features::from_row_major(numbers(rows * columns, 17), columns).unwrap());
     let (parameters, v) = (numbers(columns + 1, 18), numbers(rows, 19));
     let (scores, gradient) = run(&mut model, &parameters, Rows::All, &v);
-    let Features::Dense(matrix) = &**model.features() else { unreachable!() };
-    let (plain_scores, plain_gradient) = matrix.without_vectors(&parameters, &v);
+    let (plain_scores, plain_gradient) = model.features().numbers.without_vectors(&parameters, &v);
     assert_eq!(scores, plain_scores);
     assert_eq!(gradient, plain_gradient);
 }
@@ -172,7 +172,7 @@ fn vectors_of_any_width_give_the_same_bits() {
 #[test]
 fn gradient_matches_finite_differences() {
     let (rows, columns) = (90, 6);
-    let mut model = Linear::new(Dense::from_row_major(numbers(rows * columns, 10), columns).unwrap());
+    let mut model = Linear::new(Features::from_row_major(numbers(rows * columns, 10), columns).unwrap());
     let (mut parameters, v) = (numbers(columns + 1, 11), numbers(rows, 12));
     let (_, gradient) = run(&mut model, &parameters, Rows::All, &v);
     for j in 0..=columns {
@@ -198,7 +198,7 @@ proptest! {
         thin_out(&mut values);
         let (parameters, v) = (numbers(columns + 1, seed + 1), numbers(rows, seed + 2));
         let sparse = Linear::new(to_csr(&values, columns));
-        let dense = Linear::new(Dense::from_row_major(values, columns).unwrap());
+        let dense = Linear::new(Features::from_row_major(values, columns).unwrap());
         for mut model in [dense, sparse] {
             let (scores, gradient) = run(&mut model, &parameters, Rows::All, &v);
             let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
@@ -213,25 +213,20 @@ proptest! {
 fn rows_come_back_as_they_were() {
     let (rows, columns) = (131, 5);
     let values = numbers(rows * columns, 13);
-    let sparse = to_csr(&values, columns);
-    let dense = Dense::from_row_major(values.clone(), columns).unwrap();
-    for (i, row) in values.chunks_exact(columns).enumerate() {
-        assert_eq!(dense.row(i).collect::<Vec<_>>(), row);
-        assert_eq!(sparse.row(i).map(|(_, value)| value).collect::<Vec<_>>(), row);
+    for features in [to_csr(&values, columns), Features::from_row_major(values.clone(), columns).unwrap()] {
+        let mut written = vec![0.0; columns];
+        for (i, row) in values.chunks_exact(columns).enumerate() {
+            features.write_row(i, &mut written);
+            assert_eq!(written, row);
+        }
+        assert_eq!(features.into_row_major(), values);
     }
 }
 
 #[test]
-fn rearranging_takes_no_second_copy() {
-    let values = numbers(1000 * 7, 14);
-    let place = values.as_ptr();
-    let dense = Dense::from_row_major(values, 7).unwrap();
-    assert!(dense.is_at(place));
-}
-
-#[test]
 fn repeated_columns_of_a_sparse_row_add_up() {
-    let sparse = Sparse::from_csr(vec![0, 3, 3], vec![1, 0, 1], vec![1.0, 2.0, 3.0], 2).unwrap();
+    let sparse = Sparse { columns: 2, starts: vec![0, 3, 3], indices: vec![1, 0, 1], values: vec![1.0, 2.0, 3.0] };
+    let sparse = Features::from_csr(sparse).unwrap();
     let (scores, gradient) = run(&mut Linear::new(sparse), &[10.0, 1.0, 0.5], Rows::All, &[1.0, 1.0]);
     assert_eq!(scores, [24.5, 0.5]);
     assert_eq!(gradient, [2.0, 4.0, 2.0]);
@@ -239,7 +234,7 @@ fn repeated_columns_of_a_sparse_row_add_up() {
 
 #[test]
 fn bad_dense_features_are_refused() {
-    let refuse = |values: Vec<f32>, columns| Dense::from_row_major(values, columns).unwrap_err();
+    let refuse = |values: Vec<f32>, columns| Features::from_row_major(values, columns).unwrap_err();
     assert_eq!(refuse(vec![], 3), ModelError::Empty { rows: 0, columns: 3 });
     assert_eq!(refuse(vec![], 0), ModelError::Empty { rows: 0, columns: 0 });
     assert_eq!(refuse(vec![1.0; 7], 3), ModelError::Ragged { values: 7, columns: 3 });
@@ -254,7 +249,8 @@ fn bad_dense_features_are_refused() {
 #[test]
 fn bad_sparse_features_are_refused() {
     let refuse = |starts: &[usize], indices: &[u32], values: &[f32]| {
-        Sparse::from_csr(starts.to_vec(), indices.to_vec(), values.to_vec(), 2).unwrap_err()
+        let (starts, indices, values) = (starts.to_vec(), indices.to_vec(), values.to_vec());
+        Features::from_csr(Sparse { columns: 2, starts, indices, values }).unwrap_err()
     };
     assert_eq!(refuse(&[], &[], &[]), ModelError::Empty { rows: 0, columns: 2 });
     assert_eq!(refuse(&[0], &[], &[]), ModelError::Empty { rows: 0, columns: 2 });
@@ -269,7 +265,7 @@ fn bad_sparse_features_are_refused() {
 
 #[test]
 fn bad_calls_are_refused() {
-    let mut model = Linear::new(Dense::from_row_major(numbers(6, 15), 2).unwrap());
+    let mut model = Linear::new(Features::from_row_major(numbers(6, 15), 2).unwrap());
     let parameters = [0.0; 3];
     let mut gradient = [0.0; 3];
     assert_eq!(model.backward(&parameters, &[0.0; 3], &mut gradient), Err(ModelError::NoForward));
@@ -283,4 +279,122 @@ fn bad_calls_are_refused() {
     assert!(model.backward(&parameters, &[0.0; 3], &mut gradient).is_err());
     assert!(model.backward(&parameters, &[0.0; 2], &mut gradient[..2]).is_err());
     assert!(model.backward(&parameters, &[0.0; 2], &mut gradient).is_ok());
+}
+
+/// Numbers and fields of so many categories in turn, some rows without any, and the same written out.
+fn mixed(rows: usize, categories: &[usize], seed: u64) -> (Features, Vec<f32>) {
+    let mut layout = Layout::default();
+    let (mut places, mut scalings) = (Vec::new(), Vec::new());
+    let drawn = numbers(rows * categories.len(), seed);
+    for (field, count) in categories.iter().enumerate() {
+        layout.add_number();
+        let scaling = |category: usize| {
+            let share = 1.0 / (category + 2) as f32;
+            Scaling { mean: share, scale: (share * (1.0 - share)).sqrt() }
+        };
+        scalings.push((0..*count).map(scaling).collect::<Vec<_>>());
+        layout.add_categories(scalings[field].clone());
+        let of = |row: usize| (drawn[row * categories.len() + field].powi(2) * (count + 1) as f32) as u32;
+        places.push((0..rows).map(of).map(|place| place.min(*count as u32)).collect::<Vec<_>>());
+    }
+    let columns = layout.columns();
+    let values = numbers(rows * categories.len(), seed + 1);
+    let mut written = Vec::with_capacity(rows * columns);
+    for row in 0..rows {
+        for (field, scalings) in scalings.iter().enumerate() {
+            written.push(values[row * categories.len() + field]);
+            let one = |category| f32::from(u8::from(category == places[field][row] as usize));
+            written.extend(scalings.iter().enumerate().map(|(category, s)| s.apply(one(category))));
+        }
+    }
+    let mut features = Features::zeros(layout.into(), rows);
+    // In pieces, as a table comes in chunks.
+    for rows in [0..rows / 3, rows / 3..rows] {
+        let start = rows.start;
+        features.fill(
+            rows,
+            |column, rows, into| {
+                let value = |row: usize| values[(start + row) * categories.len() + column];
+                into.iter_mut().zip(rows).for_each(|(into, row)| *into = value(row));
+            },
+            |field, rows, into| into.copy_from_slice(&places[field][start + rows.start..start + rows.end]),
+        );
+    }
+    (features, written)
+}
+
+const CATEGORIES: [(usize, &[usize]); 6] = [
+    (1, &[1]),
+    (200, &[1, 2]),
+    (5000, &[2, 2, 2, 4, 4, 7, 9, 20, 30, 31, 3, 300]),
+    (9000, &[5, 1500, 3]),
+    (300, &[1023, 1024, 1]),
+    (200, &[70_000, 2]),
+];
+
+#[test]
+fn codes_match_what_they_stand_for() {
+    for (rows, categories) in CATEGORIES {
+        let (features, written) = mixed(rows, categories, 20);
+        let columns = features.columns();
+        assert_eq!(columns, categories.iter().sum::<usize>() + categories.len());
+        assert!(features.clone().into_row_major() == written, "{categories:?}");
+        let (parameters, v) = (numbers(columns + 1, 22), numbers(rows, 23));
+        let (scores, gradient) = oracle(&written, &parameters, &v);
+        let mut model = Linear::new(features);
+        let got = run(&mut model, &parameters, Rows::All, &v);
+        assert_close(&got.0, &scores, &format!("{categories:?}, score"));
+        assert_close(&got.1, &gradient, &format!("{categories:?}, gradient"));
+
+        let batch: Vec<u32> = (0..130).map(|i| (i * 37 + 11) % rows as u32).collect();
+        let picked: Vec<f32> =
+            batch.iter().flat_map(|i| &written[*i as usize * columns..][..columns]).copied().collect();
+        let v = numbers(batch.len(), 24);
+        let (scores, gradient) = oracle(&picked, &parameters, &v);
+        let got = run(&mut model, &parameters, Rows::At(&batch), &v);
+        assert_close(&got.0, &scores, "score of a batch");
+        assert_close(&got.1, &gradient, "gradient of a batch");
+        assert!(model.features().select(&batch).unwrap().into_row_major() == picked);
+    }
+}
+
+#[test]
+fn the_number_of_threads_does_not_change_a_bit_of_codes() {
+    let (features, _) = mixed(40_000, &[2, 3, 9, 300, 40, 2000], 25);
+    let (parameters, v) = (numbers(features.columns() + 1, 26), numbers(40_000, 27));
+    let model = Linear::new(features);
+    let with = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| run(&mut model.clone(), &parameters, Rows::All, &v))
+    };
+    let one = with(1);
+    assert_eq!(one, with(2));
+    assert_eq!(one, with(3));
+}
+
+#[test]
+fn equal_rows_hash_alike_and_others_do_not() {
+    let hash = |features: &Features, row| {
+        let mut hasher = std::hash::DefaultHasher::new();
+        features.hash_row(row, &mut hasher);
+        hasher.finish()
+    };
+    let (features, _) = mixed(100, &[3, 2000], 28);
+    let sparse = to_csr(&numbers(300, 29), 3);
+    for features in [features, sparse] {
+        let twice = features.select(&[7, 8, 7]).unwrap();
+        assert_eq!(hash(&twice, 0), hash(&twice, 2));
+        assert_eq!(hash(&twice, 0), hash(&features, 7));
+        assert_ne!(hash(&twice, 0), hash(&twice, 1));
+    }
+}
+
+#[test]
+fn many_rows_are_counted_before_they_are_asked_for() {
+    let mut layout = Layout::default();
+    layout.add_number();
+    layout.add_categories(vec![Scaling { mean: 0.5, scale: 0.5 }; 3]);
+    layout.add_categories(vec![Scaling { mean: 0.5, scale: 0.5 }; 2000]);
+    assert_eq!((layout.columns(), layout.bytes(1000)), (2004, Some(1064 * 10)));
+    assert_eq!(layout.bytes(usize::MAX / 2), None);
 }
