@@ -74,7 +74,8 @@ fn sparse(rows: usize, columns: usize, stored: usize, threads: usize) {
     let indices =
         random().skip(7).map(|x| (((x + 1.0) * 0.5 * columns as f32) as u32).min(columns as u32 - 1));
     let starts = (0..=rows).map(|row| row * stored).collect();
-    let features = Features::from_csr(Sparse { columns, starts, indices: indices.take(values.len()).collect(), values });
+    let features =
+        Features::from_csr(Sparse { columns, starts, indices: indices.take(values.len()).collect(), values });
     let same = vec![1.0; 2 * rows * stored];
     let [read, scores, backward, step] = measure(&same, Linear::new(features.expect("finite features")));
     println!(

@@ -119,9 +119,9 @@ impl Problem {
         let categorical = encoder.coded_columns().into_iter().map(|column| column as u32).collect();
         let features = encoder.encode(table)?.features;
         let part = |part: &str| -> Result<Matrix, setpoint_data::Error> {
-            let dense = features.select(rows.rows(part)).to_dense();
+            let values = features.select(rows.rows(part))?.into_row_major();
             let sample = select_sample(&labels, rows.rows(part))?;
-            Ok(Matrix { values: dense.values, columns: dense.columns, sample, zero: None })
+            Ok(Matrix { values, columns: features.columns(), sample, zero: None })
         };
         let [train, validation, test] = PARTS.map(part);
         Ok(Self { parts: [train?, validation?, test?], categorical })

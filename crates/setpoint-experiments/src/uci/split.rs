@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use setpoint::model::linear::Dense;
 use setpoint::model::{Linear, Model, Rows};
 use setpoint::train::TrainError;
 use setpoint::train::selection::value;
@@ -87,7 +86,7 @@ impl Part {
             Some(zero) if (stored(&zero) as f64) < SPARSE * values.len() as f64 => {
                 Features::Centred(Centred::new(&values, &zero)?)
             }
-            _ => Features::Dense(Linear::new(Dense::from_row_major(values, columns)?)),
+            _ => Features::Dense(Linear::new(setpoint::features::Features::from_row_major(values, columns)?)),
         };
         Ok(Self { model, sample })
     }
@@ -150,24 +149,22 @@ fn split(table: Table, seed: u64) -> Result<[Matrix; 3], setpoint_data::Error> {
     let labels = Sample::new(table.labels().unwrap_or_default().to_vec())?;
     let encoder = Encoder::fit(&table, rows.rows("train"))?;
     let features = encoder.encode(table)?.features;
-    let scaling = match &features {
+    let columns = features.columns();
+    let scaling = match features.entries() {
         // Centred and scaled by the encoder already.
-        setpoint_data::Features::Dense(_) => None,
-        setpoint_data::Features::Sparse(_) => {
-            Some(Scaling::of(&features.select(rows.rows("train")).to_dense()))
-        }
+        None => None,
+        Some(_) => Some(Scaling::of(&features.select(rows.rows("train"))?.into_row_major(), columns)),
     };
     let matrix = |part: &str| -> Result<Matrix, setpoint_data::Error> {
-        let dense = features.select(rows.rows(part)).to_dense();
+        let mut values = features.select(rows.rows(part))?.into_row_major();
         let sample = select_sample(&labels, rows.rows(part))?;
-        let mut values = dense.values;
         let zero = scaling.as_ref().map(|scaling| {
-            let mut zero = vec![0.0; dense.columns];
+            let mut zero = vec![0.0; columns];
             scaling.apply(&mut zero);
             scaling.apply(&mut values);
             zero
         });
-        Ok(Matrix { values, columns: dense.columns, sample, zero })
+        Ok(Matrix { values, columns, sample, zero })
     };
     let [train, validation, test] = PARTS.map(matrix);
     Ok([train?, validation?, test?])
@@ -180,16 +177,15 @@ struct Scaling {
 
 impl Scaling {
     /// Of these rows; a column with a single value is only centred.
-    fn of(rows: &setpoint_data::Dense) -> Self {
-        let count = rows.rows as f64;
+    fn of(values: &[f32], columns: usize) -> Self {
+        let count = (values.len() / columns) as f64;
         let column = |column: usize| {
-            let values =
-                || rows.values.iter().skip(column).step_by(rows.columns).map(|value| f64::from(*value));
+            let values = || values.iter().skip(column).step_by(columns).map(|value| f64::from(*value));
             let mean = values().sum::<f64>() / count;
             let deviation = (values().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
             (mean, if deviation > 0.0 { deviation } else { 1.0 })
         };
-        Self { columns: (0..rows.columns).map(column).collect() }
+        Self { columns: (0..columns).map(column).collect() }
     }
 
     fn apply(&self, values: &mut [f32]) {

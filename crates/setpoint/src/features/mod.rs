@@ -166,6 +166,17 @@ impl Features {
         self.entries.as_ref()
     }
 
+    /// The same, to keep.
+    ///
+    /// # Errors
+    /// The features, if they are others.
+    pub fn into_entries(self) -> Result<Sparse, Self> {
+        match self.entries {
+            Some(entries) => Ok(entries),
+            None => Err(self),
+        }
+    }
+
     /// Checks that there are rows and columns, and that numbers are finite.
     ///
     /// # Errors

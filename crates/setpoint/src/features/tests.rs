@@ -225,7 +225,8 @@ fn rows_come_back_as_they_were() {
 
 #[test]
 fn repeated_columns_of_a_sparse_row_add_up() {
-    let sparse = Sparse { columns: 2, starts: vec![0, 3, 3], indices: vec![1, 0, 1], values: vec![1.0, 2.0, 3.0] };
+    let sparse =
+        Sparse { columns: 2, starts: vec![0, 3, 3], indices: vec![1, 0, 1], values: vec![1.0, 2.0, 3.0] };
     let sparse = Features::from_csr(sparse).unwrap();
     let (scores, gradient) = run(&mut Linear::new(sparse), &[10.0, 1.0, 0.5], Rows::All, &[1.0, 1.0]);
     assert_eq!(scores, [24.5, 0.5]);

@@ -225,9 +225,9 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Model;
     use crate::features::Features;
     use crate::model::Linear;
+    use crate::model::Model;
     use crate::sample::Sample;
 
     /// The penalty with its gradient, through the scores of a small linear model.

@@ -26,7 +26,8 @@ fn random(seed: u64, count: usize) -> Vec<f32> {
 }
 
 fn matrix(rows: usize, columns: usize) -> Inputs {
-    let features: Arc<Features> = Features::from_row_major(random(1, rows * columns), columns).unwrap().into();
+    let features: Arc<Features> =
+        Features::from_row_major(random(1, rows * columns), columns).unwrap().into();
     features.into()
 }
 
