@@ -167,10 +167,10 @@ enum Owned {
 impl From<setpoint::features::Features> for Rows {
     fn from(features: setpoint::features::Features) -> Self {
         let columns = features.columns();
-        Self(match features.into_entries() {
-            Ok(entries) => Owned::Sparse(entries),
-            Err(features) => Owned::Dense { values: features.into_row_major(), columns },
-        })
+        if features.entries().is_none() {
+            return Self(Owned::Dense { values: features.into_row_major(), columns });
+        }
+        Self(Owned::Sparse(features.into_entries().unwrap_or_default()))
     }
 }
 

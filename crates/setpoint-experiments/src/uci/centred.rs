@@ -7,6 +7,7 @@
 //! Standardised, a sparse column is z (what 0 became) in most rows. Adult has 14 other values among 123
 //! in a row: four times as many steps a second.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use setpoint::features::{Features, Sparse};
@@ -55,6 +56,16 @@ impl Model for Centred {
 
     fn select(&self, rows: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
         Ok(Some(Box::new(Self { linear: self.linear.over(rows)?, zero: Arc::clone(&self.zero) })))
+    }
+
+    fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
+        let others: Option<Vec<&Linear>> =
+            others.iter().map(|other| Some(&other.as_any()?.downcast_ref::<Self>()?.linear)).collect();
+        Some(Box::new(Self { linear: self.linear.with(&others?)?, zero: Arc::clone(&self.zero) }))
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError> {

@@ -72,6 +72,17 @@ impl Tiles {
         });
     }
 
+    pub(super) fn append(&mut self, other: &Self) {
+        let start = self.rows;
+        self.rows += other.rows;
+        self.values.resize(self.rows.next_multiple_of(TILE) * self.columns, 0.0);
+        self.fill(start..start + other.rows, |column, rows, into| {
+            for (into, row) in into.iter_mut().zip(rows) {
+                *into = other.values[(row / TILE * other.columns + column) * TILE + row % TILE];
+            }
+        });
+    }
+
     /// Row, column and value of the first number that is NaN or infinite.
     pub(super) fn not_finite(&self) -> Option<(usize, usize, f32)> {
         // Without an early exit, so that it compiles to vectors.

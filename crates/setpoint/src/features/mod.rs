@@ -167,14 +167,9 @@ impl Features {
     }
 
     /// The same, to keep.
-    ///
-    /// # Errors
-    /// The features, if they are others.
-    pub fn into_entries(self) -> Result<Sparse, Self> {
-        match self.entries {
-            Some(entries) => Ok(entries),
-            None => Err(self),
-        }
+    #[must_use]
+    pub fn into_entries(self) -> Option<Sparse> {
+        self.entries
     }
 
     /// Checks that there are rows and columns, and that numbers are finite.
@@ -286,6 +281,23 @@ impl Features {
         if let (Some(entries), Some(into)) = (&self.entries, &mut into.entries) {
             entries.gather(rows, into);
         }
+    }
+
+    /// Adds the rows of another; `None` if it has other columns.
+    pub(crate) fn append(&mut self, other: &Self) -> Option<()> {
+        if self.layout != other.layout {
+            return None;
+        }
+        self.rows += other.rows;
+        self.numbers.append(&other.numbers);
+        self.narrow.iter_mut().zip(&other.narrow).for_each(|(codes, more)| codes.extend_from_slice(more));
+        self.wide.iter_mut().zip(&other.wide).for_each(|(codes, more)| codes.extend_from_slice(more));
+        match (&mut self.entries, &other.entries) {
+            (Some(entries), Some(more)) => entries.append(more),
+            (None, None) => {}
+            _ => return None,
+        }
+        Some(())
     }
 
     /// Scores X w + b.

@@ -110,6 +110,13 @@ impl Sparse {
         }
     }
 
+    pub(super) fn append(&mut self, other: &Self) {
+        let before = self.values.len();
+        self.starts.extend(other.starts.iter().skip(1).map(|start| before + start));
+        self.indices.extend_from_slice(&other.indices);
+        self.values.extend_from_slice(&other.values);
+    }
+
     pub(super) fn scores(&self, weights: &[f32], bias: f32, scores: &mut [f32]) {
         scores.par_chunks_mut(ROWS).enumerate().for_each(|(chunk, scores)| {
             for (row, score) in (chunk * ROWS..).zip(scores) {

@@ -356,6 +356,9 @@ fn codes_match_what_they_stand_for() {
         assert_close(&got.0, &scores, "score of a batch");
         assert_close(&got.1, &gradient, "gradient of a batch");
         assert!(model.features().select(&batch).unwrap().into_row_major() == picked);
+        let (mut all, whole) = (model.features().select(&batch[..70]).unwrap(), model.features());
+        all.append(&whole.select(&batch[70..]).unwrap()).unwrap();
+        assert_eq!(all, whole.select(&batch).unwrap());
     }
 }
 
@@ -383,7 +386,10 @@ fn equal_rows_hash_alike_and_others_do_not() {
     let (features, _) = mixed(100, &[3, 2000], 28);
     let sparse = to_csr(&numbers(300, 29), 3);
     for features in [features, sparse] {
-        let twice = features.select(&[7, 8, 7]).unwrap();
+        let mut twice = features.select(&[7]).unwrap();
+        twice.append(&features.select(&[8, 7]).unwrap()).unwrap();
+        assert_eq!(twice, features.select(&[7, 8, 7]).unwrap());
+        assert!(twice.append(&Features::from_row_major(vec![1.0], 1).unwrap()).is_none());
         assert_eq!(hash(&twice, 0), hash(&twice, 2));
         assert_eq!(hash(&twice, 0), hash(&features, 7));
         assert_ne!(hash(&twice, 0), hash(&twice, 1));

@@ -9,6 +9,7 @@
 //! and add in a fixed order and never fuse the two (fusing gains nothing on a pass that waits
 //! for memory), so narrower vectors give the same bits.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use super::{Model, ModelError, Rows, check_length, check_rows};
@@ -65,6 +66,14 @@ impl Linear {
         Ok(Self::new(self.features.select(rows)?))
     }
 
+    /// A linear model over its rows and then those of others, copied; `None` if they have other columns.
+    #[must_use]
+    pub fn with(&self, others: &[&Self]) -> Option<Self> {
+        let mut features = Features::clone(&self.features);
+        others.iter().try_for_each(|other| features.append(&other.features))?;
+        Some(Self::new(features))
+    }
+
     /// The features it scores.
     #[must_use]
     pub fn features(&self) -> &Arc<Features> {
@@ -93,6 +102,15 @@ impl Model for Linear {
 
     fn select(&self, rows: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
         Ok(Some(Box::new(self.over(rows)?)))
+    }
+
+    fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
+        let others: Option<Vec<&Self>> = others.iter().map(|other| other.as_any()?.downcast_ref()).collect();
+        Some(Box::new(self.with(&others?)?))
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError> {
