@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use setpoint::features::{Features, Layout, Sparse};
+use setpoint::features::{Features, Layout, Scaling, Sparse};
 
 use super::{EncodeError, Encoder, Encoding, Input, Inputs, Notes};
 use crate::Error;
@@ -54,14 +54,15 @@ impl Encoder {
         let features = match (table.body, &self.inputs) {
             (Body::Dense { columns, chunks, texts }, Inputs::Table(inputs)) => {
                 let columns = place(&table.file, inputs, &columns, &texts)?;
-                let layout = layout(inputs);
+                let stored = Stored::new(&columns);
                 let too_large = || EncodeError::TooLarge {
                     file: table.file.clone(),
                     rows: table.rows,
-                    columns: layout.columns(),
+                    columns: self.columns(),
                 };
-                layout.bytes(table.rows).filter(|bytes| fits_memory(*bytes)).ok_or_else(too_large)?;
-                encode_table(&columns, layout, chunks, parts, &mut notes)
+                let bytes = stored.layout.bytes(table.rows);
+                bytes.filter(|bytes| fits_memory(*bytes)).ok_or_else(too_large)?;
+                encode_table(&columns, &stored, chunks, parts, &mut notes)
             }
             (
                 Body::Sparse { matrix, numbering, offsets },
@@ -156,43 +157,47 @@ fn places(known: &[&str], texts: &[String]) -> Vec<Option<usize>> {
     places
 }
 
-fn layout(inputs: &[Input]) -> Layout {
-    let mut layout = Layout::default();
-    for input in inputs {
-        match &input.encoding {
-            Encoding::Number { missing, .. } => {
-                layout.add_number();
-                if let Some(scaling) = missing {
-                    layout.add_categories(vec![*scaling]);
+/// Columns by how they are stored: a column of numbers may have an indicator among the fields.
+struct Stored<'a> {
+    layout: Arc<Layout>,
+    numbers: Vec<&'a Column<'a>>,
+    fields: Vec<&'a Column<'a>>,
+}
+
+impl<'a> Stored<'a> {
+    fn new(columns: &'a [Column<'a>]) -> Self {
+        let mut layout = Layout::default();
+        let (mut numbers, mut fields) = (Vec::new(), Vec::new());
+        for column in columns {
+            let scalings: Vec<Scaling> = match &column.input.encoding {
+                Encoding::Number { missing, .. } => missing.iter().copied().collect(),
+                Encoding::Category { values, missing } => {
+                    values.iter().map(|value| value.scaling).chain(*missing).collect()
                 }
+                Encoding::Plain | Encoding::Code { .. } => Vec::new(),
+            };
+            if !matches!(column.input.encoding, Encoding::Category { .. }) {
+                layout.add_number();
+                numbers.push(column);
             }
-            Encoding::Category { values, missing } => {
-                layout.add_categories(values.iter().map(|value| value.scaling).chain(*missing).collect());
+            if !scalings.is_empty() {
+                layout.add_categories(scalings);
+                fields.push(column);
             }
-            Encoding::Plain | Encoding::Code { .. } => layout.add_number(),
         }
+        Self { layout: Arc::new(layout), numbers, fields }
     }
-    layout
 }
 
 fn encode_table(
     columns: &[Column<'_>],
-    layout: Layout,
+    Stored { layout, numbers, fields }: &Stored<'_>,
     chunks: Vec<Chunk>,
     parts: &[&[u32]],
     notes: &mut Notes,
 ) -> Vec<Features> {
-    let is_number = |column: &&Column<'_>| !matches!(column.input.encoding, Encoding::Category { .. });
-    let is_field = |column: &&Column<'_>| match &column.input.encoding {
-        Encoding::Number { missing, .. } => missing.is_some(),
-        Encoding::Category { .. } => true,
-        Encoding::Plain | Encoding::Code { .. } => false,
-    };
-    let numbers: Vec<&Column<'_>> = columns.iter().filter(is_number).collect();
-    let fields: Vec<&Column<'_>> = columns.iter().filter(is_field).collect();
-    let layout = Arc::new(layout);
     let mut features: Vec<Features> =
-        parts.iter().map(|rows| Features::zeros(Arc::clone(&layout), rows.len())).collect();
+        parts.iter().map(|rows| Features::zeros(Arc::clone(layout), rows.len())).collect();
     let mut unseen = vec![Unseen::default(); columns.len()];
     let mut start = 0;
     // Each chunk is freed as soon as it is encoded: two whole copies never exist.

@@ -11,6 +11,8 @@
 //! Fields with few categories share a code, place + stride x place + ..: one lookup in a table of sums
 //! serves them all, and sums by code are added up to those of each field at the end of a pass.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::{Layout, Scaling, add_in_order};
@@ -75,47 +77,22 @@ impl Field {
     }
 }
 
-/// A code of some width.
-pub(super) trait Code: Copy + Send + Sync {
-    fn index(self) -> usize;
-    fn add(&mut self, code: usize);
-}
-
-impl Code for u16 {
-    fn index(self) -> usize {
-        usize::from(self)
-    }
-
-    fn add(&mut self, code: usize) {
-        *self += code as u16;
-    }
-}
-
-impl Code for u32 {
-    fn index(self) -> usize {
-        self as usize
-    }
-
-    fn add(&mut self, code: usize) {
-        *self += code as u32;
-    }
-}
-
-/// Adds the places of a pack's fields to its codes.
-pub(super) fn fill<C: Code>(
+/// Hands over what the places of a pack's fields add to the codes of its rows, to `add`.
+pub(super) fn fill(
     layout: &Layout,
     pack: Pack,
-    codes: &mut [C],
-    place: impl Fn(usize, std::ops::Range<usize>, &mut [u32]),
+    rows: usize,
+    place: impl Fn(usize, Range<usize>, &mut [u32]),
+    mut add: impl FnMut(usize, usize),
 ) {
     let mut places = [0; 256];
     for (number, field) in layout.fields.iter().enumerate().filter(|(_, field)| field.pack == pack) {
-        for (block, codes) in codes.chunks_mut(places.len()).enumerate() {
-            let start = block * places.len();
-            let places = &mut places[..codes.len()];
-            place(number, start..start + codes.len(), places);
-            for (code, place) in codes.iter_mut().zip(&*places) {
-                code.add((*place as usize).min(field.scalings.len()) * field.stride);
+        for start in (0..rows).step_by(places.len()) {
+            let block = start..rows.min(start + places.len());
+            let places = &mut places[..block.len()];
+            place(number, block.clone(), places);
+            for (row, place) in block.zip(&*places) {
+                add(row, (*place as usize).min(field.scalings.len()) * field.stride);
             }
         }
     }
@@ -164,23 +141,51 @@ impl Tables {
     /// Adds what the codes of some rows, from `start` on, add to their scores.
     pub(super) fn add(&self, narrow: &[Vec<u16>], wide: &[Vec<u32>], start: usize, scores: &mut [f32]) {
         let rows = start..start + scores.len();
-        let (fours, rest) = narrow.as_chunks::<4>();
-        let (four_tables, rest_tables) = self.narrow.as_chunks::<4>();
-        for (codes, tables) in fours.iter().zip(four_tables) {
-            let [a, b, c, d] = codes.each_ref().map(|codes| &codes[rows.clone()]);
-            let codes = a.iter().zip(b).zip(c).zip(d);
-            for (score, (((a, b), c), d)) in scores.iter_mut().zip(codes) {
-                let first = tables[0][a.index() % NARROW] + tables[1][b.index() % NARROW];
-                *score += first + (tables[2][c.index() % NARROW] + tables[3][d.index() % NARROW]);
+        for (codes, tables) in narrow.chunks(4).zip(self.narrow.chunks(4)) {
+            match codes.len() {
+                1 => look_up::<1>(codes, &rows, tables, scores),
+                2 => look_up::<2>(codes, &rows, tables, scores),
+                3 => look_up::<3>(codes, &rows, tables, scores),
+                _ => look_up::<4>(codes, &rows, tables, scores),
             }
-        }
-        for (codes, table) in rest.iter().zip(rest_tables) {
-            let codes = &codes[rows.clone()];
-            scores.iter_mut().zip(codes).for_each(|(score, code)| *score += table[code.index() % NARROW]);
         }
         for (codes, table) in wide.iter().zip(&self.wide) {
             let codes = &codes[rows.clone()];
-            scores.iter_mut().zip(codes).for_each(|(score, code)| *score += table[code.index()]);
+            scores.iter_mut().zip(codes).for_each(|(score, code)| *score += table[*code as usize]);
+        }
+    }
+}
+
+/// Adds what some packs look up, all in one walk over the rows.
+fn look_up<const N: usize>(
+    codes: &[Vec<u16>],
+    rows: &Range<usize>,
+    tables: &[[f32; NARROW]],
+    scores: &mut [f32],
+) {
+    let codes: [&[u16]; N] = std::array::from_fn(|pack| &codes[pack][rows.clone()][..scores.len()]);
+    let Some(tables) = tables.first_chunk::<N>() else { return };
+    for (row, score) in scores.iter_mut().enumerate() {
+        let mut sum = 0.0;
+        for (codes, table) in codes.iter().zip(tables) {
+            sum += table[usize::from(codes[row]) % NARROW];
+        }
+        *score += sum;
+    }
+}
+
+/// Adds v to the sums of some packs, all in one walk: an addition need not wait for the last one of its pack.
+fn add_by_code<const N: usize>(
+    codes: &[Vec<u16>],
+    rows: &Range<usize>,
+    v: &[f32],
+    sums: &mut [[f64; NARROW]],
+) {
+    let codes: [&[u16]; N] = std::array::from_fn(|pack| &codes[pack][rows.clone()][..v.len()]);
+    let Some(sums) = sums.first_chunk_mut::<N>() else { return };
+    for (row, v) in v.iter().enumerate() {
+        for (codes, sums) in codes.iter().zip(&mut *sums) {
+            sums[usize::from(codes[row]) % NARROW] += f64::from(*v);
         }
     }
 }
@@ -204,27 +209,19 @@ pub(super) fn backward(
         sums.fill(0.0);
         let (of_narrow, mut of_wide) = sums.split_at_mut(narrow.len() * NARROW);
         let (of_narrow, _) = of_narrow.as_chunks_mut::<NARROW>();
-        let (fours, rest) = narrow.as_chunks::<4>();
-        let (four_sums, rest_sums) = of_narrow.as_chunks_mut::<4>();
-        for (codes, sums) in fours.iter().zip(four_sums) {
-            let [a, b, c, d] = codes.each_ref().map(|codes| &codes[rows.clone()]);
-            for (v, (((a, b), c), d)) in v.iter().zip(a.iter().zip(b).zip(c).zip(d)) {
-                let v = f64::from(*v);
-                sums[0][a.index() % NARROW] += v;
-                sums[1][b.index() % NARROW] += v;
-                sums[2][c.index() % NARROW] += v;
-                sums[3][d.index() % NARROW] += v;
+        for (codes, sums) in narrow.chunks(4).zip(of_narrow.chunks_mut(4)) {
+            match codes.len() {
+                1 => add_by_code::<1>(codes, &rows, v, sums),
+                2 => add_by_code::<2>(codes, &rows, v, sums),
+                3 => add_by_code::<3>(codes, &rows, v, sums),
+                _ => add_by_code::<4>(codes, &rows, v, sums),
             }
-        }
-        for (codes, sums) in rest.iter().zip(rest_sums) {
-            let codes = &codes[rows.clone()];
-            v.iter().zip(codes).for_each(|(v, code)| sums[code.index() % NARROW] += f64::from(*v));
         }
         for (codes, size) in wide.iter().zip(&layout.wide) {
             let (sums, later) = of_wide.split_at_mut(*size);
             of_wide = later;
             let codes = &codes[rows.clone()];
-            v.iter().zip(codes).for_each(|(v, code)| sums[code.index()] += f64::from(*v));
+            v.iter().zip(codes).for_each(|(v, code)| sums[*code as usize] += f64::from(*v));
         }
     });
     add_in_order(partials, totals, width);

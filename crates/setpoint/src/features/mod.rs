@@ -23,7 +23,7 @@ mod dense;
 mod kernel;
 mod sparse;
 
-use code::{Code, Field, Pack};
+use code::{Field, Pack};
 use dense::Tiles;
 use kernel::TILE;
 
@@ -197,10 +197,14 @@ impl Features {
         let Self { layout, numbers, narrow, wide, .. } = self;
         numbers.fill(rows.clone(), number);
         narrow.par_iter_mut().enumerate().for_each(|(pack, codes)| {
-            code::fill(layout, Pack::Narrow(pack), &mut codes[rows.clone()], &place);
+            let codes = &mut codes[rows.clone()];
+            code::fill(layout, Pack::Narrow(pack), codes.len(), &place, |row, code| {
+                codes[row] += code as u16
+            });
         });
         wide.par_iter_mut().enumerate().for_each(|(pack, codes)| {
-            code::fill(layout, Pack::Wide(pack), &mut codes[rows.clone()], &place);
+            let codes = &mut codes[rows.clone()];
+            code::fill(layout, Pack::Wide(pack), codes.len(), &place, |row, code| codes[row] += code as u32);
         });
     }
 
@@ -213,8 +217,8 @@ impl Features {
         numbers.for_each(|(column, value)| into[*column] = value);
         for field in &self.layout.fields {
             let code = match field.pack {
-                Pack::Narrow(pack) => self.narrow[pack][row].index(),
-                Pack::Wide(pack) => self.wide[pack][row].index(),
+                Pack::Narrow(pack) => usize::from(self.narrow[pack][row]),
+                Pack::Wide(pack) => self.wide[pack][row] as usize,
             };
             field.write(code, into);
         }

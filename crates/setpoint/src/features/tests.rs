@@ -1,24 +1,5 @@
-use proptest::prelude::*;
-
 use super::*;
 use crate::model::{Linear, Model, Rows};
-
-const SHAPES: [(usize, usize); 14] = [
-    (1, 1),
-    (1, 22),
-    (63, 3),
-    (64, 3),
-    (65, 3),
-    (64, 1),
-    (65, 123),
-    (127, 64),
-    (1000, 1),
-    (1000, 3),
-    (1000, 22),
-    (1000, 123),
-    (2500, 65),
-    (40_000, 5),
-];
 
 /// Numbers in [-1, 1), the same in every run.
 fn numbers(count: usize, seed: u64) -> Vec<f32> {
@@ -91,70 +72,136 @@ fn run(model: &mut Linear, parameters: &[f32], rows: Rows<'_>, v: &[f32]) -> (Ve
     (scores, gradient)
 }
 
-#[test]
-fn dense_and_sparse_match_plain_loops() {
-    for (rows, columns) in SHAPES {
+/// Numbers and fields of so many categories in turn, some rows without any, and the same written out.
+fn mixed(rows: usize, categories: &[usize], seed: u64) -> (Features, Vec<f32>) {
+    let mut layout = Layout::default();
+    let (mut places, mut scalings) = (Vec::new(), Vec::new());
+    let drawn = numbers(rows * categories.len(), seed);
+    for (field, count) in categories.iter().enumerate() {
+        layout.add_number();
+        let scaling = |category: usize| {
+            let share = 1.0 / (category + 2) as f32;
+            Scaling { mean: share, scale: (share * (1.0 - share)).sqrt() }
+        };
+        scalings.push((0..*count).map(scaling).collect::<Vec<_>>());
+        layout.add_categories(scalings[field].clone());
+        let of = |row: usize| (drawn[row * categories.len() + field].powi(2) * (count + 1) as f32) as u32;
+        places.push((0..rows).map(of).map(|place| place.min(*count as u32)).collect::<Vec<_>>());
+    }
+    let columns = layout.columns();
+    let values = numbers(rows * categories.len(), seed + 1);
+    let mut written = Vec::with_capacity(rows * columns);
+    for row in 0..rows {
+        for (field, scalings) in scalings.iter().enumerate() {
+            written.push(values[row * categories.len() + field]);
+            let one = |category| f32::from(u8::from(category == places[field][row] as usize));
+            written.extend(scalings.iter().enumerate().map(|(category, s)| s.apply(one(category))));
+        }
+    }
+    let mut features = Features::zeros(layout.into(), rows);
+    // In pieces, as a table comes in chunks.
+    for rows in [0..rows / 3, rows / 3..rows] {
+        let start = rows.start;
+        features.fill(
+            rows,
+            |column, rows, into| {
+                let value = |row: usize| values[(start + row) * categories.len() + column];
+                into.iter_mut().zip(rows).for_each(|(into, row)| *into = value(row));
+            },
+            |field, rows, into| into.copy_from_slice(&places[field][start + rows.start..start + rows.end]),
+        );
+    }
+    (features, written)
+}
+
+/// Features of every kind, each beside its values row by row.
+fn cases() -> Vec<(Features, Vec<f32>)> {
+    let mut cases = Vec::new();
+    for (rows, columns) in
+        [(1, 1), (1, 22), (63, 3), (64, 1), (65, 123), (127, 64), (1000, 22), (2500, 65), (40_000, 5)]
+    {
         let mut values = numbers(rows * columns, 1);
         thin_out(&mut values);
-        let (parameters, v) = (numbers(columns + 1, 2), numbers(rows, 3));
-        let (scores, gradient) = oracle(&values, &parameters, &v);
-        let sparse = to_csr(&values, columns);
-        let dense = Features::from_row_major(values, columns).unwrap();
-        for mut model in [Linear::new(dense), Linear::new(sparse)] {
-            let got = run(&mut model, &parameters, Rows::All, &v);
-            assert_close(&got.0, &scores, &format!("{rows} x {columns}, score"));
-            assert_close(&got.1, &gradient, &format!("{rows} x {columns}, gradient"));
+        cases.push((to_csr(&values, columns), values.clone()));
+        cases.push((Features::from_row_major(values.clone(), columns).unwrap(), values));
+    }
+    // One category, 300 and 70,000 of them; fields that share codes, and fields that cannot.
+    let categories: [(usize, &[usize]); 6] = [
+        (1, &[1]),
+        (200, &[1, 2]),
+        (40_000, &[2, 2, 2, 4, 4, 7, 9, 20, 30, 31, 3, 300]),
+        (9000, &[5, 1500, 3]),
+        (300, &[1023, 1024, 1]),
+        (200, &[70_000, 2]),
+    ];
+    cases.extend(categories.map(|(rows, categories)| mixed(rows, categories, 20)));
+    cases
+}
+
+#[test]
+fn every_kind_matches_plain_loops_as_a_whole_and_in_batches() {
+    for (features, values) in cases() {
+        let (rows, columns) = (features.rows(), features.columns());
+        let what = format!("{rows} x {columns}");
+        let parameters = numbers(columns + 1, 2);
+        let mut model = Linear::new(features);
+        let mut check = |asked: Rows<'_>, values: &[f32]| {
+            let v = numbers(values.len() / columns, 3);
+            let (scores, gradient) = oracle(values, &parameters, &v);
+            let got = run(&mut model, &parameters, asked, &v);
+            assert_close(&got.0, &scores, &format!("{what}, score"));
+            assert_close(&got.1, &gradient, &format!("{what}, gradient"));
+        };
+        check(Rows::All, &values);
+        // Growing, shrinking and empty batches through the same workspace; repeats included.
+        for size in [1, 130, 64, 0, 65, 200] {
+            let batch: Vec<u32> = (0..size).map(|i| (i * 37 + 299) % rows as u32).collect();
+            let picked: Vec<f32> =
+                batch.iter().flat_map(|i| &values[*i as usize * columns..][..columns]).copied().collect();
+            check(Rows::At(&batch), &picked);
         }
     }
 }
 
 #[test]
-fn a_batch_equals_a_matrix_of_its_rows() {
-    let (rows, columns) = (300, 7);
-    let mut values = numbers(rows * columns, 4);
-    thin_out(&mut values);
-    let parameters = numbers(columns + 1, 5);
-    let sparse = Linear::new(to_csr(&values, columns));
-    let dense = Linear::new(Features::from_row_major(values.clone(), columns).unwrap());
-    for mut model in [dense, sparse] {
-        // Growing, shrinking and empty batches through the same workspace; repeats included.
-        for size in [1, 130, 64, 0, 65, 200] {
-            let batch: Vec<u32> = (0..size).map(|i| (i * 37 + 299) % rows as u32).collect();
-            let picked: Vec<f32> =
-                batch.iter().flat_map(|i| values[*i as usize * columns..][..columns].to_vec()).collect();
-            let v = numbers(size as usize, 6);
-            let (scores, gradient) = oracle(&picked, &parameters, &v);
-            let got = run(&mut model, &parameters, Rows::At(&batch), &v);
-            assert_close(&got.0, &scores, "score");
-            assert_close(&got.1, &gradient, "gradient");
+fn rows_come_back_as_they_were_however_they_are_moved() {
+    for (features, values) in cases() {
+        let columns = features.columns();
+        assert!(features.clone().into_row_major() == values);
+        let chosen: Vec<u32> = (0..130).map(|i| (i * 37 + 11) % features.rows() as u32).collect();
+        let selected = features.select(&chosen).unwrap();
+        let expected: Vec<f32> =
+            chosen.iter().flat_map(|i| &values[*i as usize * columns..][..columns]).copied().collect();
+        assert!(selected.clone().into_row_major() == expected);
+        let mut joined = features.select(&chosen[..70]).unwrap();
+        joined.append(&features.select(&chosen[70..]).unwrap()).unwrap();
+        assert_eq!(joined, selected);
+        assert!(joined.append(&Features::from_row_major(vec![1.0; 9], 9).unwrap()).is_none());
+        let hash = |row: usize| {
+            let mut hasher = std::hash::DefaultHasher::new();
+            selected.hash_row(row, &mut hasher);
+            hasher.finish()
+        };
+        for (row, values) in expected.chunks(columns).enumerate().skip(1) {
+            assert_eq!(hash(row) == hash(0), *values == expected[..columns], "{row}");
         }
     }
 }
 
 #[test]
 fn the_number_of_threads_does_not_change_a_bit() {
-    for (rows, columns) in [(1000, 123), (40_000, 5), (20_000, 16)] {
-        let mut values = numbers(rows * columns, 7);
-        thin_out(&mut values);
-        let (parameters, v) = (numbers(columns + 1, 8), numbers(rows, 9));
-        let sparse = Linear::new(to_csr(&values, columns));
-        let dense = Linear::new(Features::from_row_major(values, columns).unwrap());
+    for (features, _) in cases().into_iter().filter(|(features, _)| features.rows() >= 1000) {
+        let rows = features.rows();
+        let (parameters, v) = (numbers(features.columns() + 1, 8), numbers(rows, 9));
         let batch: Vec<u32> = (0..rows as u32).rev().collect();
-        for model in [dense, sparse] {
-            let with = |threads: usize| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let mut model = model.clone();
-                pool.install(|| {
-                    [Rows::All, Rows::At(&batch)].map(|rows| {
-                        let (scores, gradient) = run(&mut model, &parameters, rows, &v);
-                        [scores, gradient].concat().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
-                    })
-                })
-            };
-            let one = with(1);
-            assert_eq!(one, with(2));
-            assert_eq!(one, with(3));
-        }
+        let model = Linear::new(features);
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let mut model = model.clone();
+            pool.install(|| [Rows::All, Rows::At(&batch)].map(|rows| run(&mut model, &parameters, rows, &v)))
+        };
+        let one = with(1);
+        assert!(one == with(2) && one == with(3));
     }
 }
 
@@ -167,60 +214,6 @@ fn vectors_of_any_width_give_the_same_bits() {
     let (plain_scores, plain_gradient) = model.features().numbers.without_vectors(&parameters, &v);
     assert_eq!(scores, plain_scores);
     assert_eq!(gradient, plain_gradient);
-}
-
-#[test]
-fn gradient_matches_finite_differences() {
-    let (rows, columns) = (90, 6);
-    let mut model = Linear::new(Features::from_row_major(numbers(rows * columns, 10), columns).unwrap());
-    let (mut parameters, v) = (numbers(columns + 1, 11), numbers(rows, 12));
-    let (_, gradient) = run(&mut model, &parameters, Rows::All, &v);
-    for j in 0..=columns {
-        let mut value = |step: f32| {
-            let kept = parameters[j];
-            parameters[j] += step;
-            let mut scores = vec![0.0; rows];
-            model.scores(&parameters, Rows::All, &mut scores).unwrap();
-            parameters[j] = kept;
-            scores.iter().zip(&v).map(|(s, v)| f64::from(*s) * f64::from(*v)).sum::<f64>()
-        };
-        // Exact in infinite precision (scores are linear); scores carry about 1e-7 of rounding,
-        // 90 of them over a step of 1 stay below 1e-5.
-        let slope = (value(0.5) - value(-0.5)) / 1.0;
-        assert!((slope - f64::from(gradient[j])).abs() < 1e-5, "{j}: {slope} {}", gradient[j]);
-    }
-}
-
-proptest! {
-    #[test]
-    fn backward_is_the_adjoint_of_scores(rows in 1_usize..400, columns in 1_usize..140, seed in 1_u64..1000) {
-        let mut values = numbers(rows * columns, seed);
-        thin_out(&mut values);
-        let (parameters, v) = (numbers(columns + 1, seed + 1), numbers(rows, seed + 2));
-        let sparse = Linear::new(to_csr(&values, columns));
-        let dense = Linear::new(Features::from_row_major(values, columns).unwrap());
-        for mut model in [dense, sparse] {
-            let (scores, gradient) = run(&mut model, &parameters, Rows::All, &v);
-            let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
-            // Terms are below 1 and there are rows x (columns + 1) of them, each rounded to 1e-7.
-            let slack = 1e-6 * (rows * (columns + 1)) as f64;
-            prop_assert!((dot(&scores, &v) - dot(&gradient, &parameters)).abs() < slack);
-        }
-    }
-}
-
-#[test]
-fn rows_come_back_as_they_were() {
-    let (rows, columns) = (131, 5);
-    let values = numbers(rows * columns, 13);
-    for features in [to_csr(&values, columns), Features::from_row_major(values.clone(), columns).unwrap()] {
-        let mut written = vec![0.0; columns];
-        for (i, row) in values.chunks_exact(columns).enumerate() {
-            features.write_row(i, &mut written);
-            assert_eq!(written, row);
-        }
-        assert_eq!(features.into_row_major(), values);
-    }
 }
 
 #[test]
@@ -280,120 +273,6 @@ fn bad_calls_are_refused() {
     assert!(model.backward(&parameters, &[0.0; 3], &mut gradient).is_err());
     assert!(model.backward(&parameters, &[0.0; 2], &mut gradient[..2]).is_err());
     assert!(model.backward(&parameters, &[0.0; 2], &mut gradient).is_ok());
-}
-
-/// Numbers and fields of so many categories in turn, some rows without any, and the same written out.
-fn mixed(rows: usize, categories: &[usize], seed: u64) -> (Features, Vec<f32>) {
-    let mut layout = Layout::default();
-    let (mut places, mut scalings) = (Vec::new(), Vec::new());
-    let drawn = numbers(rows * categories.len(), seed);
-    for (field, count) in categories.iter().enumerate() {
-        layout.add_number();
-        let scaling = |category: usize| {
-            let share = 1.0 / (category + 2) as f32;
-            Scaling { mean: share, scale: (share * (1.0 - share)).sqrt() }
-        };
-        scalings.push((0..*count).map(scaling).collect::<Vec<_>>());
-        layout.add_categories(scalings[field].clone());
-        let of = |row: usize| (drawn[row * categories.len() + field].powi(2) * (count + 1) as f32) as u32;
-        places.push((0..rows).map(of).map(|place| place.min(*count as u32)).collect::<Vec<_>>());
-    }
-    let columns = layout.columns();
-    let values = numbers(rows * categories.len(), seed + 1);
-    let mut written = Vec::with_capacity(rows * columns);
-    for row in 0..rows {
-        for (field, scalings) in scalings.iter().enumerate() {
-            written.push(values[row * categories.len() + field]);
-            let one = |category| f32::from(u8::from(category == places[field][row] as usize));
-            written.extend(scalings.iter().enumerate().map(|(category, s)| s.apply(one(category))));
-        }
-    }
-    let mut features = Features::zeros(layout.into(), rows);
-    // In pieces, as a table comes in chunks.
-    for rows in [0..rows / 3, rows / 3..rows] {
-        let start = rows.start;
-        features.fill(
-            rows,
-            |column, rows, into| {
-                let value = |row: usize| values[(start + row) * categories.len() + column];
-                into.iter_mut().zip(rows).for_each(|(into, row)| *into = value(row));
-            },
-            |field, rows, into| into.copy_from_slice(&places[field][start + rows.start..start + rows.end]),
-        );
-    }
-    (features, written)
-}
-
-const CATEGORIES: [(usize, &[usize]); 6] = [
-    (1, &[1]),
-    (200, &[1, 2]),
-    (5000, &[2, 2, 2, 4, 4, 7, 9, 20, 30, 31, 3, 300]),
-    (9000, &[5, 1500, 3]),
-    (300, &[1023, 1024, 1]),
-    (200, &[70_000, 2]),
-];
-
-#[test]
-fn codes_match_what_they_stand_for() {
-    for (rows, categories) in CATEGORIES {
-        let (features, written) = mixed(rows, categories, 20);
-        let columns = features.columns();
-        assert_eq!(columns, categories.iter().sum::<usize>() + categories.len());
-        assert!(features.clone().into_row_major() == written, "{categories:?}");
-        let (parameters, v) = (numbers(columns + 1, 22), numbers(rows, 23));
-        let (scores, gradient) = oracle(&written, &parameters, &v);
-        let mut model = Linear::new(features);
-        let got = run(&mut model, &parameters, Rows::All, &v);
-        assert_close(&got.0, &scores, &format!("{categories:?}, score"));
-        assert_close(&got.1, &gradient, &format!("{categories:?}, gradient"));
-
-        let batch: Vec<u32> = (0..130).map(|i| (i * 37 + 11) % rows as u32).collect();
-        let picked: Vec<f32> =
-            batch.iter().flat_map(|i| &written[*i as usize * columns..][..columns]).copied().collect();
-        let v = numbers(batch.len(), 24);
-        let (scores, gradient) = oracle(&picked, &parameters, &v);
-        let got = run(&mut model, &parameters, Rows::At(&batch), &v);
-        assert_close(&got.0, &scores, "score of a batch");
-        assert_close(&got.1, &gradient, "gradient of a batch");
-        assert!(model.features().select(&batch).unwrap().into_row_major() == picked);
-        let (mut all, whole) = (model.features().select(&batch[..70]).unwrap(), model.features());
-        all.append(&whole.select(&batch[70..]).unwrap()).unwrap();
-        assert_eq!(all, whole.select(&batch).unwrap());
-    }
-}
-
-#[test]
-fn the_number_of_threads_does_not_change_a_bit_of_codes() {
-    let (features, _) = mixed(40_000, &[2, 3, 9, 300, 40, 2000], 25);
-    let (parameters, v) = (numbers(features.columns() + 1, 26), numbers(40_000, 27));
-    let model = Linear::new(features);
-    let with = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| run(&mut model.clone(), &parameters, Rows::All, &v))
-    };
-    let one = with(1);
-    assert_eq!(one, with(2));
-    assert_eq!(one, with(3));
-}
-
-#[test]
-fn equal_rows_hash_alike_and_others_do_not() {
-    let hash = |features: &Features, row| {
-        let mut hasher = std::hash::DefaultHasher::new();
-        features.hash_row(row, &mut hasher);
-        hasher.finish()
-    };
-    let (features, _) = mixed(100, &[3, 2000], 28);
-    let sparse = to_csr(&numbers(300, 29), 3);
-    for features in [features, sparse] {
-        let mut twice = features.select(&[7]).unwrap();
-        twice.append(&features.select(&[8, 7]).unwrap()).unwrap();
-        assert_eq!(twice, features.select(&[7, 8, 7]).unwrap());
-        assert!(twice.append(&Features::from_row_major(vec![1.0], 1).unwrap()).is_none());
-        assert_eq!(hash(&twice, 0), hash(&twice, 2));
-        assert_eq!(hash(&twice, 0), hash(&features, 7));
-        assert_ne!(hash(&twice, 0), hash(&twice, 1));
-    }
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn sort_by_score(mut keys: Vec<u64>) -> Vec<u64> {
         return keys;
     }
     let digit = |key: u64, shift: u32| (key >> shift) as usize % SIZE;
-    let mut next = [[0_usize; SIZE]; DIGITS.len()];
+    let mut next = [[0_u32; SIZE]; DIGITS.len()];
     for key in &keys {
         DIGITS.iter().zip(&mut next).for_each(|(shift, next)| next[digit(*key, *shift)] += 1);
     }
@@ -147,7 +147,7 @@ fn sort_by_score(mut keys: Vec<u64>) -> Vec<u64> {
         }
         for key in &keys {
             let place = &mut next[digit(*key, shift)];
-            sorted[*place] = *key;
+            sorted[*place as usize] = *key;
             *place += 1;
         }
         std::mem::swap(&mut keys, &mut sorted);
