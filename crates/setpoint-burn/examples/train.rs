@@ -17,7 +17,7 @@ use burn::tensor::activation::relu;
 use setpoint::goal::Rate;
 use setpoint::metric::confusion;
 use setpoint_burn::{GoalLoss, GoalLossConfig};
-use setpoint_data::{Dataset, Encoder, Features, Positive, ReadOptions, Roles, SplitPlan, Table};
+use setpoint_data::{Dataset, Encoder, Positive, ReadOptions, Roles, SplitPlan, Table};
 
 const LETTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../setpoint-cli/data/letter.csv.zst");
 const EPOCHS: usize = 30;
@@ -115,10 +115,9 @@ fn letters() -> Result<(Dataset, setpoint_data::Parts), setpoint_data::Error> {
 }
 
 fn part(data: &Dataset, rows: &[u32], device: &Device) -> Result<Part, Box<dyn Error>> {
-    let Features::Dense(matrix) = data.features.select(rows) else {
-        return Err("the data set is sparse".into());
-    };
+    let features = data.features.select(rows)?;
+    let shape = [features.rows(), features.columns()];
     let sample = data.sample.as_ref().ok_or("the data set has no labels")?.select(rows);
-    let features = TensorData::new(matrix.values, [matrix.rows, matrix.columns]);
+    let features = TensorData::new(features.into_row_major(), shape);
     Ok(Part { features: Tensor::from_data(features, device), labels: sample.labels().to_vec() })
 }

@@ -69,7 +69,11 @@ fn run(cli: Cli) -> Result<(), Failure> {
     }
     match &cli.command {
         Command::Demo => run::demo(quiet),
-        Command::Train(args) => run::train(&TrainPlan::new(args)?, args.json, quiet),
+        Command::Train(args) => {
+            let plan = TrainPlan::new(args)?;
+            // On a thread of the pool: its many short loops then need not wake one.
+            rayon::scope(|_| run::train(&plan, args.json, quiet))
+        }
         Command::Evaluate(args) => run::evaluate(args, quiet),
         Command::Report(args) => run::report(args, quiet),
         Command::Predict(args) => run::predict(args, quiet),

@@ -130,7 +130,7 @@ pub(crate) fn from_sparse(
     let entities = if by_query { queries.clone() } else { None };
     Ok(Table {
         file: file.to_owned(),
-        rows: raw.matrix.rows,
+        rows: raw.matrix.rows(),
         header: false,
         names: Vec::new(),
         missing: roles.missing_texts(),

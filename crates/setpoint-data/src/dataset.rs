@@ -1,16 +1,14 @@
 //! Rows ready for a model, and everything known about them.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use setpoint::Sample;
+use setpoint::features::Features;
 use setpoint::sample::SampleError;
 
 use crate::chunk::MISSING;
 use crate::encode::Notes;
-use crate::features::Features;
 use crate::form::canonical_name;
-use crate::split::Parts;
 
 /// One of some names for each row: groups, entities, queries.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -72,11 +70,11 @@ impl Codes {
     }
 }
 
-/// Rows ready for a model: features, and what is known besides.
+/// Rows ready for a model: features, together or apart, and what is known besides.
 #[derive(Clone, Debug)]
-pub struct Dataset {
-    /// The encoded, standardised matrix.
-    pub features: Features,
+pub struct Dataset<F = Features> {
+    /// The encoded, standardised rows.
+    pub features: F,
     /// Names of its columns.
     pub feature_names: Vec<String>,
     /// Labels, weights and groups; `None` where the file has no label.
@@ -93,50 +91,11 @@ pub struct Dataset {
     pub notes: Notes,
 }
 
-impl Dataset {
-    /// A copy of the rows listed, in that order.
-    ///
-    /// # Errors
-    /// If no rows are listed although there are labels.
-    ///
-    /// # Panics
-    /// If there is no such row.
-    pub fn select(&self, rows: &[u32]) -> Result<Self, SampleError> {
-        Ok(Self {
-            features: self.features.select(rows),
-            feature_names: self.feature_names.clone(),
-            sample: self.sample.as_ref().map(|sample| select_sample(sample, rows)).transpose()?,
-            entities: self.entities.as_ref().map(|codes| codes.select(rows)),
-            times: self.times.as_ref().map(|times| pick(times, rows)),
-            queries: self.queries.as_ref().map(|codes| codes.select(rows)),
-            hash: self.hash.clone(),
-            notes: self.notes.clone(),
-        })
-    }
-
-    /// Moves the rows so that each part is one range, and returns the ranges.
-    ///
-    /// A dense matrix is rearranged where it is: a part is then a slice of it,
-    /// and no part is ever copied.
-    ///
-    /// # Errors
-    /// Never for parts of this data set; kept for the checks of [`Sample`].
-    ///
-    /// # Panics
-    /// If the parts are not of this data set.
-    pub fn arrange(&mut self, parts: &Parts) -> Result<Vec<(&'static str, Range<usize>)>, SampleError> {
-        let mut order = Vec::with_capacity(self.features.rows());
-        let mut ranges = Vec::new();
-        for (part, rows) in parts.iter() {
-            ranges.push((part, order.len()..order.len() + rows.len()));
-            order.extend_from_slice(rows);
-        }
-        self.features.reorder(&order);
-        self.sample = self.sample.as_ref().map(|sample| select_sample(sample, &order)).transpose()?;
-        self.entities = self.entities.as_ref().map(|codes| codes.select(&order));
-        self.times = self.times.as_ref().map(|times| pick(times, &order));
-        self.queries = self.queries.as_ref().map(|codes| codes.select(&order));
-        Ok(ranges)
+impl<F> Dataset<F> {
+    pub(crate) fn map<G>(self, change: impl FnOnce(F) -> G) -> Dataset<G> {
+        let Self { features, feature_names, sample, entities, times, queries, hash, notes } = self;
+        let features = change(features);
+        Dataset { features, feature_names, sample, entities, times, queries, hash, notes }
     }
 }
 
@@ -199,10 +158,10 @@ mod tests {
     use super::*;
     use crate::{Encoder, ReadOptions, Roles, SplitPlan, Table};
 
-    fn data() -> (Dataset, Parts) {
-        let mut text = "y,w,g,x\n".to_owned();
+    fn table() -> Table {
+        let mut text = "y,w,g,x,c\n".to_owned();
         for row in 0..60 {
-            text += &format!("{},{},{},{row}\n", row % 2, 1 + row % 5, row % 3);
+            text += &format!("{},{},{},{row},{}\n", row % 2, 1 + row % 5, row % 3, ["a", "b", ""][row % 3]);
         }
         let roles = Roles {
             label: Some("y".into()),
@@ -210,31 +169,27 @@ mod tests {
             group: Some("g".into()),
             ..Roles::default()
         };
-        let table = Table::from_bytes("t", text.into_bytes(), &ReadOptions::default(), &roles).unwrap();
-        let parts = SplitPlan::default().split(&table, 0).unwrap();
-        let encoder = Encoder::fit(&table, parts.rows("train")).unwrap();
-        (encoder.encode(table).unwrap(), parts)
+        Table::from_bytes("t", text.into_bytes(), &ReadOptions::default(), &roles).unwrap()
     }
 
     #[test]
-    fn arranged_parts_equal_selected_ones() {
-        let (original, parts) = data();
-        let mut arranged = original.clone();
-        for (part, range) in arranged.arrange(&parts).unwrap() {
-            let rows: Vec<u32> = range.map(|row| row as u32).collect();
-            let (slice, copy) = (arranged.select(&rows).unwrap(), original.select(parts.rows(part)).unwrap());
-            assert_eq!(slice.features, copy.features);
-            let (slice, copy) = (slice.sample.unwrap(), copy.sample.unwrap());
-            assert_eq!(slice.labels(), copy.labels());
-            assert_eq!(slice.weights(), copy.weights());
-            assert_eq!(slice.groups().unwrap().codes(), copy.groups().unwrap().codes());
+    fn parts_encoded_apart_are_those_of_the_whole() {
+        let parts = SplitPlan::default().split(&table(), 0).unwrap();
+        let encoder = Encoder::fit(&table(), parts.rows("train")).unwrap();
+        let whole = encoder.encode(table()).unwrap().features;
+        let lists: Vec<&[u32]> = parts.iter().map(|(_, rows)| rows).collect();
+        let apart = encoder.encode_parts(table(), &lists).unwrap().features;
+        assert_eq!(apart.len(), 3);
+        for (part, rows) in apart.iter().zip(lists) {
+            assert_eq!(*part, whole.select(rows).unwrap());
         }
     }
 
     #[test]
     fn a_group_without_rows_is_left_out() {
-        let (data, _) = data();
-        let sample = select_sample(data.sample.as_ref().unwrap(), &[1, 4, 2]).unwrap();
+        let (table, rows) = (table(), [1, 4, 2]);
+        let data = Encoder::fit(&table, &rows).unwrap().encode(table).unwrap();
+        let sample = select_sample(data.sample.as_ref().unwrap(), &rows).unwrap();
         assert_eq!(sample.groups().unwrap().names(), ["1", "2"]);
         assert_eq!(sample.groups().unwrap().codes(), [0, 0, 1]);
     }

@@ -25,7 +25,6 @@ mod assemble;
 mod chunk;
 mod dataset;
 mod encode;
-mod features;
 mod form;
 mod image;
 mod label;
@@ -41,8 +40,7 @@ mod tally;
 mod time;
 
 pub use dataset::{Codes, Dataset, select_sample};
-pub use encode::{Category, EncodeError, Encoder, Encoding, Input, Inputs, LabelSchema, Notes, Scaling};
-pub use features::{Dense, Features, Sparse};
+pub use encode::{Category, EncodeError, Encoder, Encoding, Input, Inputs, LabelSchema, Notes};
 pub use form::{Form, same_value};
 pub use image::{
     ChannelStatistics, ImageError, ImageLayout, ImageOptions, ImageSet, ImageShape, ImageTask, Progress,
@@ -80,6 +78,9 @@ pub enum Error {
     /// Images.
     #[error(transparent)]
     Image(#[from] ImageError),
+    /// Features that no model takes.
+    #[error(transparent)]
+    Model(#[from] setpoint::model::ModelError),
     /// Labels, weights and groups.
     #[error(transparent)]
     Sample(#[from] setpoint::sample::SampleError),

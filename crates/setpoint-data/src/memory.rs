@@ -6,12 +6,12 @@
 use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
+use setpoint::features::Sparse;
 
 use crate::Error;
 use crate::chunk::{Chunk, MISSING, Texts};
-use crate::dataset::{Codes, pick};
+use crate::dataset::Codes;
 use crate::encode::{EncodeError, Encoder, Input, Inputs, LabelSchema, Notes};
-use crate::features::Sparse;
 use crate::form::{Form, number, shortened};
 use crate::layout::Kind;
 use crate::offset::{self, narrow};
@@ -201,24 +201,6 @@ pub struct About {
     pub entities: Option<Codes>,
 }
 
-impl About {
-    /// The rows listed, in that order.
-    ///
-    /// # Panics
-    /// If there is no such row.
-    #[must_use]
-    pub fn select(&self, rows: &[u32]) -> Self {
-        Self {
-            name: self.name.clone(),
-            label: self.label.clone(),
-            labels: self.labels.as_ref().map(|labels| pick(labels, rows)),
-            weights: self.weights.as_ref().map(|weights| pick(weights, rows)),
-            groups: self.groups.as_ref().map(|groups| groups.select(rows)),
-            entities: self.entities.as_ref().map(|entities| entities.select(rows)),
-        }
-    }
-}
-
 impl Table {
     /// A table of columns in memory; with an encoder, for it: all its columns must be there.
     ///
@@ -332,7 +314,7 @@ impl Table {
         let kept = |(index, value): (&u32, &T)| narrow((*value).into(), offset_of(&by_index, *index)).0;
         let kept = indices.iter().zip(values).map(kept).collect();
         let rows = indptr.len() - 1;
-        let mut matrix = Sparse { rows, columns, indptr, indices, values: kept };
+        let mut matrix = Sparse { columns, starts: indptr, indices, values: kept };
         let notes = Notes { unknown_entries: numbering.keep(&mut matrix), ..Notes::default() };
         if known.is_none() {
             // Nothing was left out: the entries are still those of `values`.
@@ -503,20 +485,6 @@ mod tests {
         Values::Numbers(Box::new(Column(values.collect())))
     }
 
-    fn select(values: Values<'static>, order: &[u32]) -> Values<'static> {
-        match values {
-            Values::Numbers(column) => {
-                let mut all = vec![0.0; order.len()];
-                column.copy(0, 0.0, &mut all);
-                numbers(order.iter().map(|row| all[*row as usize].into()).collect::<Vec<_>>().into_iter())
-            }
-            Values::Times(_) => values,
-            Values::Texts { texts, of, categories } => {
-                Values::Texts { texts, of: pick(&of, order), categories }
-            }
-        }
-    }
-
     /// The rows of the file below.
     fn columns(rows: usize) -> Vec<(String, Values<'static>)> {
         let texts = ["Leeds", "York"].map(str::to_owned).to_vec();
@@ -552,21 +520,8 @@ mod tests {
         assert_eq!(encoder.inputs, from_file.inputs);
         assert!(matches!(&encoder.inputs, Inputs::Table(inputs) if inputs.len() == 2));
         assert_eq!(encoder.encode(made).unwrap().features, from_file.encode(read).unwrap().features);
-        // Rows handed over part after part need no rearranging, and give the same.
-        let (order, ranges) = parts.in_order();
         let labels_only = Table::without_features(about(rows), rows);
         assert_eq!(SplitPlan::default().split(&labels_only, 3).unwrap(), parts);
-        let ordered =
-            columns(rows).into_iter().map(|(name, values)| (name, select(values, &order))).collect();
-        let ordered = Table::from_memory(about(rows).select(&order), rows, ordered, None).unwrap();
-        let mut again = Table::from_memory(about(rows), rows, columns(rows), None)
-            .map(|table| encoder.encode(table).unwrap())
-            .unwrap();
-        assert_eq!(Encoder::fit(&ordered, ranges.rows("train")).unwrap(), encoder);
-        let arranged = encoder.encode(ordered).unwrap();
-        again.arrange(&parts).unwrap();
-        assert_eq!(arranged.features, again.features);
-        assert_eq!(arranged.sample.unwrap().labels(), again.sample.unwrap().labels());
         let more = Table::from_memory(About::default(), 9, columns(9), Some(&encoder)).unwrap();
         assert_eq!(encoder.encode(more).unwrap().features.rows(), 9);
     }

@@ -10,8 +10,8 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use crate::features::Sparse;
 use crate::offset::{SAMPLE, narrow, needed};
+use setpoint::features::Sparse;
 
 /// Columns up to which a table of all of them is made, however few rows there are.
 const FEW: usize = 1 << 16;
@@ -89,7 +89,7 @@ fn renumber(matrix: &mut Sparse, column: impl Fn(u32) -> Option<u32>) -> u64 {
     let before = matrix.indices.len();
     let mut next = 0;
     let mut start = 0;
-    for end in &mut matrix.indptr[1..] {
+    for end in &mut matrix.starts[1..] {
         for entry in start..*end {
             if let Some(column) = column(matrix.indices[entry]) {
                 matrix.indices[next] = column;
@@ -120,12 +120,13 @@ pub(crate) fn needed_offsets(matrix: &Sparse, may_be_rounded: impl Fn(u32) -> bo
     matrix.indices.iter().for_each(|column| entries[*column as usize] += 1);
     let mut samples = vec![Vec::new(); matrix.columns];
     let mut sampled = 0;
-    for row in (0..matrix.rows).step_by(matrix.rows.div_ceil(SAMPLE).max(1)) {
+    let rows = matrix.rows();
+    for row in (0..rows).step_by(rows.div_ceil(SAMPLE).max(1)) {
         sampled += 1;
         for entry in matrix.range(row) {
             let column = matrix.indices[entry] as usize;
             // The median of the others is 0.
-            if entries[column] > matrix.rows / 2 {
+            if entries[column] > rows / 2 {
                 samples[column].push(matrix.values[entry]);
             }
         }
@@ -145,9 +146,8 @@ pub(crate) fn fill(matrix: &mut Sparse, offsets: &[(u32, f64)]) {
     if offsets.is_empty() {
         return;
     }
-    let mut filled = Sparse { rows: matrix.rows, columns: matrix.columns, ..Sparse::default() };
-    filled.indptr.push(0);
-    for row in 0..matrix.rows {
+    let mut filled = Sparse { columns: matrix.columns, starts: vec![0], ..Sparse::default() };
+    for row in 0..matrix.rows() {
         let mut absent = offsets.iter().peekable();
         for entry in matrix.range(row) {
             let column = matrix.indices[entry];
@@ -163,7 +163,7 @@ pub(crate) fn fill(matrix: &mut Sparse, offsets: &[(u32, f64)]) {
             filled.indices.push(*after);
             filled.values.push(narrow(0.0, *offset).0);
         }
-        filled.indptr.push(filled.indices.len());
+        filled.starts.push(filled.indices.len());
     }
     *matrix = filled;
 }
@@ -173,11 +173,11 @@ mod tests {
     use super::*;
 
     fn matrix(rows: &[&[(u32, f32)]]) -> Sparse {
-        let mut matrix = Sparse { rows: rows.len(), columns: 0, indptr: vec![0], ..Sparse::default() };
+        let mut matrix = Sparse { starts: vec![0], ..Sparse::default() };
         for row in rows {
             matrix.indices.extend(row.iter().map(|(index, _)| *index));
             matrix.values.extend(row.iter().map(|(_, value)| *value));
-            matrix.indptr.push(matrix.indices.len());
+            matrix.starts.push(matrix.indices.len());
         }
         matrix
     }
@@ -193,7 +193,7 @@ mod tests {
             assert_eq!([0, 1, 2].map(|column| numbering.index(column)), [2, 5, largest]);
             let mut more = matrix(&[&[(1, 1.0), (2, 2.0)], &[(5, 3.0), (6, 4.0), (u32::MAX, 5.0)]]);
             assert_eq!(numbering.keep(&mut more), 3);
-            assert_eq!((more.indptr, more.indices, more.values), (vec![0, 1, 2], vec![0, 1], vec![2.0, 3.0]));
+            assert_eq!((more.starts, more.indices, more.values), (vec![0, 1, 2], vec![0, 1], vec![2.0, 3.0]));
         }
         assert_eq!(Numbering::occurring(&[1, 2, 3], 1, 3).listed.len(), 0);
     }
@@ -203,7 +203,7 @@ mod tests {
         let mut found = matrix(&[&[(0, 1.0), (1, 7.0)], &[(2, 2.0)], &[]]);
         found.columns = 3;
         fill(&mut found, &[(1, 1e8)]);
-        assert_eq!(found.indptr, [0, 2, 4, 5]);
+        assert_eq!(found.starts, [0, 2, 4, 5]);
         assert_eq!(found.indices, [0, 1, 1, 2, 1]);
         assert_eq!(found.values, [1.0, 7.0, -1e8, 2.0, -1e8]);
     }

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use setpoint::features::Sparse;
+
 use crate::Error;
 use crate::assemble::{from_raw, from_sparse};
 use crate::chunk::{Chunk, Texts};
 use crate::dataset::Codes;
 use crate::encode::{Encoder, LabelSchema, Notes};
-use crate::features::Sparse;
 use crate::form::Form;
 use crate::label::{LabelRule, Positive};
 use crate::layout::{Expected, Kind};

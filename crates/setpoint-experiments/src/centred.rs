@@ -7,9 +7,10 @@
 //! Standardised, a sparse column is z (what 0 became) in most rows. Adult has 14 other values among 123
 //! in a row: four times as many steps a second.
 
+use std::any::Any;
 use std::sync::Arc;
 
-use setpoint::model::linear::Sparse;
+use setpoint::features::{Features, Sparse};
 use setpoint::model::{Linear, Model, ModelError, Rows};
 
 /// A linear model over d, which knows z; a clone shares the features.
@@ -32,8 +33,8 @@ impl Centred {
             }
             starts.push(apart.len());
         }
-        let sparse = Sparse::from_csr(starts, indices, apart, zero.len())?;
-        Ok(Self { linear: Linear::new(sparse), zero: zero.into() })
+        let sparse = Sparse { columns: zero.len(), starts, indices, values: apart };
+        Ok(Self { linear: Linear::new(Features::from_csr(sparse)?), zero: zero.into() })
     }
 }
 
@@ -52,6 +53,16 @@ impl Model for Centred {
 
     fn select(&self, rows: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
         Ok(Some(Box::new(Self { linear: self.linear.over(rows)?, zero: Arc::clone(&self.zero) })))
+    }
+
+    fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
+        let others: Option<Vec<&Linear>> =
+            others.iter().map(|other| Some(&other.as_any()?.downcast_ref::<Self>()?.linear)).collect();
+        Some(Box::new(Self { linear: self.linear.with(&others?)?, zero: Arc::clone(&self.zero) }))
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError> {
@@ -77,14 +88,13 @@ impl Model for Centred {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use setpoint::model::linear::Dense;
 
     #[test]
     fn it_is_the_dense_model_over_the_same_numbers() {
         let zero = [-0.25f32, 0.5, -1.5];
         let values: Vec<f32> =
             (0..120).map(|i| if i % 5 == 0 { (i as f32 * 0.7).sin() } else { zero[i % 3] }).collect();
-        let mut dense = Linear::new(Dense::from_row_major(values.clone(), 3).unwrap());
+        let mut dense = Linear::new(Features::from_row_major(values.clone(), 3).unwrap());
         let mut centred = Centred::new(&values, &zero).unwrap();
         let parameters = [0.5f32, -2.0, 0.75, 0.1];
         let v: Vec<f32> = (0..40).map(|i| (i as f32).cos()).collect();

@@ -1,9 +1,11 @@
 //! A task split by a seed: a model over the rows of each part.
 
+use std::sync::Arc;
+
 use rand::seq::index;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use setpoint::model::linear::Dense;
+use setpoint::features::Features;
 use setpoint::model::{Architecture, Inputs, Linear, Model, ModelError, Network};
 use setpoint::train::{
     self, Candidate, Combined, Fit, Judge, Observer, Progress, Settings, Store, TrainError,
@@ -64,7 +66,7 @@ impl Held {
             Some(zero) if (stored(&zero) as f64) < SPARSE * values.len() as f64 => {
                 Self::Centred(Centred::new(&values, &zero)?)
             }
-            _ => Self::Dense(Linear::new(Dense::from_row_major(values, columns)?)),
+            _ => Self::Dense(Linear::new(Features::from_row_major(values, columns)?)),
         })
     }
 
@@ -125,8 +127,7 @@ impl Problem {
     pub fn network(matrices: [Matrix; 3]) -> Result<Self, TrainError> {
         let columns = matrices[0].columns;
         let values: Vec<f32> = matrices.iter().flat_map(|matrix| matrix.values.iter().copied()).collect();
-        let features: std::sync::Arc<setpoint::model::linear::Features> =
-            Dense::from_row_major(values, columns)?.into();
+        let features: Arc<Features> = Features::from_row_major(values, columns)?.into();
         let network = Network::new(Architecture::mlp(columns, &HIDDEN, 0.0), Inputs::from(features))?;
         let mut first = 0;
         let part = |Matrix { sample, .. }: Matrix| -> Result<Part, TrainError> {

@@ -7,7 +7,8 @@
 use std::path::Path;
 
 use setpoint::Sample;
-use setpoint_data::{Encoder, Features, Parts, SplitPlan, Table, select_sample};
+use setpoint::features::Features;
+use setpoint_data::{Encoder, Parts, SplitPlan, Table, select_sample};
 
 use crate::ExperimentError;
 use crate::task::Source;
@@ -65,16 +66,16 @@ impl Encoded {
 
     fn matrix(&self, part: &str) -> Result<Matrix, setpoint_data::Error> {
         let rows = self.rows.rows(part);
-        let dense = self.features.select(rows).to_dense();
+        let values = self.features.select(rows)?.into_row_major();
         let sample = select_sample(&self.labels, rows)?;
-        Ok(Matrix { values: dense.values, columns: dense.columns, sample, zero: None })
+        Ok(Matrix { values, columns: self.features.columns(), sample, zero: None })
     }
 
     fn standardised(&self) -> Result<[Matrix; 3], setpoint_data::Error> {
-        let scaling = match &self.features {
-            // Centred and scaled by the encoder already.
-            Features::Dense(_) => None,
-            Features::Sparse(_) => Some(Scaling::of(&self.matrix("train")?)),
+        // Tables are centred and scaled by the encoder already.
+        let scaling = match self.features.entries() {
+            None => None,
+            Some(_) => Some(Scaling::of(&self.matrix("train")?)),
         };
         let scaled = |part: &str| -> Result<Matrix, setpoint_data::Error> {
             let mut matrix = self.matrix(part)?;

@@ -8,7 +8,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use setpoint::artifact::ModelFile;
-use setpoint_data::{About, Inputs, Kind, LabelRule, LabelSchema, Table};
+use setpoint_data::{About, Inputs, Kind, LabelRule, LabelSchema};
 use setpoint_report::{Seconds, to_json};
 use setpoint_run::{Examples, Opened, evaluate, load, margins, notes, opened, train};
 
@@ -37,10 +37,10 @@ impl Model {
         &self,
         view: View<'_>,
         names: Vec<String>,
-    ) -> Result<(setpoint_data::Features, Vec<String>), Wrong> {
+    ) -> Result<(setpoint::features::Features, Vec<String>), Wrong> {
         let about = About { name: "X".to_owned(), ..About::default() };
         let encoder = self.opened.schema.encoder()?;
-        let table = view.table(about, names, Some(encoder), None)?;
+        let table = view.table(about, names, Some(encoder))?;
         let data = encoder.encode(table)?;
         Ok((data.features, notes(&data.notes, Some(Path::new("X")))))
     }
@@ -93,18 +93,9 @@ fn run(
     watch: &mut Watch<'_>,
 ) -> Result<(Model, String), Wrong> {
     let start = Instant::now();
-    let mut loaded = if view.is_sparse() {
-        let table = view.table(about, names, None, None)?;
-        let parts = plan.split.split(&table, plan.seed)?;
-        load(table, &parts, plan.min_group, &plan.job.model)?
-    } else {
-        // Part after part from the start: nothing is rearranged later.
-        let rows = about.labels.as_ref().map_or(0, Vec::len);
-        let parts = plan.split.split(&Table::without_features(about.clone(), rows), plan.seed)?;
-        let (order, ranges) = parts.in_order();
-        let table = view.table(about.select(&order), names, None, Some(&order))?;
-        load(table, &ranges, plan.min_group, &plan.job.model)?
-    };
+    let table = view.table(about, names, None)?;
+    let parts = plan.split.split(&table, plan.seed)?;
+    let mut loaded = load(table, &parts, plan.min_group, &plan.job.model)?;
     let load = start.elapsed().as_secs_f64();
     let mut trained = train(&plan.job, &mut loaded, watch, None)?;
     let total = start.elapsed().as_secs_f64();

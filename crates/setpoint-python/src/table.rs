@@ -98,40 +98,20 @@ impl Column<'_> {
 }
 
 impl<'a> View<'a> {
-    /// Whether it is a sparse matrix, whose rows cannot be read in any order without a copy.
-    pub fn is_sparse(&self) -> bool {
-        matches!(self, Self::Sparse { .. })
-    }
-
-    /// The table, with an encoder for it; the rows listed, in that order, where they are.
-    pub fn table<'o>(
-        self,
-        about: About,
-        names: Vec<String>,
-        encoder: Option<&Encoder>,
-        order: Option<&'o [u32]>,
-    ) -> Result<Table, Wrong>
-    where
-        'a: 'o,
-    {
+    /// The table, with an encoder for it.
+    pub fn table(self, about: About, names: Vec<String>, encoder: Option<&Encoder>) -> Result<Table, Wrong> {
         let (rows, values): (usize, Vec<Values<'_>>) = match self {
             Self::F32(matrix) => {
                 let columns = (0..matrix.ncols()).map(|column| matrix.slice_move(s![.., column]));
-                (
-                    matrix.nrows(),
-                    columns.map(|column| Values::Numbers(Box::new(Plain(column, order)))).collect(),
-                )
+                (matrix.nrows(), columns.map(|column| Values::Numbers(Box::new(Plain(column)))).collect())
             }
             Self::F64(matrix) => {
                 let columns = (0..matrix.ncols()).map(|column| matrix.slice_move(s![.., column]));
-                (
-                    matrix.nrows(),
-                    columns.map(|column| Values::Numbers(Box::new(Rounded(column, order)))).collect(),
-                )
+                (matrix.nrows(), columns.map(|column| Values::Numbers(Box::new(Rounded(column)))).collect())
             }
             Self::Columns(columns) => {
                 let rows = columns.first().map_or(0, ColumnView::rows);
-                (rows, columns.into_iter().map(|column| column.values(order)).collect())
+                (rows, columns.into_iter().map(|column| column.values()).collect())
             }
             Self::Sparse { starts, indices, values, columns } => {
                 return sparse(about, starts, indices, values, columns, encoder);
@@ -179,69 +159,50 @@ impl<'a> ColumnView<'a> {
         }
     }
 
-    fn values<'o>(self, order: Option<&'o [u32]>) -> Values<'o>
-    where
-        'a: 'o,
-    {
+    fn values(self) -> Values<'a> {
         match self {
-            Self::F64(column) => Values::Numbers(Box::new(Rounded(column, order))),
-            Self::F32(column) => Values::Numbers(Box::new(Plain(column, order))),
-            Self::Times(column) => Values::Times(Box::new(Rounded(column, order))),
-            Self::Texts(texts, of, categories) => Values::Texts {
-                categories,
-                texts: texts.to_vec(),
-                of: match order {
-                    None => of.to_vec(),
-                    Some(order) => order.iter().map(|row| of[*row as usize]).collect(),
-                },
-            },
+            Self::F64(column) => Values::Numbers(Box::new(Rounded(column))),
+            Self::F32(column) => Values::Numbers(Box::new(Plain(column))),
+            Self::Times(column) => Values::Times(Box::new(Rounded(column))),
+            Self::Texts(texts, of, categories) => {
+                Values::Texts { categories, texts: texts.to_vec(), of: of.to_vec() }
+            }
         }
     }
 }
 
-/// Copies rows of a column, in the order listed where there is one; returns whether `number` says that one
-/// had to be rounded.
+/// Copies rows of a column; returns whether `number` says that one had to be rounded.
 fn copy<T: Copy>(
     column: &ArrayView1<'_, T>,
-    order: Option<&[u32]>,
     start: usize,
     out: &mut [f32],
     number: impl Fn(T) -> (f32, bool),
 ) -> bool {
     let mut rounded = false;
-    let mut place = |out: &mut f32, value: T| {
-        let (kept, lost) = number(value);
+    let values = column.slice(s![start..start + out.len()]);
+    for (out, value) in out.iter_mut().zip(&values) {
+        let (kept, lost) = number(*value);
         *out = kept;
         rounded |= lost;
-    };
-    match order {
-        None => {
-            let values = column.slice(s![start..start + out.len()]);
-            out.iter_mut().zip(&values).for_each(|(out, value)| place(out, *value));
-        }
-        Some(order) => {
-            let rows = &order[start..start + out.len()];
-            out.iter_mut().zip(rows).for_each(|(out, row)| place(out, column[*row as usize]));
-        }
     }
     rounded
 }
 
-struct Plain<'a, 'o>(ArrayView1<'a, f32>, Option<&'o [u32]>);
+struct Plain<'a>(ArrayView1<'a, f32>);
 
-impl Numbers for Plain<'_, '_> {
+impl Numbers for Plain<'_> {
     fn copy(&self, start: usize, offset: f64, out: &mut [f32]) -> bool {
         if offset == 0.0 {
-            return copy(&self.0, self.1, start, out, |value| (value, false));
+            return copy(&self.0, start, out, |value| (value, false));
         }
-        copy(&self.0, self.1, start, out, |value| narrow(value.into(), offset))
+        copy(&self.0, start, out, |value| narrow(value.into(), offset))
     }
 }
 
-struct Rounded<'a, 'o>(ArrayView1<'a, f64>, Option<&'o [u32]>);
+struct Rounded<'a>(ArrayView1<'a, f64>);
 
-impl Numbers for Rounded<'_, '_> {
+impl Numbers for Rounded<'_> {
     fn copy(&self, start: usize, offset: f64, out: &mut [f32]) -> bool {
-        copy(&self.0, self.1, start, out, |value| narrow(value, offset))
+        copy(&self.0, start, out, |value| narrow(value, offset))
     }
 }

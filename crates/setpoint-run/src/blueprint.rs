@@ -1,9 +1,8 @@
 //! What a model is built from, and the rows as it takes them.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use setpoint::model::linear::{Dense, Features, Sparse};
+use setpoint::features::Features;
 use setpoint::model::{Architecture, Images, Inputs, Linear, Model, ModelError, Network};
 
 use setpoint_data::Encoder;
@@ -30,23 +29,21 @@ pub enum Held {
     /// Held by one of the core's models.
     Model(Box<dyn Model>),
     /// As they are, for trees.
-    Rows(setpoint_data::Features),
+    Rows(setpoint_trees::Rows),
 }
 
 impl Held {
-    /// These ranges of its rows, one after the other, without a copy.
+    /// These of its rows, without a copy.
     ///
     /// # Errors
-    /// If the kind of model cannot share rows.
-    pub fn views(self, ranges: impl IntoIterator<Item = Range<usize>>) -> Result<Vec<Self>, Failure> {
+    /// If the kind of model cannot share rows, or there are no such rows.
+    pub fn view(&self, rows: &[u32]) -> Result<Self, Failure> {
+        let view = match self {
+            Self::Model(whole) => whole.select(rows)?,
+            Self::Rows(_) => None,
+        };
         let cannot = || Failure::input("the rows of this kind of model cannot be shared");
-        let Self::Model(whole) = self else { return Err(cannot()) };
-        let mut views = Vec::new();
-        for range in ranges {
-            let rows: Vec<u32> = range.map(|row| row as u32).collect();
-            views.push(Self::Model(whole.select(&rows)?.ok_or_else(cannot)?));
-        }
-        Ok(views)
+        Ok(Self::Model(view.ok_or_else(cannot)?))
     }
 
     /// Number of rows.
@@ -54,7 +51,7 @@ impl Held {
     pub fn rows(&self) -> usize {
         match self {
             Self::Model(model) => model.rows(),
-            Self::Rows(features) => features.rows(),
+            Self::Rows(rows) => rows.view().rows(),
         }
     }
 }
@@ -110,29 +107,21 @@ impl Blueprint {
         Ok(Self::Network(Arc::new(architecture)))
     }
 
-    /// The rows of a matrix that the model's encoder made.
+    /// Rows that the model's encoder made.
     ///
     /// # Errors
     /// If the model takes others.
-    pub fn hold(&self, features: setpoint_data::Features) -> Result<Held, Failure> {
+    pub fn hold(&self, features: Features) -> Result<Held, Failure> {
         if let Self::Trees { .. } = self {
-            return Ok(Held::Rows(features));
+            return Ok(Held::Rows(features.into()));
         }
-        let features: Arc<Features> = match features {
-            setpoint_data::Features::Dense(dense) => {
-                Dense::from_row_major(dense.values, dense.columns)?.into()
-            }
-            setpoint_data::Features::Sparse(sparse) => {
-                Sparse::from_csr(sparse.indptr, sparse.indices, sparse.values, sparse.columns)?.into()
-            }
-        };
-        Ok(match self {
+        features.check()?;
+        Ok(Held::Model(match self {
             Self::Network(architecture) => {
-                let inputs = Inputs::Matrix(features);
-                Held::Model(Box::new(Network::new(Arc::clone(architecture), inputs)?))
+                Box::new(Network::new(Arc::clone(architecture), Inputs::Matrix(features.into()))?)
             }
-            Self::Linear | Self::Trees { .. } => Held::Model(Box::new(Linear::new(features))),
-        })
+            Self::Linear | Self::Trees { .. } => Box::new(Linear::new(features)),
+        }))
     }
 
     /// Whether train and validation rows are views of one matrix, so that they can change places.

@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ops::Range;
 use std::path::Path;
 
 use setpoint::Sample;
 use setpoint::artifact::Groups;
+use setpoint::features::Features;
 use setpoint::message::{counted, list, quote};
 use setpoint::train::Part;
-use setpoint_data::{Dataset, Encoder, Features, Notes, Parts, ReadOptions, Roles, Table, later_half};
+use setpoint_data::{Encoder, Notes, Parts, ReadOptions, Roles, Table, later_half, select_sample};
 use setpoint_report::Splits;
 
 use crate::blueprint::{Blueprint, Held};
@@ -106,7 +106,13 @@ pub fn load(
         encoder = encoder.plain();
     }
     let blueprint = Blueprint::for_table(choice, &encoder)?;
-    let mut data = encoder.encode(table)?;
+    // Where train and validation rows may change places, they are views of the same rows.
+    let is_shared = |name: &str| blueprint.shares_rows() && LEARNT.contains(&name);
+    let (learnt, alone): (Vec<_>, Vec<_>) = parts.iter().partition(|(name, _)| is_shared(name));
+    let mut shared: Vec<u32> = learnt.iter().flat_map(|(_, rows)| *rows).copied().collect();
+    shared.sort_unstable();
+    let lists: Vec<&[u32]> = [&shared[..]].into_iter().chain(alone.iter().map(|(_, rows)| *rows)).collect();
+    let mut data = encoder.encode_parts(table, &lists)?;
     let mut notes = notes(&data.notes, None);
     let mut pooled = Vec::new();
     if let (Some(least), Some(sample)) = (min_group, &mut data.sample)
@@ -116,113 +122,71 @@ pub fn load(
         notes.push(small.note());
         pooled = small.names();
     }
-    let copies = copies(&data, parts.rows("calibration"));
+    let whole = data.sample.ok_or_else(|| Failure::input("the data has no labels"))?;
     let later = data.times.as_ref().map(|times| {
         let rows = parts.rows("calibration").iter();
         later_half(&rows.map(|row| times[*row as usize]).collect::<Vec<_>>())
     });
-    let (columns, hash) = (data.features.columns(), data.hash.clone());
-    let parts = take_apart(data, parts, &blueprint)?;
-    let schema = Schema::Table(encoder);
-    Ok(Loaded { schema, blueprint, parts, columns, hash, test_hash: None, later, copies, pooled, notes })
-}
-
-/// A caution where most calibration rows repeat others: each counts as a draw in a certificate.
-fn copies(data: &Dataset, rows: &[u32]) -> Option<String> {
-    let sample = data.sample.as_ref().filter(|sample| sample.entities().is_none())?;
-    let mut seen = HashSet::with_capacity(rows.len());
-    for row in rows {
-        let mut hasher = DefaultHasher::new();
-        sample.labels()[*row as usize].hash(&mut hasher);
-        data.features.hash_row(*row as usize, &mut hasher);
-        seen.insert(hasher.finish());
+    let (mut split, mut copies) = (Splits::default(), None);
+    let mut put = |name: &str, held: Held, sample: Sample| {
+        if let Some(place) = split.get_mut(name) {
+            *place = Some(Examples { held, sample });
+        }
+    };
+    let mut features = data.features.into_iter();
+    if let Some(features) = features.next().filter(|features| features.rows() > 0) {
+        let held = blueprint.hold(features)?;
+        for (name, rows) in learnt {
+            let place = |row: &u32| shared.partition_point(|other| other < row) as u32;
+            let view = held.view(&rows.iter().map(place).collect::<Vec<_>>())?;
+            put(name, view, select_sample(&whole, rows)?);
+        }
     }
-    (2 * seen.len() <= rows.len() && !rows.is_empty()).then(|| {
-        format!(
-            "of {} calibration rows only {} differ: a certificate counts each as a draw of its own; if copies are \
-             one case, or several rows belong to one, say so (split_by)",
-            rows.len(),
-            seen.len()
-        )
+    for ((name, rows), features) in alone.into_iter().zip(features) {
+        let sample = select_sample(&whole, rows)?;
+        if name == "calibration" {
+            copies = self::copies(&features, &sample);
+        }
+        put(name, blueprint.hold(features)?, sample);
+    }
+    let (columns, hash, schema) = (encoder.columns(), data.hash, Schema::Table(encoder));
+    Ok(Loaded {
+        schema,
+        blueprint,
+        parts: split,
+        columns,
+        hash,
+        test_hash: None,
+        later,
+        copies,
+        pooled,
+        notes,
     })
 }
 
 /// The parts that training and selection use.
 pub(crate) const LEARNT: [&str; 2] = ["train", "validation"];
 
-/// Moves the rows of each part into a model of its own.
-fn take_apart(
-    mut data: Dataset,
-    parts: &Parts,
-    blueprint: &Blueprint,
-) -> Result<Splits<Option<Examples>>, Failure> {
-    let ranges = data.arrange(parts)?;
-    let whole = data.sample.take().ok_or_else(|| Failure::input("the data has no labels"))?;
-    let mut split = Splits::default();
-    // Where train and validation rows may change places, they are views of one matrix.
-    let shared =
-        ranges.iter().take_while(|(name, _)| blueprint.shares_rows() && LEARNT.contains(name)).count();
-    let (shared, alone) = ranges.split_at(shared);
-    let mut held = cut_parts(alone, &mut data.features, blueprint)?;
-    if !shared.is_empty() {
-        let views = blueprint.hold(data.features)?.views(shared.iter().map(|(_, range)| range.clone()))?;
-        held.extend(shared.iter().map(|(name, _)| *name).zip(views));
+/// A caution where most calibration rows repeat others: each counts as a draw in a certificate.
+fn copies(features: &Features, sample: &Sample) -> Option<String> {
+    if sample.entities().is_some() {
+        return None;
     }
-    for (name, held) in held {
-        let range = ranges.iter().find(|(part, _)| *part == name).map_or(0..0, |(_, range)| range.clone());
-        let rows: Vec<u32> = range.map(|row| row as u32).collect();
-        let sample = setpoint_data::select_sample(&whole, &rows)?;
-        if let Some(place) = split.get_mut(name) {
-            *place = Some(Examples { held, sample });
-        }
+    let mut seen = HashSet::with_capacity(sample.len());
+    for (row, label) in sample.labels().iter().enumerate() {
+        let mut hasher = DefaultHasher::new();
+        label.hash(&mut hasher);
+        features.hash_row(row, &mut hasher);
+        seen.insert(hasher.finish());
     }
-    Ok(split)
-}
-
-/// The rows of each part, cut off the end of the matrix from the last part to the first.
-fn cut_parts(
-    ranges: &[(&'static str, Range<usize>)],
-    features: &mut Features,
-    blueprint: &Blueprint,
-) -> Result<Vec<(&'static str, Held)>, Failure> {
-    let cut =
-        ranges.iter().rev().map(|(name, range)| Ok((*name, blueprint.hold(cut_off(features, range.start))?)));
-    cut.collect()
-}
-
-/// Cuts the rows from `start` on off a matrix.
-fn cut_off(features: &mut Features, start: usize) -> Features {
-    match features {
-        Features::Dense(dense) => {
-            let values = if start == 0 {
-                std::mem::take(&mut dense.values)
-            } else {
-                let values = dense.values.split_off(start * dense.columns);
-                dense.values.shrink_to_fit();
-                values
-            };
-            let rows = dense.rows - start;
-            dense.rows = start;
-            Features::Dense(setpoint_data::Dense { rows, columns: dense.columns, values })
-        }
-        Features::Sparse(sparse) => {
-            let entry = sparse.indptr[start];
-            let mut indptr = sparse.indptr.split_off(start);
-            indptr.iter_mut().for_each(|at| *at -= entry);
-            sparse.indptr.push(entry);
-            let cut = setpoint_data::Sparse {
-                rows: sparse.rows - start,
-                columns: sparse.columns,
-                indptr,
-                indices: sparse.indices.split_off(entry),
-                values: sparse.values.split_off(entry),
-            };
-            sparse.rows = start;
-            sparse.indices.shrink_to_fit();
-            sparse.values.shrink_to_fit();
-            Features::Sparse(cut)
-        }
-    }
+    (2 * seen.len() <= sample.len()).then(|| {
+        format!(
+            "of {} calibration rows only {} differ: a certificate counts each as a draw of its own; if copies are \
+             one case, or several rows belong to one, say so (split_by)",
+            sample.len(),
+            seen.len()
+        )
+    })
 }
 
 /// Labelled rows of another file, encoded as in training.
@@ -288,26 +252,5 @@ pub fn notes(notes: &Notes, file: Option<&Path>) -> Vec<String> {
     match file {
         Some(file) => said.into_iter().map(|note| format!("{}: {note}", file.display())).collect(),
         None => said,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_cut_off_a_sparse_matrix_are_its_last() {
-        let mut features = Features::Sparse(setpoint_data::Sparse {
-            rows: 3,
-            columns: 2,
-            indptr: vec![0, 2, 3, 5],
-            indices: vec![0, 1, 1, 0, 1],
-            values: vec![1., 2., 3., 4., 5.],
-        });
-        let whole = features.clone();
-        let last = cut_off(&mut features, 1);
-        assert_eq!(last, whole.select(&[1, 2]));
-        assert_eq!(features, whole.select(&[0]));
-        assert_eq!(cut_off(&mut features, 0), whole.select(&[0]));
     }
 }

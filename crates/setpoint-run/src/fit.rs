@@ -8,7 +8,7 @@ use crate::blueprint::{Blueprint, Held};
 use crate::choice::ModelChoice;
 use crate::examples::Loaded;
 use crate::failure::Failure;
-use crate::scorer::{Scorer, view};
+use crate::scorer::Scorer;
 use crate::train::Job;
 
 /// Where a run keeps its checkpoints, whatever the kind of model.
@@ -67,8 +67,8 @@ pub fn fit<'r>(
     if let (Held::Rows(rows), Held::Rows(held_out), Blueprint::Trees { categorical }) =
         (&train.held, &validation.held, &loaded.blueprint)
     {
-        let train = Data { features: view(rows)?, sample: &train.sample, categorical };
-        let validation = Data { features: view(held_out)?, sample: &validation.sample, categorical };
+        let train = Data { features: rows.view(), sample: &train.sample, categorical };
+        let validation = Data { features: held_out.view(), sample: &validation.sample, categorical };
         let settings = tree_settings(job, &settings, calibrated);
         let store = store.map(|store| store as &mut dyn setpoint_trees::Store);
         let rounds = settings.rounds;

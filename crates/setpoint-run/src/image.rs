@@ -57,10 +57,11 @@ pub fn load_images(
     // Train and validation images may change places: they are views of one block of pixels.
     let learnt = LEARNT.map(|name| parts.rows(name));
     let both = hold_images(&schema, &blueprint, set, &learnt.concat())?;
-    let end = learnt[0].len() + learnt[1].len();
-    let views = both.views([0..learnt[0].len(), learnt[0].len()..end])?;
-    let mut held: Vec<(&str, &[u32], Held)> =
-        LEARNT.into_iter().zip(learnt).zip(views).map(|((name, rows), held)| (name, rows, held)).collect();
+    let mut held: Vec<(&str, &[u32], Held)> = Vec::new();
+    let mut places = 0..;
+    for (name, rows) in LEARNT.into_iter().zip(learnt) {
+        held.push((name, rows, both.view(&places.by_ref().take(rows.len()).collect::<Vec<u32>>())?));
+    }
     for (name, rows) in parts.iter().filter(|(name, _)| !LEARNT.contains(name)) {
         held.push((name, rows, hold_images(&schema, &blueprint, set, rows)?));
     }

@@ -7,9 +7,9 @@ use serde_json::Value;
 use setpoint::Goal;
 use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
 use setpoint::certify::Certificate;
+use setpoint::features::Features;
 use setpoint::model::Architecture;
 use setpoint::train::selection::as_fraction;
-use setpoint_data::Features;
 use setpoint_report::{Confusion, TrainRecord};
 
 use crate::blueprint::Blueprint;
@@ -88,7 +88,7 @@ impl Opened {
         strangers(self.shipped.groups.as_ref()?, pooled.as_deref(), names, codes)
     }
 
-    /// The score of each row of a matrix that the encoder made.
+    /// The score of each row that the encoder made.
     ///
     /// # Errors
     /// If the matrix is not the model's, or a score is not finite.

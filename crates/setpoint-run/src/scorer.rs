@@ -6,7 +6,7 @@ use setpoint::artifact::{ModelFile, Tensor, TensorData};
 use setpoint::model::ModelError;
 use setpoint::train::{Combined, Member};
 
-use setpoint_trees::{Ensemble, Features, TreesError};
+use setpoint_trees::Ensemble;
 
 use crate::blueprint::{Blueprint, Held};
 use crate::failure::Failure;
@@ -35,7 +35,7 @@ impl Scorer {
         let mut scores = vec![0.0; held.rows()];
         match (self, held) {
             (Self::Model(combined), Held::Model(model)) => combined.scores(&mut **model, &mut scores)?,
-            (Self::Trees(ensemble), Held::Rows(rows)) => ensemble.scores(&view(rows)?, &mut scores)?,
+            (Self::Trees(ensemble), Held::Rows(rows)) => ensemble.scores(&rows.view(), &mut scores)?,
             _ => return Err(Failure::input("the rows were made for another kind of model")),
         }
         match scores.iter().position(|score| !score.is_finite()) {
@@ -119,16 +119,6 @@ impl Scorer {
                 }
             }
             Blueprint::Linear | Blueprint::Network(_) => Ok(None),
-        }
-    }
-}
-
-/// Rows as trees read them.
-pub(crate) fn view(features: &setpoint_data::Features) -> Result<Features<'_>, TreesError> {
-    match features {
-        setpoint_data::Features::Dense(dense) => Features::dense(&dense.values, dense.columns),
-        setpoint_data::Features::Sparse(sparse) => {
-            Features::sparse(&sparse.indptr, &sparse.indices, &sparse.values, sparse.columns)
         }
     }
 }

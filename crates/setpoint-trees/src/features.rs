@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use setpoint::Sample;
+use setpoint::features::Sparse;
 
 use crate::error::TreesError;
 
@@ -153,16 +154,33 @@ impl Data<'_> {
     }
 }
 
-/// Rows of several parts under one roof.
+/// Rows of features that trees hold.
 #[derive(Clone, Debug)]
-pub(crate) enum Stacked {
+pub struct Rows(Owned);
+
+#[derive(Clone, Debug)]
+enum Owned {
     Dense { values: Vec<f32>, columns: usize },
-    Sparse { starts: Vec<usize>, indices: Vec<u32>, values: Vec<f32>, columns: usize },
+    Sparse(Sparse),
 }
 
-impl Stacked {
+impl From<setpoint::features::Features> for Rows {
+    fn from(features: setpoint::features::Features) -> Self {
+        let columns = features.columns();
+        if features.entries().is_none() {
+            return Self(Owned::Dense { values: features.into_row_major(), columns });
+        }
+        Self(Owned::Sparse(features.into_entries().unwrap_or_default()))
+    }
+}
+
+impl Rows {
     /// All rows of `first`, then these of `second`; both dense, or both compressed.
-    pub(crate) fn new(first: &Features<'_>, second: &Features<'_>, rows: &[u32]) -> Result<Self, TreesError> {
+    pub(crate) fn stacked(
+        first: &Features<'_>,
+        second: &Features<'_>,
+        rows: &[u32],
+    ) -> Result<Self, TreesError> {
         if first.columns() != second.columns() {
             return Err(TreesError::Shape {
                 found: format!("{} columns beside {}", second.columns(), first.columns()),
@@ -176,7 +194,7 @@ impl Stacked {
                 for row in rows {
                     stacked.extend_from_slice(&others[span(*row, columns)]);
                 }
-                Ok(Self::Dense { values: stacked, columns })
+                Ok(Self(Owned::Dense { values: stacked, columns }))
             }
             (
                 Layout::Sparse { starts, indices, values, columns },
@@ -190,7 +208,7 @@ impl Stacked {
                     values.extend_from_slice(&other_values[entries]);
                     starts.push(values.len());
                 }
-                Ok(Self::Sparse { starts, indices, values, columns })
+                Ok(Self(Owned::Sparse(Sparse { columns, starts, indices, values })))
             }
             _ => Err(TreesError::Shape {
                 found: "one split dense, another compressed".to_owned(),
@@ -199,11 +217,12 @@ impl Stacked {
         }
     }
 
-    /// The rows, to be read. They were checked in their parts.
-    pub(crate) fn view(&self) -> Features<'_> {
-        Features(match self {
-            Self::Dense { values, columns } => Layout::Dense { values, columns: *columns },
-            Self::Sparse { starts, indices, values, columns } => {
+    /// The rows, to be read.
+    #[must_use]
+    pub fn view(&self) -> Features<'_> {
+        Features(match &self.0 {
+            Owned::Dense { values, columns } => Layout::Dense { values, columns: *columns },
+            Owned::Sparse(Sparse { columns, starts, indices, values }) => {
                 Layout::Sparse { starts, indices, values, columns: *columns }
             }
         })
@@ -245,17 +264,17 @@ mod tests {
     fn stacked_rows_are_those_of_the_parts() {
         let (first, second) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
         let dense = |values| Features::dense(values, 2).unwrap();
-        let stacked = Stacked::new(&dense(&first), &dense(&second), &[1]).unwrap();
+        let stacked = Rows::stacked(&dense(&first), &dense(&second), &[1]).unwrap();
         let Layout::Dense { values, .. } = *stacked.view().layout() else { panic!("dense") };
         assert_eq!(values, [1.0, 2.0, 3.0, 4.0, 7.0, 8.0]);
         let sparse = |values| Features::sparse(&[0, 1, 2], &[1, 0], values, 2).unwrap();
-        let stacked = Stacked::new(&sparse(&first[..2]), &sparse(&second[..2]), &[1, 0]).unwrap();
+        let stacked = Rows::stacked(&sparse(&first[..2]), &sparse(&second[..2]), &[1, 0]).unwrap();
         let Layout::Sparse { starts, indices, values, .. } = *stacked.view().layout() else {
             panic!("compressed")
         };
         assert_eq!((starts, indices), (&[0, 1, 2, 3, 4][..], &[1, 0, 0, 1][..]));
         assert_eq!(values, [1.0, 2.0, 6.0, 5.0]);
-        assert!(Stacked::new(&dense(&first), &sparse(&second[..2]), &[]).is_err());
+        assert!(Rows::stacked(&dense(&first), &sparse(&second[..2]), &[]).is_err());
     }
 
     #[test]

@@ -62,7 +62,7 @@ mod watched;
 pub use conclude::{Candidate, Step, TreesFit, fit};
 pub use ensemble::Ensemble;
 pub use error::TreesError;
-pub use features::{Data, Features};
+pub use features::{Data, Features, Rows};
 pub use grow::Look;
 pub use library::{Library, LibraryError};
 pub use parameters::Parameters;

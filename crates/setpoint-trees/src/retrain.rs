@@ -5,7 +5,7 @@ use setpoint::train::TrainError;
 
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
-use crate::features::{Data, Stacked};
+use crate::features::{Data, Rows};
 use crate::grow::{Plan, dataset};
 use crate::library::{Dataset, Library};
 use crate::session::{Searched, Session};
@@ -116,7 +116,7 @@ fn stack(
     rows: &[u32],
     threads: usize,
 ) -> Result<(Dataset<'static>, Sample), TreesError> {
-    let stacked = Stacked::new(&train.features, &validation.features, rows)?;
+    let stacked = Rows::stacked(&train.features, &validation.features, rows)?;
     let sample = join(train.sample, &validation.sample.select(rows))?;
     let data = Data { features: stacked.view(), sample: &sample, categorical: train.categorical };
     let bins = dataset(Library::get()?, &data, threads)?;

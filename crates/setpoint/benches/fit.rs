@@ -14,7 +14,8 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use setpoint::engine::EngineOptions;
-use setpoint::model::linear::{Dense, Linear};
+use setpoint::features::Features;
+use setpoint::model::Linear;
 use setpoint::model::{Model, Rows};
 use setpoint::problem::ProblemOptions;
 use setpoint::train::Bandwidth;
@@ -38,7 +39,7 @@ impl Case {
             let shift = if *label { 0.4 } else { 0.0 };
             matrix.extend((0..columns).map(|column| shift + noise(row * columns + column)));
         }
-        let model = Linear::new(Dense::from_row_major(matrix.clone(), columns).expect("a matrix"));
+        let model = Linear::new(Features::from_row_major(matrix.clone(), columns).expect("a matrix"));
         Self { matrix, model, sample: Sample::new(labels).expect("labels"), bins }
     }
 

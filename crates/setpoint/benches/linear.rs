@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
-use setpoint::model::linear::{Dense, Sparse};
+use setpoint::features::{Features, Sparse};
 use setpoint::model::{Linear, Model, Rows};
 
 fn main() {
@@ -55,7 +55,7 @@ fn in_pool(threads: usize, run: impl FnOnce() + Send) {
 fn dense(rows: usize, columns: usize, threads: usize) {
     let values: Vec<f32> = random().take(rows * columns).collect();
     let same = values.clone();
-    let model = Linear::new(Dense::from_row_major(values, columns).expect("finite features"));
+    let model = Linear::new(Features::from_row_major(values, columns).expect("finite features"));
     let [read, scores, backward, step] = measure(&same, model);
     println!(
         "{:>14} {threads:>7} {:>9.3} {:>9.1} {:>9.3} {:>9.3} {:>15.2} {:>17.2}",
@@ -74,7 +74,8 @@ fn sparse(rows: usize, columns: usize, stored: usize, threads: usize) {
     let indices =
         random().skip(7).map(|x| (((x + 1.0) * 0.5 * columns as f32) as u32).min(columns as u32 - 1));
     let starts = (0..=rows).map(|row| row * stored).collect();
-    let features = Sparse::from_csr(starts, indices.take(values.len()).collect(), values, columns);
+    let features =
+        Features::from_csr(Sparse { columns, starts, indices: indices.take(values.len()).collect(), values });
     let same = vec![1.0; 2 * rows * stored];
     let [read, scores, backward, step] = measure(&same, Linear::new(features.expect("finite features")));
     println!(
@@ -90,7 +91,7 @@ fn sparse(rows: usize, columns: usize, stored: usize, threads: usize) {
 /// Mini-batches of 512 rows drawn from 1,000,000 x 30.
 fn batches() {
     let values: Vec<f32> = random().take(30_000_000).collect();
-    let mut model = Linear::new(Dense::from_row_major(values, 30).expect("finite features"));
+    let mut model = Linear::new(Features::from_row_major(values, 30).expect("finite features"));
     let parameters: Vec<f32> = random().take(31).collect();
     let rows: Vec<u32> = random().take(512 * 400).map(|x| ((x + 1.0) * 499_999.0) as u32).collect();
     let (mut scores, mut gradient) = ([0.0; 512], [0.0; 31]);

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use setpoint::model::linear::{Dense, Features};
+use setpoint::features::Features;
 use setpoint::model::net::Standard;
 use setpoint::model::{Architecture, Images, Inputs, Model, Network};
 use setpoint::train::{Bandwidth, MethodChoice, Part, PositiveWeight, Settings, Silent, fit_alone};
@@ -85,7 +85,7 @@ fn network(name: &str, rows: usize) -> Network {
     let (architecture, inputs) = match name {
         "mlp" => {
             let values = (0..rows * 57).map(|_| random() - 0.5).collect();
-            let features = Features::from(Dense::from_row_major(values, 57).expect("a matrix"));
+            let features = Features::from_row_major(values, 57).expect("a matrix");
             (Architecture::mlp(57, &[256, 128], 0.0), Inputs::Matrix(Arc::new(features)))
         }
         _ => {

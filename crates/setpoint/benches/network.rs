@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use setpoint::model::linear::{Dense, Features};
+use setpoint::features::Features;
 use setpoint::model::net::Standard;
 use setpoint::model::{Architecture, Batch, Images, Inputs, Model, Network, Rows};
 use setpoint::optimizer::{Adam, AdamConfig, Optimizer};
@@ -151,7 +151,7 @@ impl Training {
         let rows = if name == "mlp" { 20_000 } else { 1024 };
         let inputs: Inputs = if name == "mlp" {
             let features: Arc<Features> =
-                Dense::from_row_major(random().take(rows * 57).collect(), 57).expect("finite").into();
+                Features::from_row_major(random().take(rows * 57).collect(), 57).expect("finite").into();
             features.into()
         } else {
             let pixels: Vec<u8> = random().take(rows * 3072).map(|x| (127.5 * (x + 1.0)) as u8).collect();

@@ -60,6 +60,7 @@
 //! - [`metric`]: exact metrics and their confidence intervals.
 //! - [`certify`]: thresholds that hold on new data, with a proof.
 //! - [`artifact`]: the model file.
+//! - [`features`]: rows of numbers and categories, each as it is.
 //! - [`model`], [`optimizer`], [`train`]: what is trained, and how.
 //! - [`message`]: values as messages show them.
 
@@ -70,6 +71,7 @@ pub mod artifact;
 pub mod certify;
 pub mod count;
 pub mod engine;
+pub mod features;
 pub mod goal;
 pub mod implicit;
 pub mod message;

@@ -1,28 +1,25 @@
-//! A table turned into a matrix.
+//! A table turned into rows of features.
 
 use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
+use setpoint::features::{Features, Layout, Scaling, Sparse};
 
 use super::{EncodeError, Encoder, Encoding, Input, Inputs, Notes};
 use crate::Error;
 use crate::chunk::{Chunk, MISSING, Texts};
 use crate::dataset::{Dataset, checked_sample, fits_memory};
-use crate::features::{Dense, Features, Sparse};
 use crate::form::Key;
 use crate::table::{Body, FeatureColumn, Table};
 
-/// Rows encoded at a time: few enough that they stay in cache from column to column.
-const ROWS: usize = 4096;
-
-/// An input, where its values are, and where it goes.
+/// An input and where its values are.
 struct Column<'a> {
     input: &'a Input,
     slot: usize,
     /// For each code of the table, the category's place among the input's.
     places: Vec<Option<usize>>,
-    /// First column in the matrix.
-    at: usize,
 }
 
 /// Values of a column that the training rows had no like of.
@@ -38,21 +35,34 @@ impl Encoder {
     /// # Errors
     /// If the table was read without regard to this encoder and lacks its columns.
     pub fn encode(&self, table: Table) -> Result<Dataset, Error> {
+        let all: Vec<u32> = (0..table.rows as u32).collect();
+        Ok(self.encode_parts(table, &[&all])?.map(|mut features| features.swap_remove(0)))
+    }
+
+    /// The same with features apart for each of these lists of rows, which must ascend.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`].
+    ///
+    /// # Panics
+    /// If a list does not ascend.
+    pub fn encode_parts(&self, table: Table, parts: &[&[u32]]) -> Result<Dataset<Vec<Features>>, Error> {
+        assert!(parts.iter().all(|rows| rows.is_sorted()), "rows must ascend");
         self.check()?;
         let mut notes = table.notes;
         notes.constant_columns.clone_from(&self.constant);
         let features = match (table.body, &self.inputs) {
             (Body::Dense { columns, chunks, texts }, Inputs::Table(inputs)) => {
                 let columns = place(&table.file, inputs, &columns, &texts)?;
+                let stored = Stored::new(&columns);
                 let too_large = || EncodeError::TooLarge {
                     file: table.file.clone(),
                     rows: table.rows,
                     columns: self.columns(),
                 };
-                let bytes =
-                    table.rows.checked_mul(self.columns()).and_then(|n| n.checked_mul(size_of::<f32>()));
+                let bytes = stored.layout.bytes(table.rows);
                 bytes.filter(|bytes| fits_memory(*bytes)).ok_or_else(too_large)?;
-                Features::Dense(encode_dense(&columns, chunks, table.rows, self.columns(), &mut notes))
+                encode_table(&columns, &stored, chunks, parts, &mut notes)
             }
             (
                 Body::Sparse { matrix, numbering, offsets },
@@ -60,7 +70,11 @@ impl Encoder {
             ) if (numbering.base, &numbering.listed[..], &offsets) == (*base, columns, own)
                 && matrix.columns == scales.len() =>
             {
-                Features::Sparse(scale_sparse(matrix, scales))
+                let features = Features::from_csr(scale_sparse(matrix, scales))?;
+                match parts {
+                    [all] if all.len() == features.rows() => vec![features],
+                    parts => parts.iter().map(|rows| features.select(rows)).collect::<Result<_, _>>()?,
+                }
             }
             _ => {
                 let (file, column, expected) = (table.file, "all".to_owned(), "laid out as in training");
@@ -94,7 +108,6 @@ fn place<'a>(
     columns: &[FeatureColumn],
     texts: &[Texts],
 ) -> Result<Vec<Column<'a>>, EncodeError> {
-    let mut at = 0;
     let named: HashMap<&str, &FeatureColumn> =
         columns.iter().rev().map(|column| (column.name.as_str(), column)).collect();
     let mut placed = Vec::with_capacity(inputs.len());
@@ -123,8 +136,7 @@ fn place<'a>(
                 places(&known, &texts[column.slot].values)
             }
         };
-        placed.push(Column { input, slot: column.slot, places, at });
-        at += input.width();
+        placed.push(Column { input, slot: column.slot, places });
     }
     Ok(placed)
 }
@@ -145,33 +157,64 @@ fn places(known: &[&str], texts: &[String]) -> Vec<Option<usize>> {
     places
 }
 
-fn encode_dense(
-    columns: &[Column<'_>],
-    chunks: Vec<Chunk>,
-    rows: usize,
-    width: usize,
-    notes: &mut Notes,
-) -> Dense {
-    let mut values = vec![0.0; rows * width];
-    let mut unseen = vec![Unseen::default(); columns.len()];
-    let mut rest = values.as_mut_slice();
-    // Each chunk is freed as soon as it is encoded: two whole copies never exist.
-    for chunk in chunks {
-        let (piece, later) = rest.split_at_mut(chunk.rows * width);
-        let found: Vec<Vec<Unseen>> = piece
-            .par_chunks_mut(ROWS * width)
-            .enumerate()
-            .map(|(part, out)| {
-                columns.iter().map(|column| encode_column(column, &chunk, part * ROWS, out, width)).collect()
-            })
-            .collect();
-        for part in found {
-            for (sum, more) in unseen.iter_mut().zip(part) {
-                sum.categories += more.categories;
-                sum.missing += more.missing;
+/// Columns by how they are stored: a column of numbers may have an indicator among the fields.
+struct Stored<'a> {
+    layout: Arc<Layout>,
+    numbers: Vec<&'a Column<'a>>,
+    fields: Vec<&'a Column<'a>>,
+}
+
+impl<'a> Stored<'a> {
+    fn new(columns: &'a [Column<'a>]) -> Self {
+        let mut layout = Layout::default();
+        let (mut numbers, mut fields) = (Vec::new(), Vec::new());
+        for column in columns {
+            let scalings: Vec<Scaling> = match &column.input.encoding {
+                Encoding::Number { missing, .. } => missing.iter().copied().collect(),
+                Encoding::Category { values, missing } => {
+                    values.iter().map(|value| value.scaling).chain(*missing).collect()
+                }
+                Encoding::Plain | Encoding::Code { .. } => Vec::new(),
+            };
+            if !matches!(column.input.encoding, Encoding::Category { .. }) {
+                layout.add_number();
+                numbers.push(column);
+            }
+            if !scalings.is_empty() {
+                layout.add_categories(scalings);
+                fields.push(column);
             }
         }
-        rest = later;
+        Self { layout: Arc::new(layout), numbers, fields }
+    }
+}
+
+fn encode_table(
+    columns: &[Column<'_>],
+    Stored { layout, numbers, fields }: &Stored<'_>,
+    chunks: Vec<Chunk>,
+    parts: &[&[u32]],
+    notes: &mut Notes,
+) -> Vec<Features> {
+    let mut features: Vec<Features> =
+        parts.iter().map(|rows| Features::zeros(Arc::clone(layout), rows.len())).collect();
+    let mut unseen = vec![Unseen::default(); columns.len()];
+    let mut start = 0;
+    // Each chunk is freed as soon as it is encoded: two whole copies never exist.
+    for chunk in chunks {
+        for (features, rows) in features.iter_mut().zip(parts) {
+            let below = |end: usize| rows.partition_point(|row| (*row as usize) < end);
+            let own = below(start)..below(start + chunk.rows);
+            let rows = &rows[own.clone()];
+            let at = |range: Range<usize>| rows[range].iter().map(|row| *row as usize - start);
+            features.fill(
+                own,
+                |number, range, into| numbers[number].write_numbers(&chunk, at(range), into),
+                |field, range, into| fields[field].write_places(&chunk, at(range), into),
+            );
+        }
+        unseen.par_iter_mut().zip(columns).for_each(|(unseen, column)| column.count_unseen(&chunk, unseen));
+        start += chunk.rows;
     }
     for (column, total) in columns.iter().zip(unseen) {
         let mut note = |count: u64, list: fn(&mut Notes) -> &mut Vec<(String, u64)>| {
@@ -182,62 +225,77 @@ fn encode_dense(
         note(total.categories, |notes| &mut notes.unseen_categories);
         note(total.missing, |notes| &mut notes.unseen_missing);
     }
-    Dense { rows, columns: width, values }
+    features
 }
 
-/// Writes a column of some rows of a chunk, from `start` on, to their place in the matrix.
-fn encode_column(column: &Column<'_>, chunk: &Chunk, start: usize, out: &mut [f32], width: usize) -> Unseen {
-    let mut unseen = Unseen::default();
-    let rows = out.chunks_exact_mut(width);
-    match &column.input.encoding {
-        Encoding::Number { scaling, missing } => {
-            let flags = missing.map(|scaling| (scaling.apply(0.0), scaling.apply(1.0)));
-            for (row, value) in rows.zip(&chunk.number(column.slot)[start..]) {
-                let is_missing = value.is_nan();
-                row[column.at] = if is_missing { 0.0 } else { scaling.apply(*value) };
-                match flags {
-                    Some((absent, present)) => row[column.at + 1] = if is_missing { present } else { absent },
-                    None => unseen.missing += u64::from(is_missing),
-                }
+impl Column<'_> {
+    fn write_numbers(&self, chunk: &Chunk, rows: impl Iterator<Item = usize>, into: &mut [f32]) {
+        let into = into.iter_mut().zip(rows);
+        match &self.input.encoding {
+            Encoding::Number { scaling, .. } => {
+                let values = chunk.number(self.slot);
+                into.for_each(|(into, row)| {
+                    *into = if values[row].is_nan() { 0.0 } else { scaling.apply(values[row]) };
+                });
             }
-        }
-        Encoding::Category { values, missing } => {
-            let scalings: Vec<_> = values.iter().map(|category| category.scaling).chain(*missing).collect();
-            let absent: Vec<f32> = scalings.iter().map(|scaling| scaling.apply(0.0)).collect();
-            let present: Vec<f32> = scalings.iter().map(|scaling| scaling.apply(1.0)).collect();
-            for (row, code) in rows.zip(&chunk.code(column.slot)[start..]) {
-                let row = &mut row[column.at..][..absent.len()];
-                row.copy_from_slice(&absent);
-                let place = if *code == MISSING {
-                    let place = missing.map(|_| values.len());
-                    unseen.missing += u64::from(place.is_none());
-                    place
-                } else {
-                    let place = column.places[*code as usize];
-                    unseen.categories += u64::from(place.is_none());
-                    place
-                };
-                if let Some(place) = place {
-                    row[place] = present[place];
-                }
+            Encoding::Plain => {
+                let values = chunk.number(self.slot);
+                into.for_each(|(into, row)| *into = values[row]);
             }
-        }
-        Encoding::Plain => {
-            for (row, value) in rows.zip(&chunk.number(column.slot)[start..]) {
-                row[column.at] = *value;
-                unseen.missing += u64::from(column.input.complete && value.is_nan());
-            }
-        }
-        Encoding::Code { .. } => {
-            for (row, code) in rows.zip(&chunk.code(column.slot)[start..]) {
-                let place = if *code == MISSING { None } else { column.places[*code as usize] };
-                unseen.categories += u64::from(*code != MISSING && place.is_none());
-                unseen.missing += u64::from(*code == MISSING && column.input.complete);
-                row[column.at] = place.map_or(f32::NAN, |place| place as f32);
+            Encoding::Code { .. } | Encoding::Category { .. } => {
+                let codes = chunk.code(self.slot);
+                into.for_each(|(into, row)| {
+                    *into = self.place(codes[row]).map_or(f32::NAN, |place| place as f32);
+                });
             }
         }
     }
-    unseen
+
+    /// Writes the places of categories; those of missing values are last, and past them is what was never seen.
+    fn write_places(&self, chunk: &Chunk, rows: impl Iterator<Item = usize>, into: &mut [u32]) {
+        let into = into.iter_mut().zip(rows);
+        match &self.input.encoding {
+            Encoding::Category { values, .. } => {
+                let codes = chunk.code(self.slot);
+                into.for_each(|(into, row)| {
+                    let absent = values.len() + usize::from(codes[row] != MISSING);
+                    *into = self.place(codes[row]).unwrap_or(absent) as u32;
+                });
+            }
+            _ => {
+                let values = chunk.number(self.slot);
+                into.for_each(|(into, row)| *into = u32::from(!values[row].is_nan()));
+            }
+        }
+    }
+
+    fn place(&self, code: u32) -> Option<usize> {
+        if code == MISSING { None } else { self.places[code as usize] }
+    }
+
+    fn count_unseen(&self, chunk: &Chunk, unseen: &mut Unseen) {
+        let is_complete = match &self.input.encoding {
+            Encoding::Number { missing, .. } | Encoding::Category { missing, .. } => missing.is_none(),
+            Encoding::Plain | Encoding::Code { .. } => self.input.complete,
+        };
+        match &self.input.encoding {
+            Encoding::Number { .. } | Encoding::Plain if is_complete => {
+                let values = chunk.number(self.slot);
+                unseen.missing += values.iter().filter(|value| value.is_nan()).count() as u64;
+            }
+            Encoding::Number { .. } | Encoding::Plain => {}
+            Encoding::Category { .. } | Encoding::Code { .. } => {
+                let codes = chunk.code(self.slot);
+                if is_complete {
+                    unseen.missing += codes.iter().filter(|code| **code == MISSING).count() as u64;
+                }
+                if self.places.contains(&None) {
+                    let unknown = |code: &&u32| **code != MISSING && self.places[**code as usize].is_none();
+                    unseen.categories += codes.iter().filter(unknown).count() as u64;
+                }
+            }
+        }
+    }
 }
 
 fn scale_sparse(mut matrix: Sparse, scales: &[f32]) -> Sparse {

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use rayon::prelude::*;
+use setpoint::features::{Scaling, Sparse};
 
-use super::{Category, EncodeError, Encoder, Encoding, Input, Inputs, Scaling};
+use super::{Category, EncodeError, Encoder, Encoding, Input, Inputs};
 use crate::chunk::{Chunk, MISSING};
-use crate::features::Sparse;
 use crate::layout::Kind;
 use crate::table::{Body, Table};
 
@@ -152,7 +152,7 @@ fn indicator(count: u64, total: u64) -> Option<Scaling> {
 fn scales(matrix: &Sparse, chosen: &[bool]) -> Vec<f32> {
     let mut squares = vec![0.0; matrix.columns];
     let mut rows = 0u64;
-    for row in (0..matrix.rows).filter(|row| chosen[*row]) {
+    for row in (0..matrix.rows()).filter(|row| chosen[*row]) {
         rows += 1;
         for entry in matrix.range(row) {
             squares[matrix.indices[entry] as usize] += f64::from(matrix.values[entry]).powi(2);

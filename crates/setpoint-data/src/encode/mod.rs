@@ -4,7 +4,8 @@
 //! number     x -> (x - mean) / scale        scale: standard deviation, 1 if that is 0
 //!            first less an offset, in 64 bits, where x is large beside its spread
 //!            missing -> mean, so 0, and 1 in an indicator column if training rows had missing values too
-//! category   one column for each category of the training rows, 1 or 0, then standardised likewise
+//! category   one column for each category of the training rows, 1 or 0, then standardised likewise;
+//!            kept as one code
 //!            missing -> a category of its own if training rows had missing values
 //! sparse     x -> x / scale                 scale: root mean square over all training rows, zeros included
 //! ```
@@ -25,6 +26,7 @@ mod apply;
 mod fit;
 
 use serde::{Deserialize, Serialize};
+use setpoint::features::Scaling;
 use setpoint::message::quote;
 use thiserror::Error;
 
@@ -141,21 +143,6 @@ pub struct Category {
     pub value: String,
     /// Mean and scale of its column.
     pub scaling: Scaling,
-}
-
-/// `(x - mean) / scale`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Scaling {
-    /// Mean over the training rows.
-    pub mean: f32,
-    /// Standard deviation over the training rows, or 1 where that is 0.
-    pub scale: f32,
-}
-
-impl Scaling {
-    fn apply(self, value: f32) -> f32 {
-        (value - self.mean) / self.scale
-    }
 }
 
 /// What was left out or filled in between the file and the matrix.

@@ -9,10 +9,10 @@ use super::source::Source;
 use super::{Missing, ReadError, Request, text_of};
 use crate::Error;
 use crate::chunk::{LocalTexts, MISSING, Texts};
-use crate::features::Sparse;
 use crate::offset::narrow;
 use crate::role::{RoleError, Roles};
 use crate::sparse::{Numbering, Offsets, fill, needed_offsets, offset_of};
+use setpoint::features::Sparse;
 
 /// Indices up to which it is told apart which of them hold numbers that were rounded.
 const MARKED: u32 = 1 << 20;
@@ -128,7 +128,7 @@ fn read_rows(source: &Source, parser: &Parser<'_>) -> Result<(RawSparse, Marks),
     let file = source.name();
     let mut rounded = Marks::default();
     let mut all = RawSparse {
-        matrix: Sparse { indptr: vec![0], ..Sparse::default() },
+        matrix: Sparse { starts: vec![0], ..Sparse::default() },
         numbering: Numbering::default(),
         offsets: Vec::new(),
         labels: Vec::new(),
@@ -149,7 +149,7 @@ fn read_rows(source: &Source, parser: &Parser<'_>) -> Result<(RawSparse, Marks),
             all.label_texts.merge(rows.label_texts, &mut rows.labels);
             query_texts.merge(rows.query_texts, &mut rows.queries);
             let start = all.matrix.indices.len();
-            all.matrix.indptr.extend(rows.ends.iter().map(|end| start + end));
+            all.matrix.starts.extend(rows.ends.iter().map(|end| start + end));
             all.matrix.indices.extend(rows.indices);
             all.matrix.values.extend(rows.values);
             all.labels.extend(rows.labels);
@@ -164,7 +164,6 @@ fn read_rows(source: &Source, parser: &Parser<'_>) -> Result<(RawSparse, Marks),
             Ok(())
         },
     )?;
-    all.matrix.rows = all.labels.len();
     if all.labels.is_empty() {
         return Err(ReadError::Empty { file: file.to_owned() }.into());
     }
@@ -310,8 +309,8 @@ mod tests {
     #[test]
     fn rows_are_sparse_and_count_from_one_unless_there_is_a_zero() {
         let raw = read_text("+1 3:1 1:2.5 \n-1\n\n1 2:0 3:-1 # note\n", None).unwrap();
-        assert_eq!((raw.matrix.rows, raw.matrix.columns, raw.numbering.base), (3, 2, 1));
-        assert_eq!(raw.matrix.indptr, [0, 2, 2, 3]);
+        assert_eq!((raw.matrix.rows(), raw.matrix.columns, raw.numbering.base), (3, 2, 1));
+        assert_eq!(raw.matrix.starts, [0, 2, 2, 3]);
         assert_eq!((raw.matrix.indices, &raw.numbering.listed[..]), (vec![0, 1, 1], &[1, 3][..]));
         assert_eq!(raw.matrix.values, [2.5, 1.0, -1.0]);
         let zero = read_text("1 0:1 3:1\n", None).unwrap();
@@ -326,7 +325,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!((raw.matrix.columns, raw.unknown), (5, 2));
-        assert_eq!(raw.matrix.indptr, [0, 2, 2, 3]);
+        assert_eq!(raw.matrix.starts, [0, 2, 2, 3]);
         assert_eq!(raw.matrix.indices, [0, 4, 1]);
         assert_eq!(raw.matrix.values, [1.0, 2.0, 1.0]);
     }

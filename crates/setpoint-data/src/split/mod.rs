@@ -236,15 +236,6 @@ impl Parts {
         self
     }
 
-    /// The rows part after part, and the same parts once the rows are in that order: each a range.
-    #[must_use]
-    pub fn in_order(&self) -> (Vec<u32>, Self) {
-        let order: Vec<u32> = self.rows.iter().flatten().copied().collect();
-        let mut next = 0..order.len() as u32;
-        let rows = self.rows.iter().map(|rows| next.by_ref().take(rows.len()).collect()).collect();
-        (order, Self { names: self.names.clone(), rows })
-    }
-
     /// Parts as the data gives them: rows, ascending, each with an index into [`PARTS`].
     ///
     /// `labels` are those of all rows by number.

@@ -7,7 +7,7 @@ use parquet::data_type::{
 };
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use setpoint_data::{Dataset, Encoder, Encoding, Error, Features, Inputs, ReadOptions, Roles, Table, list};
+use setpoint_data::{Dataset, Encoder, Encoding, Error, Inputs, ReadOptions, Roles, Table, list};
 
 use super::{all_rows, label, table};
 
@@ -134,9 +134,8 @@ fn read(name: &str, bytes: &[u8], roles: &Roles, encoder: Option<&Encoder>) -> R
     }
 }
 
-fn dense(data: &Dataset) -> &[f32] {
-    let Features::Dense(dense) = &data.features else { panic!("dense") };
-    &dense.values
+fn dense(data: &Dataset) -> Vec<f32> {
+    data.features.clone().into_row_major()
 }
 
 #[test]

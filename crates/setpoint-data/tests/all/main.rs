@@ -8,6 +8,7 @@ mod parquet;
 mod real;
 mod table;
 
+use setpoint::features::Features;
 use setpoint_data::{Error, ReadOptions, Roles, Table};
 
 /// A table from text.
@@ -23,4 +24,10 @@ fn label(column: &str) -> Roles {
 /// Every row of a table.
 fn all_rows(table: &Table) -> Vec<u32> {
     (0..table.rows() as u32).collect()
+}
+
+/// The rows as a model sees them.
+fn rows(features: &Features) -> Vec<Vec<f32>> {
+    let values = features.clone().into_row_major();
+    values.chunks(features.columns()).map(<[f32]>::to_vec).collect()
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use parquet::data_type::{BoolType, DoubleType, Int64Type};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use setpoint_data::{Encoder, Features, Inputs, ReadOptions, Roles, Table};
+use setpoint::features::Features;
+use setpoint_data::{Encoder, Inputs, ReadOptions, Roles, Table};
 
-use super::{all_rows, label, parquet::column};
+use super::{all_rows, label, parquet::column, rows};
 
 const ROWS: usize = 600;
 
@@ -65,8 +66,8 @@ fn stored(encoder: &Encoder) -> Encoder {
 }
 
 fn columns(features: &Features) -> Vec<Vec<f32>> {
-    let dense = features.to_dense();
-    (0..dense.columns).map(|at| (0..dense.rows).map(|row| dense.row(row)[at]).collect()).collect()
+    let rows = rows(features);
+    (0..features.columns()).map(|at| rows.iter().map(|row| row[at]).collect()).collect()
 }
 
 #[test]
@@ -179,7 +180,7 @@ fn one_large_index_asks_for_one_column() {
     let more = "1 1:1 2:1 100000000:1\n0 3:1 99999999:1\n".to_owned();
     let data = encoder.encode(read("m.txt", more.into_bytes(), Some(&encoder))).unwrap();
     assert_eq!(data.notes.unknown_entries, 2);
-    let Features::Sparse(sparse) = &data.features else { panic!("sparse") };
+    let sparse = data.features.entries().unwrap();
     assert_eq!((&sparse.indices[..], sparse.columns), (&[0, 2, 1][..], 4));
 }
 

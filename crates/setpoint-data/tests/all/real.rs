@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use setpoint_data::{Dataset, Encoder, Features, Positive, ReadOptions, Roles, Table, list};
+use setpoint_data::{Dataset, Encoder, Positive, ReadOptions, Roles, Table, list};
 
 use super::{all_rows, label};
 
@@ -45,11 +45,7 @@ fn expect(
     let encoder = Encoder::fit(&table, &all_rows(&table)).unwrap();
     let data = encoder.encode(table).unwrap();
     assert_eq!((data.features.rows(), data.features.columns()), (rows, encoder.columns()));
-    let values = match &data.features {
-        Features::Dense(dense) => &dense.values,
-        Features::Sparse(sparse) => &sparse.values,
-    };
-    assert!(values.iter().all(|value| value.is_finite()), "{file}");
+    data.features.check().unwrap();
     Some((encoder, data))
 }
 
@@ -73,7 +69,7 @@ fn letter() {
 #[test]
 fn ijcnn1() {
     let Some((encoder, data)) = expect("ijcnn1.gz", &Roles::default(), 49_990, 22, 4_853) else { return };
-    let Features::Sparse(sparse) = &data.features else { panic!("stays sparse") };
+    let sparse = data.features.entries().unwrap();
     assert!(sparse.values.len() <= 13 * 49_990);
     expect_test("ijcnn1.t.gz", &Roles::default(), &encoder, 91_701, 8_712);
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use setpoint_data::{Dataset, Encoder, Features, ReadOptions, Roles, Table, list};
+use setpoint_data::{Dataset, Encoder, ReadOptions, Roles, Table, list};
 
 use super::{all_rows, label, table};
 
@@ -18,8 +18,7 @@ fn encode(text: &str, roles: &Roles) -> (Encoder, Dataset) {
 }
 
 fn rows(data: &Dataset) -> Vec<Vec<f32>> {
-    let Features::Dense(dense) = &data.features else { panic!("dense") };
-    (0..dense.rows).map(|row| dense.row(row).to_vec()).collect()
+    super::rows(&data.features)
 }
 
 #[test]
@@ -249,7 +248,7 @@ fn sparse_files_split_by_query_and_may_have_stand_in_labels() {
 fn sparse_numbers_are_divided_by_their_root_mean_square() {
     let text = table("1 1:3 2:1\n0 1:-4\n1 2:1\n0 2:1\n", &Roles::default()).unwrap();
     let encoder = Encoder::fit(&text, &[0, 1]).unwrap();
-    let Features::Sparse(sparse) = encoder.encode(text).unwrap().features else { panic!("sparse") };
+    let sparse = encoder.encode(text).unwrap().features.into_entries().unwrap();
     // Column 1: sqrt((9 + 16) / 2); column 2: sqrt(1 / 2).
     let (a, b) = (12.5_f32.sqrt(), 0.5_f32.sqrt());
     assert_eq!(sparse.values, [3.0 / a, 1.0 / b, -4.0 / a, 1.0 / b, 1.0 / b]);

@@ -1,4 +1,4 @@
-//! The linear model, s = X w + b, on dense or sparse features.
+//! The linear model, s = X w + b.
 //!
 //! Parameters: the weights in column order, then the bias. Gradient: X^T v, then sum_i v_i.
 //!
@@ -9,27 +9,21 @@
 //! and add in a fixed order and never fuse the two (fusing gains nothing on a pass that waits
 //! for memory), so narrower vectors give the same bits.
 
+use std::any::Any;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::{Model, ModelError, Rows, check_length, check_rows};
-
-mod dense;
-mod kernel;
-mod sparse;
-
-pub use dense::Dense;
-pub use sparse::Sparse;
+use crate::features::{Features, Work};
 
 /// Scores s = X w + b of the rows of a feature matrix.
 ///
 /// A clone shares the features, not the state of the last forward pass.
 ///
 /// ```
-/// use setpoint::model::{Linear, Model, Rows, linear::Dense};
+/// use setpoint::features::Features;
+/// use setpoint::model::{Linear, Model, Rows};
 ///
-/// let features = Dense::from_row_major(vec![1.0, 2.0, 3.0, 4.0], 2)?;
+/// let features = Features::from_row_major(vec![1.0, 2.0, 3.0, 4.0], 2)?;
 /// let mut model = Linear::new(features);
 /// let parameters = [0.5, -1.0, 2.0]; // two weights and the bias
 /// let mut scores = [0.0; 2];
@@ -47,18 +41,7 @@ pub struct Linear {
     /// The rows of the last mini-batch, copied out so that the full-batch passes apply to them.
     batch: Option<Features>,
     last: Last,
-    /// Partial sums of the backward pass, one row for each chunk.
-    partials: Vec<f64>,
-}
-
-/// A feature matrix, dense or sparse.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Features {
-    /// Every value stored.
-    Dense(Dense),
-    /// Only values other than zero stored.
-    Sparse(Sparse),
+    work: Work,
 }
 
 /// What the last forward pass scored.
@@ -72,7 +55,7 @@ enum Last {
 impl Linear {
     /// A linear model over these features; an `Arc` shares them with other models.
     pub fn new(features: impl Into<Arc<Features>>) -> Self {
-        Self { features: features.into(), batch: None, last: Last::Nothing, partials: Vec::new() }
+        Self { features: features.into(), batch: None, last: Last::Nothing, work: Work::default() }
     }
 
     /// A linear model over these rows alone, copied out in this order.
@@ -80,10 +63,15 @@ impl Linear {
     /// # Errors
     /// If a row number is too large.
     pub fn over(&self, rows: &[u32]) -> Result<Self, ModelError> {
-        check_rows(rows, self.rows())?;
-        let mut features = self.features.no_rows();
-        self.features.gather(rows, &mut features);
-        Ok(Self::new(features))
+        Ok(Self::new(self.features.select(rows)?))
+    }
+
+    /// A linear model over its rows and then those of others, copied; `None` if they have other columns.
+    #[must_use]
+    pub fn with(&self, others: &[&Self]) -> Option<Self> {
+        let mut features = Features::clone(&self.features);
+        others.iter().try_for_each(|other| features.append(&other.features))?;
+        Some(Self::new(features))
     }
 
     /// The features it scores.
@@ -116,12 +104,21 @@ impl Model for Linear {
         Ok(Some(Box::new(self.over(rows)?)))
     }
 
+    fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
+        let others: Option<Vec<&Self>> = others.iter().map(|other| other.as_any()?.downcast_ref()).collect();
+        Some(Box::new(self.with(&others?)?))
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
     fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError> {
         let (weights, bias) = self.split(parameters)?;
         match rows {
             Rows::All => {
                 check_length("scores", self.rows(), scores.len())?;
-                self.features.scores(weights, bias, scores);
+                self.features.scores(weights, bias, &mut self.work, scores);
                 self.last = Last::Full;
             }
             Rows::At(rows) => {
@@ -129,7 +126,7 @@ impl Model for Linear {
                 check_rows(rows, self.rows())?;
                 let batch = self.batch.get_or_insert_with(|| self.features.no_rows());
                 self.features.gather(rows, batch);
-                batch.scores(weights, bias, scores);
+                batch.scores(weights, bias, &mut self.work, scores);
                 self.last = Last::Batch;
             }
         }
@@ -145,7 +142,7 @@ impl Model for Linear {
             _ => return Err(ModelError::NoForward),
         };
         check_length("score gradient", features.rows(), v.len())?;
-        features.backward(v, &mut self.partials, gradient);
+        features.backward(v, &mut self.work, gradient);
         Ok(())
     }
 }
@@ -157,115 +154,3 @@ impl Linear {
         Ok((weights, bias[0]))
     }
 }
-
-impl Features {
-    /// Number of examples.
-    #[must_use]
-    pub fn rows(&self) -> usize {
-        match self {
-            Self::Dense(matrix) => matrix.rows(),
-            Self::Sparse(matrix) => matrix.rows(),
-        }
-    }
-
-    /// Number of features of each example.
-    #[must_use]
-    pub fn columns(&self) -> usize {
-        match self {
-            Self::Dense(matrix) => matrix.columns(),
-            Self::Sparse(matrix) => matrix.columns(),
-        }
-    }
-
-    fn scores(&self, weights: &[f32], bias: f32, scores: &mut [f32]) {
-        match self {
-            Self::Dense(matrix) => matrix.scores(weights, bias, scores),
-            Self::Sparse(matrix) => matrix.scores(weights, bias, scores),
-        }
-    }
-
-    fn backward(&self, v: &[f32], partials: &mut Vec<f64>, gradient: &mut [f32]) {
-        match self {
-            Self::Dense(matrix) => matrix.backward(v, partials, gradient),
-            Self::Sparse(matrix) => matrix.backward(v, partials, gradient),
-        }
-    }
-
-    /// A matrix of the same kind and columns to gather rows into.
-    fn no_rows(&self) -> Self {
-        match self {
-            Self::Dense(matrix) => Self::Dense(matrix.no_rows()),
-            Self::Sparse(matrix) => Self::Sparse(matrix.no_rows()),
-        }
-    }
-
-    fn gather(&self, rows: &[u32], into: &mut Self) {
-        match (self, into) {
-            (Self::Dense(matrix), Self::Dense(into)) => matrix.gather(rows, into),
-            (Self::Sparse(matrix), Self::Sparse(into)) => matrix.gather(rows, into),
-            _ => unreachable!("a batch is made by no_rows of the same features"),
-        }
-    }
-}
-
-impl From<Dense> for Features {
-    fn from(matrix: Dense) -> Self {
-        Self::Dense(matrix)
-    }
-}
-
-impl From<Sparse> for Features {
-    fn from(matrix: Sparse) -> Self {
-        Self::Sparse(matrix)
-    }
-}
-
-impl From<Dense> for Arc<Features> {
-    fn from(matrix: Dense) -> Self {
-        Self::new(matrix.into())
-    }
-}
-
-impl From<Sparse> for Arc<Features> {
-    fn from(matrix: Sparse) -> Self {
-        Self::new(matrix.into())
-    }
-}
-
-/// Adds rows of partial sums, in order, and writes the totals.
-fn add_in_order(partials: &[f64], gradient: &mut [f32]) {
-    const BLOCK: usize = 256;
-    let width = gradient.len();
-    let add = |(block, gradient): (usize, &mut [f32])| {
-        let mut totals = [0.0; BLOCK];
-        for partial in partials.chunks_exact(width) {
-            for (total, partial) in totals.iter_mut().zip(&partial[block * BLOCK..][..gradient.len()]) {
-                *total += partial;
-            }
-        }
-        for (gradient, total) in gradient.iter_mut().zip(totals) {
-            *gradient = total as f32;
-        }
-    };
-    if width <= BLOCK {
-        add((0, gradient));
-    } else {
-        gradient.par_chunks_mut(BLOCK).enumerate().for_each(add);
-    }
-}
-
-fn check_shape(rows: usize, columns: usize) -> Result<(), ModelError> {
-    let limit = u32::MAX as usize;
-    if rows == 0 || columns == 0 {
-        return Err(ModelError::Empty { rows, columns });
-    }
-    for (what, got) in [("rows", rows), ("columns", columns)] {
-        if got > limit {
-            return Err(ModelError::TooLarge { what, got, limit });
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests;

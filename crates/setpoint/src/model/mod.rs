@@ -21,11 +21,9 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-mod joined;
 pub mod linear;
 pub mod net;
 
-pub use joined::Joined;
 pub use linear::Linear;
 pub use net::{Architecture, Images, Inputs, Network};
 

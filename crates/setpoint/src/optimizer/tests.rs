@@ -2,7 +2,7 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use super::*;
-use crate::model::linear::Dense;
+use crate::features::Features;
 use crate::model::{Linear, Model, Rows};
 
 type Make = fn() -> Box<dyn Optimizer>;
@@ -288,7 +288,7 @@ fn solve(a: &mut [f64], b: &mut [f64]) {
 fn every_method_finds_the_optimum_of_a_logistic_regression() {
     let problem = Logistic::new(700, 6);
     let optimum = problem.optimum();
-    let mut model = Linear::new(Dense::from_row_major(problem.features.clone(), problem.columns).unwrap());
+    let mut model = Linear::new(Features::from_row_major(problem.features.clone(), problem.columns).unwrap());
     let (mut scores, mut v, mut slopes) = (vec![0.0; 700], vec![0.0; 700], vec![0.0; 7]);
     let mut evaluate = |p: &[f32], gradient: &mut [f64]| {
         model.scores(p, Rows::All, &mut scores)?;

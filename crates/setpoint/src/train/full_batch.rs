@@ -224,15 +224,16 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::features::Features;
+    use crate::model::Linear;
     use crate::model::Model;
-    use crate::model::linear::{Dense, Linear};
     use crate::sample::Sample;
 
     /// The penalty with its gradient, through the scores of a small linear model.
     #[test]
     fn gradients_of_the_penalties_match_finite_differences() {
         let values: Vec<f32> = (0..60).map(|i| ((i * i) as f32 * 0.37).sin()).collect();
-        let mut model = Linear::new(Dense::from_row_major(values, 3).unwrap());
+        let mut model = Linear::new(Features::from_row_major(values, 3).unwrap());
         let sample = Sample::new((0..20).map(|i| i % 4 == 0).collect())
             .unwrap()
             .with_weights((0..20).map(|i| 0.5 + i as f32 / 20.0).collect())

@@ -17,7 +17,7 @@ use super::auto::{Baseline, Rounds};
 use super::combined::OfUnitSpread;
 use super::stage::Reporter;
 use super::{Candidate, Fit, Gain, MethodChoice, Part, TrainError};
-use crate::model::{Joined, Model};
+use crate::model::Model;
 use crate::sample::{Sample, SampleError};
 use crate::shard::Shard;
 
@@ -45,21 +45,14 @@ pub(super) fn fit(
     }
     let mut members = vec![Member::new(first, train.model, train.sample)?];
     for held_out in 0..folds.len() {
-        let mut others: Vec<&mut (Box<dyn Model>, Sample)> = folds.iter_mut().collect();
-        let (held_model, held_sample) = others.remove(held_out);
-        let mut samples = vec![validation.sample.whole()];
-        let mut models: Vec<&mut dyn Model> = vec![&mut *validation.model];
-        for (model, sample) in others {
-            samples.push(&*sample);
-            models.push(&mut **model);
-        }
-        let sample = join(&samples)?;
-        let rest: Vec<&dyn Model> = models[1..].iter().map(|model| &**model).collect();
-        let mut model: Box<dyn Model + '_> = match models[0].joined(&rest) {
-            Some(model) => model,
-            None if train.model.linear() => Box::new(Joined::new(models)),
-            None => return Ok(members.swap_remove(0).fit),
+        let others = folds.iter().enumerate().filter(|(fold, _)| *fold != held_out);
+        let (models, samples): (Vec<&dyn Model>, Vec<&Sample>) =
+            others.map(|(_, (model, sample))| (&**model, sample)).unzip();
+        let sample = join(&[&[validation.sample.whole()], &samples[..]].concat())?;
+        let Some(mut model) = validation.model.joined(&models) else {
+            return Ok(members.swap_remove(0).fit);
         };
+        let (held_model, held_sample) = &mut folds[held_out];
         let fitted = rounds.run(
             held_out + 1,
             Part { model: &mut *model, sample: &sample },

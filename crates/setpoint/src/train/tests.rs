@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 
 use super::*;
 use crate::Goal;
-use crate::model::linear::{Dense, Linear};
+use crate::features::Features;
+use crate::model::Linear;
 use crate::sample::Sample;
 
 /// Rows whose first feature separates the bulk and whose second matters only in the tail.
@@ -22,7 +23,7 @@ fn part(rows: usize, phase: f32) -> (Linear, Sample) {
             [normal(i, 12.9) + 0.9 * y + heavy, normal(i, 78.2) - heavy + 0.2 * y, normal(i, 37.7)]
         })
         .collect();
-    let model = Linear::new(Dense::from_row_major(values, 3).unwrap());
+    let model = Linear::new(Features::from_row_major(values, 3).unwrap());
     let groups = (0..rows).map(|i| u32::from(i % 3 == 0)).collect();
     let sample = Sample::new(labels).unwrap().with_groups("g", vec!["a".into(), "b".into()], groups).unwrap();
     (model, sample)

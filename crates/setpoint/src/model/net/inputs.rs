@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use super::architecture::{ArchitectureError, InputShape};
+use crate::features::Features;
 use crate::model::ModelError;
-use crate::model::linear::Features;
 
 /// The examples of a network.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Inputs {
-    /// Rows of a matrix, shared with whatever else uses it; sparse rows are filled with zeros when a
-    /// batch is taken.
+    /// Rows of features, shared with whatever else uses them; written out when a batch is taken.
     Matrix(Arc<Features>),
     /// Images.
     Images(Images),
@@ -146,15 +145,7 @@ impl Inputs {
     /// Writes one example's values.
     pub(super) fn copy(&self, row: usize, into: &mut [f32]) {
         match self {
-            Self::Matrix(features) => match &**features {
-                Features::Dense(matrix) => {
-                    into.iter_mut().zip(matrix.row(row)).for_each(|(into, value)| *into = value);
-                }
-                Features::Sparse(matrix) => {
-                    into.fill(0.0);
-                    matrix.row(row).for_each(|(column, value)| into[column as usize] += value);
-                }
-            },
+            Self::Matrix(features) => features.write_row(row, into),
             Self::Images(images) => {
                 let channels = images.shape[2];
                 let pixels = images.image(row).chunks_exact(channels);

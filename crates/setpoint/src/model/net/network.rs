@@ -25,9 +25,10 @@ use crate::model::{Batch, Model, ModelError, Rows, check_length, check_rows};
 ///
 /// ```
 /// use std::sync::Arc;
-/// use setpoint::model::{Architecture, Batch, Model, Network, linear::{Dense, Features}};
+/// use setpoint::features::Features;
+/// use setpoint::model::{Architecture, Batch, Model, Network};
 ///
-/// let features: Arc<Features> = Dense::from_row_major(vec![1.0, 2.0, 3.0, 4.0], 2)?.into();
+/// let features: Arc<Features> = Features::from_row_major(vec![1.0, 2.0, 3.0, 4.0], 2)?.into();
 /// let mut network = Network::new(Architecture::mlp(2, &[8], 0.0), Arc::new(features.into()))?;
 /// let parameters = network.initial(7);
 /// let (mut scores, mut gradient) = ([0.0; 2], vec![0.0; parameters.len()]);

@@ -2,7 +2,8 @@
 
 use super::Loss;
 use crate::Goal;
-use crate::model::linear::{Dense, Linear};
+use crate::features::Features;
+use crate::model::Linear;
 use crate::model::{Model, Rows};
 use crate::optimizer::{Adam, AdamConfig, Optimizer};
 use crate::sample::Sample;
@@ -20,7 +21,7 @@ pub(super) fn clouds(rows: usize) -> (Linear, Sample) {
         let shift = f64::from(u8::from(*label));
         [(x + 1.5 * shift) as f32, (0.6 * x + 0.8 * y + 0.3 * shift) as f32]
     });
-    let model = Linear::new(Dense::from_row_major(values.collect(), 2).unwrap());
+    let model = Linear::new(Features::from_row_major(values.collect(), 2).unwrap());
     (model, Sample::new(labels).unwrap())
 }
 

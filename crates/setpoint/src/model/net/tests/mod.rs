@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::*;
-use crate::model::linear::{Dense, Features, Sparse};
+use crate::features::{Features, Sparse};
 use crate::model::{Batch, Model, ModelError, Rows};
 
 mod architecture;
@@ -26,7 +26,8 @@ fn random(seed: u64, count: usize) -> Vec<f32> {
 }
 
 fn matrix(rows: usize, columns: usize) -> Inputs {
-    let features: Arc<Features> = Dense::from_row_major(random(1, rows * columns), columns).unwrap().into();
+    let features: Arc<Features> =
+        Features::from_row_major(random(1, rows * columns), columns).unwrap().into();
     features.into()
 }
 

@@ -57,8 +57,13 @@ fn sparse_and_dense_rows_give_the_same_scores() {
     // Each value as two halves, in reverse order: repeated columns add up.
     let halves: Vec<f32> = values.iter().flat_map(|value| [value / 2.0, value / 2.0]).collect();
     let columns = (0..70).map(|i| i / 2 % 5).collect();
-    let sparse = Sparse::from_csr((0..=7).map(|row| row * 10).collect(), columns, halves, 5).unwrap();
-    let sparse: Arc<Features> = sparse.into();
+    let sparse = Sparse {
+        columns: 5,
+        starts: (0..=7).map(|row| row * 10).collect(),
+        indices: columns,
+        values: halves,
+    };
+    let sparse: Arc<Features> = Features::from_csr(sparse).unwrap().into();
     let (mut network, parameters) = network(Architecture::mlp(5, &[6], 0.0), dense);
     let mut over = network.over(Inputs::from(sparse)).unwrap();
     let (mut one, mut other) = ([0.0; 7], [0.0; 7]);

@@ -73,6 +73,6 @@ fn two_steps_of_a_convolutional_network_are_those_of_pytorch() {
 #[test]
 fn two_steps_of_a_multilayer_perceptron_are_those_of_pytorch() {
     let case = cases().mlp;
-    let features: Arc<Features> = Dense::from_row_major(case.examples.clone(), 7).unwrap().into();
+    let features: Arc<Features> = Features::from_row_major(case.examples.clone(), 7).unwrap().into();
     check(&case, features.into());
 }

@@ -6,10 +6,12 @@
 //! a small part of the pass. A second copy by columns (CSC) would do without sums, for twice the
 //! memory; measured on one thread, it gained 25% at most, and nothing at 200,000 x 10,000.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
-use super::{add_in_order, check_shape};
-use crate::model::ModelError;
+use super::{Work, add_in_order, check_shape};
+use crate::model::{ModelError, check_length};
 
 /// A forward chunk has this many rows.
 const ROWS: usize = 256;
@@ -19,31 +21,26 @@ const CHUNKS: usize = 32;
 const CHUNK_VALUES: usize = 1 << 14;
 const VALUES_PER_COLUMN: usize = 4;
 
-/// A sparse feature matrix.
-#[derive(Clone, Debug, PartialEq)]
+/// Compressed rows: row i has `values[starts[i]..starts[i + 1]]` in the columns
+/// `indices[starts[i]..starts[i + 1]]`, in any order; repeated columns add up.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sparse {
-    columns: usize,
+    /// Number of columns.
+    pub columns: usize,
     /// Where each row starts in `indices` and `values`; one more entry than rows.
-    starts: Vec<usize>,
-    indices: Vec<u32>,
-    values: Vec<f32>,
+    pub starts: Vec<usize>,
+    /// Column of each entry.
+    pub indices: Vec<u32>,
+    /// The entries.
+    pub values: Vec<f32>,
 }
 
 impl Sparse {
-    /// Takes over compressed rows: row i has `values[starts[i]..starts[i + 1]]` in the columns
-    /// `indices[starts[i]..starts[i + 1]]`, in any order; repeated columns add up.
-    ///
-    /// # Errors
-    /// If there is no row or column, the row starts do not ascend from 0 to the number of values,
-    /// lengths differ, a column number is too large, or a value is NaN or infinite.
-    pub fn from_csr(
-        starts: Vec<usize>,
-        indices: Vec<u32>,
-        values: Vec<f32>,
-        columns: usize,
-    ) -> Result<Self, ModelError> {
+    pub(super) fn check(&self) -> Result<(), ModelError> {
+        let Self { columns, starts, indices, values } = self;
+        let columns = *columns;
         check_shape(starts.len().saturating_sub(1), columns)?;
-        super::super::check_length("column numbers", values.len(), indices.len())?;
+        check_length("column numbers", values.len(), indices.len())?;
         let row_start =
             |entry: usize| ModelError::RowStart { entry, got: starts[entry], values: values.len() };
         if starts[0] != 0 {
@@ -65,19 +62,22 @@ impl Sparse {
             let column = indices[at] as usize;
             return Err(ModelError::Feature { row: row_of(at), column, value: values[at] });
         }
-        Ok(Self { columns, starts, indices, values })
+        Ok(())
     }
 
     /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
-        self.starts.len() - 1
+        self.starts.len().saturating_sub(1)
     }
 
-    /// Number of columns.
+    /// Where the entries of one row are.
+    ///
+    /// # Panics
+    /// If `row` is not below [`Sparse::rows`].
     #[must_use]
-    pub fn columns(&self) -> usize {
-        self.columns
+    pub fn range(&self, row: usize) -> Range<usize> {
+        self.starts[row]..self.starts[row + 1]
     }
 
     /// One row's stored columns and values.
@@ -90,7 +90,7 @@ impl Sparse {
     }
 
     fn entries(&self, row: usize) -> (&[u32], &[f32]) {
-        let range = self.starts[row]..self.starts[row + 1];
+        let range = self.range(row);
         (&self.indices[range.clone()], &self.values[range])
     }
 
@@ -110,6 +110,13 @@ impl Sparse {
         }
     }
 
+    pub(super) fn append(&mut self, other: &Self) {
+        let before = self.values.len();
+        self.starts.extend(other.starts.iter().skip(1).map(|start| before + start));
+        self.indices.extend_from_slice(&other.indices);
+        self.values.extend_from_slice(&other.values);
+    }
+
     pub(super) fn scores(&self, weights: &[f32], bias: f32, scores: &mut [f32]) {
         scores.par_chunks_mut(ROWS).enumerate().for_each(|(chunk, scores)| {
             for (row, score) in (chunk * ROWS..).zip(scores) {
@@ -126,7 +133,8 @@ impl Sparse {
     }
 
     /// `gradient` = X^T v, then the sum of v.
-    pub(super) fn backward(&self, v: &[f32], partials: &mut Vec<f64>, gradient: &mut [f32]) {
+    pub(super) fn backward(&self, v: &[f32], work: &mut Work, gradient: &mut [f32]) {
+        let Work { partials, totals, .. } = work;
         let width = self.columns + 1;
         let chunks = self.chunks();
         // Chunks of equal numbers of values, cut at the rows where these are reached.
@@ -148,7 +156,8 @@ impl Sparse {
                 sums[self.columns] += slope;
             }
         });
-        add_in_order(partials, gradient);
+        add_in_order(partials, totals, width);
+        gradient.iter_mut().zip(totals).for_each(|(gradient, total)| *gradient = *total as f32);
     }
 }
 

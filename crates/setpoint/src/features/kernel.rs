@@ -13,6 +13,8 @@ pub(super) const TILE: usize = 64;
 const LANES: usize = 16;
 /// Columns whose running sums are kept at a time, on the stack.
 const COLUMNS: usize = 64;
+/// A running sum adds at most this many tiles before it goes on in f64.
+const TILES: usize = 16;
 
 type Column = [f32; TILE];
 type Sums = [f32; LANES];
@@ -59,7 +61,7 @@ impl Forward<'_> {
     }
 }
 
-/// Sums over a run of tiles: each column times v, then v itself.
+/// Adds up a run of tiles: each column times v, then v itself.
 pub(super) struct Backward<'a> {
     pub tiles: &'a [Column],
     pub v: &'a [Column],
@@ -74,22 +76,25 @@ impl WithSimd for Backward<'_> {
         let Some((bias, sums)) = self.sums.split_last_mut() else { return };
         let columns = sums.len();
         let mut lanes = [[0.0; LANES]; COLUMNS];
-        for (block, sums) in sums.chunks_mut(COLUMNS).enumerate() {
-            let lanes = &mut lanes[..sums.len()];
-            lanes.fill([0.0; LANES]);
-            for (tile, v) in self.tiles.chunks_exact(columns).zip(self.v) {
-                let tile = &tile[block * COLUMNS..][..sums.len()];
-                add_products(simd, tile, v, lanes);
+        for (run, v) in self.v.chunks(TILES).enumerate() {
+            let tiles = &self.tiles[run * TILES * columns..][..v.len() * columns];
+            for (block, sums) in sums.chunks_mut(COLUMNS).enumerate() {
+                let lanes = &mut lanes[..sums.len()];
+                lanes.fill([0.0; LANES]);
+                for (tile, v) in tiles.chunks_exact(columns).zip(v) {
+                    let tile = &tile[block * COLUMNS..][..sums.len()];
+                    add_products(simd, tile, v, lanes);
+                }
+                for (sum, lanes) in sums.iter_mut().zip(lanes) {
+                    *sum += add_lanes(lanes);
+                }
             }
-            for (sum, lanes) in sums.iter_mut().zip(lanes) {
-                *sum = add_lanes(lanes);
+            let mut lanes = [[0.0; LANES]];
+            for v in v {
+                add_products(simd, &[[1.0; TILE]], v, &mut lanes);
             }
+            *bias += add_lanes(&lanes[0]);
         }
-        let mut lanes = [[0.0; LANES]];
-        for v in self.v {
-            add_products(simd, &[[1.0; TILE]], v, &mut lanes);
-        }
-        *bias = add_lanes(&lanes[0]);
     }
 }
 

@@ -1,0 +1,373 @@
+//! Rows of features, from the reader to the model, each column as it is.
+//!
+//! ```text
+//! numbers      f32, in tiles of 64 rows                     one column each
+//! categories   a code per row; one-hot is never written     one column for each category
+//! entries      compressed rows (CSR) over all columns       what a sparse file has
+//! ```
+//!
+//! A category's column is 1 in its rows and 0 in all others, standardised: (x - mean) / scale. A model
+//! sees [`Features::columns`] columns, in the order of the [`Layout`], however they are stored.
+
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::model::{ModelError, check_rows};
+
+mod code;
+mod dense;
+mod kernel;
+mod sparse;
+
+use code::{Field, Pack};
+use dense::Tiles;
+use kernel::TILE;
+
+pub use sparse::Sparse;
+
+/// `(x - mean) / scale`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scaling {
+    /// Mean over the training rows.
+    pub mean: f32,
+    /// Standard deviation over the training rows, or 1 where that is 0.
+    pub scale: f32,
+}
+
+impl Scaling {
+    /// A number, standardised.
+    #[must_use]
+    pub fn apply(self, value: f32) -> f32 {
+        (value - self.mean) / self.scale
+    }
+}
+
+/// Which columns there are, and how each is stored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Layout {
+    columns: usize,
+    /// The columns that are numbers.
+    numbers: Vec<usize>,
+    fields: Vec<Field>,
+    /// How many different codes each pack of fields has; those of one field with many categories apart.
+    narrow: Vec<usize>,
+    wide: Vec<usize>,
+}
+
+impl Layout {
+    /// Adds a column of numbers.
+    pub fn add_number(&mut self) {
+        self.numbers.push(self.columns);
+        self.columns += 1;
+    }
+
+    /// Adds a column for each of these categories. A row has one of them, or none.
+    pub fn add_categories(&mut self, scalings: Vec<Scaling>) {
+        let first = self.columns;
+        self.columns += scalings.len();
+        self.fields.push(Field::new(first, scalings, &mut self.narrow, &mut self.wide));
+    }
+
+    /// Number of columns, as a model sees them.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Bytes that so many rows take; `None` if they are too many to count.
+    #[must_use]
+    pub fn bytes(&self, rows: usize) -> Option<usize> {
+        let row = size_of::<f32>() * self.numbers.len()
+            + size_of::<u16>() * self.narrow.len()
+            + size_of::<u32>() * self.wide.len();
+        rows.checked_add(TILE)?.checked_mul(row)
+    }
+}
+
+/// A row of features for each example.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Features {
+    layout: Arc<Layout>,
+    rows: usize,
+    numbers: Tiles,
+    narrow: Vec<Vec<u16>>,
+    wide: Vec<Vec<u32>>,
+    entries: Option<Sparse>,
+}
+
+/// What passes over the rows keep from one to the next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Work {
+    weights: Vec<f32>,
+    tables: code::Tables,
+    partials: Vec<f64>,
+    totals: Vec<f64>,
+}
+
+impl Features {
+    /// So many rows of zeros and first categories, to be filled.
+    #[must_use]
+    pub fn zeros(layout: Arc<Layout>, rows: usize) -> Self {
+        let numbers = Tiles::zeros(rows, layout.numbers.len());
+        let narrow = layout.narrow.iter().map(|_| vec![0; rows]).collect();
+        let wide = layout.wide.iter().map(|_| vec![0; rows]).collect();
+        Self { layout, rows, numbers, narrow, wide, entries: None }
+    }
+
+    /// Takes over a row-major matrix of numbers.
+    ///
+    /// # Errors
+    /// If there are no values, they do not fill whole rows, or one is NaN or infinite.
+    pub fn from_row_major(values: Vec<f32>, columns: usize) -> Result<Self, ModelError> {
+        if columns != 0 && !values.len().is_multiple_of(columns) {
+            return Err(ModelError::Ragged { values: values.len(), columns });
+        }
+        let mut layout = Layout::default();
+        (0..columns).for_each(|_| layout.add_number());
+        let rows = values.len() / columns.max(1);
+        check_shape(rows, columns)?;
+        let numbers = Tiles::from_row_major(values, columns);
+        let features = Self { rows, numbers, ..Self::zeros(layout.into(), 0) };
+        features.check()?;
+        Ok(features)
+    }
+
+    /// Takes over compressed rows.
+    ///
+    /// # Errors
+    /// If there is no row or column, the row starts do not ascend from 0 to the number of values,
+    /// lengths differ, a column number is too large, or a value is NaN or infinite.
+    pub fn from_csr(entries: Sparse) -> Result<Self, ModelError> {
+        entries.check()?;
+        let layout = Layout { columns: entries.columns, ..Layout::default() };
+        let rows = entries.rows();
+        Ok(Self { rows, entries: Some(entries), ..Self::zeros(layout.into(), 0) })
+    }
+
+    /// Number of examples.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of features of each example.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.layout.columns
+    }
+
+    /// The compressed rows, if that is what they are.
+    #[must_use]
+    pub fn entries(&self) -> Option<&Sparse> {
+        self.entries.as_ref()
+    }
+
+    /// The same, to keep.
+    #[must_use]
+    pub fn into_entries(self) -> Option<Sparse> {
+        self.entries
+    }
+
+    /// Checks that there are rows and columns, and that numbers are finite.
+    ///
+    /// # Errors
+    /// Naming the first number that is not.
+    pub fn check(&self) -> Result<(), ModelError> {
+        check_shape(self.rows, self.columns())?;
+        let Some((row, number, value)) = self.numbers.not_finite() else { return Ok(()) };
+        Err(ModelError::Feature { row, column: self.layout.numbers[number], value })
+    }
+
+    /// Fills some rows. `number` writes the values that some of them have in a column of numbers, counted
+    /// among those; `place` the places of their categories in a field, from 0, or the number of categories
+    /// for none of them. Both are given rows as counted from the first of `rows`.
+    ///
+    /// # Panics
+    /// If there are no such rows, or they were filled before.
+    pub fn fill(
+        &mut self,
+        rows: Range<usize>,
+        number: impl Fn(usize, Range<usize>, &mut [f32]) + Sync,
+        place: impl Fn(usize, Range<usize>, &mut [u32]) + Sync,
+    ) {
+        let Self { layout, numbers, narrow, wide, .. } = self;
+        numbers.fill(rows.clone(), number);
+        narrow.par_iter_mut().enumerate().for_each(|(pack, codes)| {
+            let codes = &mut codes[rows.clone()];
+            code::fill(layout, Pack::Narrow(pack), codes.len(), &place, |row, code| {
+                codes[row] += code as u16
+            });
+        });
+        wide.par_iter_mut().enumerate().for_each(|(pack, codes)| {
+            let codes = &mut codes[rows.clone()];
+            code::fill(layout, Pack::Wide(pack), codes.len(), &place, |row, code| codes[row] += code as u32);
+        });
+    }
+
+    /// Writes one row out, as a model sees it.
+    ///
+    /// # Panics
+    /// If `row` is not below [`Features::rows`], or `into` has not one place for each column.
+    pub fn write_row(&self, row: usize, into: &mut [f32]) {
+        let numbers = self.layout.numbers.iter().zip(self.numbers.row(row));
+        numbers.for_each(|(column, value)| into[*column] = value);
+        for field in &self.layout.fields {
+            let code = match field.pack {
+                Pack::Narrow(pack) => usize::from(self.narrow[pack][row]),
+                Pack::Wide(pack) => self.wide[pack][row] as usize,
+            };
+            field.write(code, into);
+        }
+        if let Some(entries) = &self.entries {
+            into.fill(0.0);
+            entries.row(row).for_each(|(column, value)| into[column as usize] += value);
+        }
+    }
+
+    /// All values, row after row; numbers alone are rearranged where they are.
+    #[must_use]
+    pub fn into_row_major(self) -> Vec<f32> {
+        let columns = self.columns();
+        if self.layout.numbers.len() == columns {
+            return self.numbers.into_row_major();
+        }
+        let mut values = vec![0.0; self.rows * columns];
+        let rows = values.par_chunks_exact_mut(columns.max(1)).enumerate();
+        rows.for_each(|(row, into)| self.write_row(row, into));
+        values
+    }
+
+    /// Feeds one row to a hasher: equal rows alike.
+    ///
+    /// # Panics
+    /// If the row number is not below [`Features::rows`].
+    pub fn hash_row(&self, row: usize, hasher: &mut impl Hasher) {
+        self.numbers.row(row).for_each(|value| value.to_bits().hash(hasher));
+        self.narrow.iter().for_each(|codes| codes[row].hash(hasher));
+        self.wide.iter().for_each(|codes| codes[row].hash(hasher));
+        for (column, value) in self.entries.iter().flat_map(|entries| entries.row(row)) {
+            (column, value.to_bits()).hash(hasher);
+        }
+    }
+
+    /// Copies the rows listed, in that order.
+    ///
+    /// # Errors
+    /// If a row number is not below [`Features::rows`].
+    pub fn select(&self, rows: &[u32]) -> Result<Self, ModelError> {
+        check_rows(rows, self.rows)?;
+        let mut selected = self.no_rows();
+        self.gather(rows, &mut selected);
+        Ok(selected)
+    }
+
+    /// A matrix of the same columns to gather rows into.
+    pub(crate) fn no_rows(&self) -> Self {
+        let entries = self.entries.as_ref().map(Sparse::no_rows);
+        Self { entries, ..Self::zeros(Arc::clone(&self.layout), 0) }
+    }
+
+    pub(crate) fn gather(&self, rows: &[u32], into: &mut Self) {
+        fn pick<T: Copy>(from: &[Vec<T>], rows: &[u32], into: &mut [Vec<T>]) {
+            for (from, into) in from.iter().zip(into) {
+                into.clear();
+                into.extend(rows.iter().map(|row| from[*row as usize]));
+            }
+        }
+        into.rows = rows.len();
+        self.numbers.gather(rows, &mut into.numbers);
+        pick(&self.narrow, rows, &mut into.narrow);
+        pick(&self.wide, rows, &mut into.wide);
+        if let (Some(entries), Some(into)) = (&self.entries, &mut into.entries) {
+            entries.gather(rows, into);
+        }
+    }
+
+    /// Adds the rows of another; `None` if it has other columns.
+    pub(crate) fn append(&mut self, other: &Self) -> Option<()> {
+        if self.layout != other.layout {
+            return None;
+        }
+        self.rows += other.rows;
+        self.numbers.append(&other.numbers);
+        self.narrow.iter_mut().zip(&other.narrow).for_each(|(codes, more)| codes.extend_from_slice(more));
+        self.wide.iter_mut().zip(&other.wide).for_each(|(codes, more)| codes.extend_from_slice(more));
+        match (&mut self.entries, &other.entries) {
+            (Some(entries), Some(more)) => entries.append(more),
+            (None, None) => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Scores X w + b.
+    pub(crate) fn scores(&self, weights: &[f32], bias: f32, work: &mut Work, scores: &mut [f32]) {
+        if let Some(entries) = &self.entries {
+            return entries.scores(weights, bias, scores);
+        }
+        let Work { weights: of_numbers, tables, .. } = work;
+        of_numbers.clear();
+        of_numbers.extend(self.layout.numbers.iter().map(|column| weights[*column]));
+        let bias = tables.build(&self.layout, weights, f64::from(bias)) as f32;
+        let cost = 4 * (self.narrow.len() + self.wide.len());
+        self.numbers.scores(of_numbers, bias, scores, cost, |start, scores| {
+            tables.add(&self.narrow, &self.wide, start, scores);
+        });
+    }
+
+    /// `gradient` = X^T v, then the sum of v.
+    pub(crate) fn backward(&self, v: &[f32], work: &mut Work, gradient: &mut [f32]) {
+        if let Some(entries) = &self.entries {
+            return entries.backward(v, work, gradient);
+        }
+        let Work { partials, totals, .. } = work;
+        self.numbers.backward(v, partials, totals);
+        let sum = totals[self.layout.numbers.len()];
+        for (column, total) in self.layout.numbers.iter().zip(&*totals) {
+            gradient[*column] = *total as f32;
+        }
+        gradient[self.columns()] = sum as f32;
+        if !self.layout.fields.is_empty() {
+            code::backward(&self.layout, &self.narrow, &self.wide, v, partials, totals);
+            code::write_gradient(&self.layout, totals, sum, gradient);
+        }
+    }
+}
+
+fn check_shape(rows: usize, columns: usize) -> Result<(), ModelError> {
+    let limit = u32::MAX as usize;
+    if rows == 0 || columns == 0 {
+        return Err(ModelError::Empty { rows, columns });
+    }
+    for (what, got) in [("rows", rows), ("columns", columns)] {
+        if got > limit {
+            return Err(ModelError::TooLarge { what, got, limit });
+        }
+    }
+    Ok(())
+}
+
+/// Adds rows of partial sums, in order.
+fn add_in_order(partials: &[f64], totals: &mut Vec<f64>, width: usize) {
+    const BLOCK: usize = 4096;
+    totals.clear();
+    totals.resize(width, 0.0);
+    let add = |(block, totals): (usize, &mut [f64])| {
+        for partial in partials.chunks_exact(width) {
+            let partial = &partial[block * BLOCK..][..totals.len()];
+            totals.iter_mut().zip(partial).for_each(|(total, partial)| *total += partial);
+        }
+    };
+    if width <= BLOCK {
+        add((0, totals));
+    } else {
+        totals.par_chunks_mut(BLOCK).enumerate().for_each(add);
+    }
+}
+
+#[cfg(test)]
+mod tests;
