@@ -95,12 +95,13 @@ fn run(
     let start = Instant::now();
     let mut loaded = if view.is_sparse() {
         let table = view.table(about, names, None, None)?;
-        let parts = plan.split.split(&table, plan.seed)?;
+        let parts = plan.split.split(&table, plan.job.settings.seed)?;
         load(table, &parts, plan.min_group, &plan.job.model)?
     } else {
         // Part after part from the start: nothing is rearranged later.
         let rows = about.labels.as_ref().map_or(0, Vec::len);
-        let parts = plan.split.split(&Table::without_features(about.clone(), rows), plan.seed)?;
+        let parts =
+            plan.split.split(&Table::without_features(about.clone(), rows), plan.job.settings.seed)?;
         let (order, ranges) = parts.in_order();
         let table = view.table(about.select(&order), names, None, Some(&order))?;
         load(table, &ranges, plan.min_group, &plan.job.model)?
@@ -109,8 +110,7 @@ fn run(
     let mut trained = train(&plan.job, &mut loaded, watch, None)?;
     let total = start.elapsed().as_secs_f64();
     trained.record.seconds = Seconds { load, train: total - load, total };
-    let said = trained.record.notes.iter_mut().chain(&mut trained.record.certificate_refused);
-    said.for_each(|text| *text = in_python(text));
+    trained.record.sentences().for_each(|text| *text = in_python(text));
     let record = to_json(&trained.record)?;
     Ok((Model::new(trained.file)?, record))
 }
@@ -247,9 +247,7 @@ impl Model {
             let held = self.opened.blueprint.hold(features)?;
             let mut record = evaluate(&self.opened, &mut Examples { held, sample }, confidence)?;
             record.notes.splice(0..0, notes);
-            for text in [&mut record.at_condition_refused, &mut record.drift_refused].into_iter().flatten() {
-                *text = in_python(text);
-            }
+            record.sentences().for_each(|text| *text = in_python(text));
             Ok(to_json(&record)?)
         });
         Ok(record?)

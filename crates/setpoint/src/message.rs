@@ -3,6 +3,9 @@
 //! A message repeats what it is about, and that may be anything: a field of megabytes, a name with
 //! line breaks, 1e300, a confidence that differs from 1 in the sixteenth digit. Errors repeat texts
 //! and numbers through here.
+//!
+//! A message names a setting between backticks, with its value if there is one: `` `batch-size 8` ``. It
+//! is for a front end to [`spell`] it: `--batch-size 8`, `batch_size=8`.
 
 use std::fmt::{Display, LowerExp};
 
@@ -16,7 +19,7 @@ const DECIMALS: u32 = 30;
 #[must_use]
 pub fn quote(text: &str) -> String {
     let (start, cut) = start(text, WIDTH);
-    let quoted = format!("{start:?}");
+    let quoted = format!("{start:?}").replace('`', "\\u{60}");
     if cut { format!("{}…\"", &quoted[..quoted.len() - 1]) } else { quoted }
 }
 
@@ -31,6 +34,7 @@ pub(crate) fn clip_to(text: &str, width: usize) -> String {
     let (start, cut) = start(text, width);
     let shown = |c: char| match c {
         '"' | '\'' | '\\' => c.to_string(),
+        '`' => "\\u{60}".to_owned(),
         _ => c.escape_debug().to_string(),
     };
     let line: String = start.chars().map(shown).collect();
@@ -46,6 +50,49 @@ fn start(text: &str, width: usize) -> (&str, bool) {
             (&text[..end], true)
         }
         None => (text, false),
+    }
+}
+
+/// A setting with its value, which may be empty, as messages name it.
+#[must_use]
+pub fn setting(name: &str, value: &str) -> String {
+    format!("`{}`", format!("{name} {}", clip(value)).trim_end())
+}
+
+/// A message with the settings in it spelled by a function of their names and values.
+#[must_use]
+pub fn spell(message: &str, spelled: impl Fn(&str, Option<&str>) -> String) -> String {
+    let mut text = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once('`') {
+        text.push_str(before);
+        let named = after.split_once('`').map(|(inside, after)| {
+            let (name, value) =
+                inside.split_once(' ').map_or((inside, None), |(name, value)| (name, Some(value)));
+            (name, value, after)
+        });
+        rest = match named.filter(|(name, ..)| name.starts_with(|c: char| c.is_ascii_lowercase())) {
+            Some((name, value, after)) => {
+                text.push_str(&spelled(name, value));
+                after
+            }
+            None => {
+                text.push('`');
+                after
+            }
+        };
+    }
+    text + rest
+}
+
+/// The names with commas between and an "or" before the last: `a, b or c`.
+#[must_use]
+pub fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    match &names[..] {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
     }
 }
 
@@ -133,6 +180,19 @@ mod tests {
         let just = "x".repeat(WIDTH);
         assert_eq!(clip(&just), just);
         assert_eq!(clip(&format!("{just}x")).chars().count(), WIDTH);
+    }
+
+    #[test]
+    fn settings_are_spelled_by_the_front_end() {
+        let flag = |name: &str, value: Option<&str>| match value {
+            Some(value) => format!("--{name} {value}"),
+            None => format!("--{name}"),
+        };
+        let message = format!("{}: give `size`; a ` alone, ``, {}", setting("pool", "0"), quote("`seed`"));
+        let spelled = r#"--pool 0: give --size; a ` alone, ``, "\u{60}seed\u{60}""#;
+        assert_eq!(spell(&message, flag), spelled);
+        assert_eq!(setting("pool", ""), "`pool`");
+        assert_eq!(one_of(["a", "b", "c"]), "a, b or c");
     }
 
     #[test]

@@ -153,7 +153,7 @@ impl Method {
             }),
             Self::Setpoint | Self::Once => {
                 let rotations = if self == Self::Setpoint { 3 } else { 1 };
-                let settings = Settings { seed, rotations, ..Settings::default() };
+                let settings = Settings { seed, rotations: Some(rotations), ..Settings::default() };
                 vec![Choice { name: "defaults".to_owned(), settings }]
             }
         }

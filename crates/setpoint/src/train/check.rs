@@ -15,68 +15,84 @@ pub(super) fn check(goal: &Goal, settings: &Settings, linear: bool) -> Result<()
     if settings.inequality == Inequality::Slack {
         check_slack(goal, settings)?;
     }
-    let positive = |what, value: f64| {
-        if value.is_finite() && value > 0.0 {
-            Ok(())
-        } else {
-            Err(TrainError::Setting { what, found: number(value), expected: "a positive number" })
-        }
-    };
-    positive("learning rate", settings.learning_rate)?;
-    positive("dual learning rate", settings.dual_learning_rate)?;
-    let (Bandwidth::Deviations(b) | Bandwidth::Tail(b) | Bandwidth::Score(b)) = settings.bandwidth;
-    positive("bandwidth", b)?;
-    if let PositiveWeight::Fixed(weight) = settings.positive_weight {
-        positive("positive weight", weight)?;
-    }
-    if settings.batch_size == Some(0) {
-        return Err(TrainError::Setting { what: "batch size", found: "0".into(), expected: "at least 1" });
-    }
+    settings.check_ranges()?;
     if settings.batch_size.is_some() && settings.optimizer == OptimizerChoice::Lbfgs {
-        return Err(TrainError::Setting {
-            what: "optimizer",
-            found: "lbfgs with mini-batches".into(),
-            expected: "adam, adagrad or sgd with --batch-size, or lbfgs on the full batch",
-        });
+        return refuse(
+            "optimizer",
+            "lbfgs with mini-batches",
+            "adam, adagrad or sgd with `batch-size`, or lbfgs on the full batch",
+        );
     }
     if settings.method == MethodChoice::Lagrangian && settings.optimizer == OptimizerChoice::Lbfgs {
-        return Err(TrainError::Setting {
-            what: "optimizer",
-            found: "lbfgs with the lagrangian method".into(),
-            expected: "adam, adagrad or sgd: multipliers and thresholds move at every step, and a line search needs a function that stays",
-        });
-    }
-    if !matches!(settings.rotations, 1 | 3..=1000) {
-        return Err(TrainError::Setting {
-            what: "rotations",
-            found: settings.rotations.to_string(),
-            expected: "1 for none, or from 3 to 1000",
-        });
-    }
-    for (what, share) in [("mix", settings.mix), ("warm-up", settings.warm_up.unwrap_or_default())] {
-        if !(0.0..=1.0).contains(&share) {
-            let found = number(share);
-            return Err(TrainError::Setting { what, found, expected: "a share in [0, 1]" });
-        }
-    }
-    if !(0.0..1.0).contains(&settings.weight_average) {
-        let (what, found) = ("weight average", number(settings.weight_average));
-        return Err(TrainError::Setting { what, found, expected: "a memory in [0, 1)" });
-    }
-    if !(settings.weight_decay.is_finite() && settings.weight_decay >= 0.0) {
-        let (what, found) = ("weight decay", number(settings.weight_decay));
-        return Err(TrainError::Setting { what, found, expected: "a number of 0 or more" });
-    }
-    if settings.epochs == 0 {
-        return Err(TrainError::Setting { what: "epochs", found: "0".into(), expected: "at least 1" });
+        return refuse(
+            "optimizer",
+            "lbfgs with the lagrangian method",
+            "adam, adagrad or sgd: multipliers and thresholds move at every step, and a line search needs a function that stays",
+        );
     }
     Ok(())
 }
 
+fn refuse(what: &'static str, found: impl Into<String>, expected: &'static str) -> Result<(), TrainError> {
+    Err(TrainError::Setting { what, found: found.into(), expected })
+}
+
+impl Settings {
+    /// Refuses values that make no sense whatever the others are.
+    pub(super) fn check_ranges(&self) -> Result<(), TrainError> {
+        let (Bandwidth::Deviations(width) | Bandwidth::Tail(width) | Bandwidth::Score(width)) =
+            self.bandwidth;
+        let weight = match self.positive_weight {
+            PositiveWeight::Fixed(weight) => weight,
+            PositiveWeight::Auto => 1.0,
+        };
+        for (what, value) in [
+            ("learning-rate", self.learning_rate),
+            ("dual-learning-rate", self.dual_learning_rate),
+            ("bandwidth", width),
+            ("positive-weight", weight),
+        ] {
+            if !(value.is_finite() && value > 0.0) {
+                return refuse(what, number(value), "a positive number");
+            }
+        }
+        for (what, value) in
+            [("weight-decay", self.weight_decay), ("ridge", self.ridge), ("regulariser", self.regulariser)]
+        {
+            if !(value.is_finite() && value >= 0.0) {
+                return refuse(what, number(value), "a number of 0 or more");
+            }
+        }
+        for (what, share) in [("mix", self.mix), ("warm-up", self.warm_up.unwrap_or_default())] {
+            if !(0.0..=1.0).contains(&share) {
+                return refuse(what, number(share), "a share in [0, 1]");
+            }
+        }
+        if !(0.0..1.0).contains(&self.weight_average) {
+            return refuse("weight-average", number(self.weight_average), "a memory in [0, 1)");
+        }
+        for (what, none) in [
+            ("batch-size", self.batch_size == Some(0)),
+            ("epochs", self.epochs == 0),
+            ("steps", self.steps == Some(0)),
+            ("correct-every", self.correct_every == 0),
+            ("correct-batches", self.correct_batches == 0),
+            ("pool", self.pool == 0),
+            ("bins", self.bins == Some(0)),
+        ] {
+            if none {
+                return refuse(what, "0", "at least 1");
+            }
+        }
+        if !matches!(self.rotations(), 1 | 3..=1000) {
+            return refuse("rotations", self.rotations().to_string(), "1 for none, or from 3 to 1000");
+        }
+        Ok(())
+    }
+}
+
 /// Refuses what models that learn from mini-batches alone cannot be had with.
 fn check_network(settings: &Settings) -> Result<(), TrainError> {
-    let refuse =
-        |what, found: &str, expected| Err(TrainError::Setting { what, found: found.into(), expected });
     if settings.optimizer == OptimizerChoice::Lbfgs {
         return refuse("optimizer", "lbfgs for a network", "adam, adagrad or sgd");
     }
@@ -86,8 +102,8 @@ fn check_network(settings: &Settings) -> Result<(), TrainError> {
     let multipliers = matches!(settings.method, MethodChoice::Auto | MethodChoice::Ico);
     if settings.shared_threshold && multipliers {
         return refuse(
-            "shared threshold",
-            "for a network",
+            "shared-threshold",
+            "",
             "the linear model, or the lagrangian method: multipliers need the full batch",
         );
     }
@@ -96,9 +112,7 @@ fn check_network(settings: &Settings) -> Result<(), TrainError> {
 
 /// Refuses what slack variables cannot be had with.
 fn check_slack(goal: &Goal, settings: &Settings) -> Result<(), TrainError> {
-    let refuse = |found: &str, expected| {
-        Err(TrainError::Setting { what: "inequality", found: found.to_owned(), expected })
-    };
+    let refuse = |found: &str, expected| refuse("inequality", found, expected);
     if settings.optimizer == OptimizerChoice::Lbfgs {
         return refuse(
             "slack with optimizer lbfgs",
@@ -124,36 +138,30 @@ fn check_slack(goal: &Goal, settings: &Settings) -> Result<(), TrainError> {
 
 /// Refuses what one threshold for all groups cannot be had with.
 fn check_shared(goal: &Goal, settings: &Settings) -> Result<(), TrainError> {
-    let refuse = |found: &str, expected| {
-        Err(TrainError::Setting { what: "shared threshold", found: found.to_owned(), expected })
-    };
+    let refuse = |expected| refuse("shared-threshold", "", expected);
     if goal.column().is_none() {
-        return refuse(
-            "for a goal without conditions on groups",
-            "such a condition; without one there is one threshold anyway",
-        );
+        return refuse("a goal with conditions on groups; without one there is one threshold anyway");
     }
     let multipliers = matches!(settings.method, MethodChoice::Auto | MethodChoice::Ico);
     if settings.method == MethodChoice::Pairwise {
-        return refuse("with the pairwise method", "method auto, ico, lagrangian or cross-entropy");
+        return refuse("method auto, ico, lagrangian or cross-entropy");
     }
     if multipliers && settings.batch_size.is_some() {
-        return refuse("with mini-batches", "the full batch, or the lagrangian method");
+        return refuse("the full batch, or the lagrangian method");
     }
     if multipliers && !matches!(settings.optimizer, OptimizerChoice::Auto | OptimizerChoice::Lbfgs) {
-        return refuse("with a first-order optimizer", "optimizer lbfgs, or the lagrangian method");
+        return refuse("optimizer lbfgs, or the lagrangian method");
     }
     if settings.method == MethodChoice::Ico && !matches!(settings.bandwidth, Bandwidth::Deviations(_)) {
-        return refuse("with a bandwidth in other units", "a bandwidth in deviations, such as 0.1sd");
+        return refuse("a bandwidth in deviations, such as 0.1sd");
     }
-    if settings.rotations > 1 {
+    if settings.rotations() > 1 {
         return refuse(
-            "with rotations",
-            "none: an average need not meet the conditions on groups that its members meet",
+            "no rotations: an average need not meet the conditions on groups that its members meet",
         );
     }
     if settings.inequality == Inequality::Slack {
-        return refuse("with slack variables", "inequality active-set: multipliers meet the limits");
+        return refuse("inequality active-set: multipliers meet the limits");
     }
     Ok(())
 }

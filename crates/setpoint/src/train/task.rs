@@ -281,7 +281,7 @@ fn cross_entropy(settings: &Settings, linear: bool) -> Vec<Task> {
         (PositiveWeight::Auto, false) => &NETWORK_WEIGHTS,
     };
     // One start for each rotation: averages of several are worth more over other rows than over the same.
-    let weights = if !linear && settings.rotations > 1 { &weights[..1] } else { weights };
+    let weights = if !linear && settings.rotations() > 1 { &weights[..1] } else { weights };
     if linear {
         let shrunk = |weight: &f64| SHRINKAGES.map(|shrinkage| fit(*weight, shrinkage, 0));
         return weights.iter().flat_map(shrunk).collect();

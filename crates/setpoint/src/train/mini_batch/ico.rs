@@ -176,7 +176,7 @@ impl<'a> BatchIco<'a> {
         let step = engine.step(scores, v)?;
         let value = step.loss + step.penalty;
         self.detail = Some(Detail::of(&step));
-        if self.settings.scope == Scope::Head {
+        if self.settings.implicit_scope == Scope::Head {
             self.direct.resize(scores.len(), 0.0);
             engine.direct_gradient(scores, &mut self.direct)?;
         }
@@ -226,7 +226,7 @@ impl<'a> BatchIco<'a> {
         let share = all_scores.len() as f32 / scores.len() as f32;
         let newest = all_scores.len() - scores.len();
         v.iter_mut().zip(&gradient[newest..]).for_each(|(v, g)| *v = share * g);
-        if self.settings.scope == Scope::Head {
+        if self.settings.implicit_scope == Scope::Head {
             engine.direct_gradient(&all_scores, &mut gradient)?;
             self.direct.extend(gradient[newest..].iter().map(|g| share * g));
         }

@@ -107,7 +107,7 @@ impl Stage<'_, '_, '_, '_> {
         let decayed = self.train.model.decayed();
         let mut gradient = vec![0.0; state.parameters.len()];
         let (mut scores, mut v) = (Vec::new(), Vec::new());
-        while state.step < self.steps && state.stale < settings.patience {
+        while state.step < self.steps && settings.patience.is_none_or(|most| state.stale < most) {
             let step = state.step;
             if let Some(ico) = ico.as_mut().filter(|ico| ico.needs_correction(step)) {
                 self.correct(ico, &mut batches, &state)?;

@@ -1,6 +1,7 @@
 //! Limits met by slack variables, and conditions on groups met by the model.
 
 use super::*;
+use crate::surrogate::Surrogate;
 
 /// The last loss of a run's last stage.
 #[derive(Default)]
@@ -72,34 +73,42 @@ fn what_cannot_be_combined_with_one_threshold_or_slack_is_refused_with_the_reaso
     let slack = Settings { inequality: Inequality::Slack, ..Settings::default() };
     let gap = "accuracy @ gap(recall, g)<=0.02";
     for (goal, settings, expected) in [
-        ("recall @ fpr<=5%", shared.clone(), "shared threshold for a goal without conditions on groups"),
+        ("recall @ fpr<=5%", shared.clone(), "`shared-threshold`: expected a goal with conditions on groups"),
         (
             gap,
             Settings { method: MethodChoice::Pairwise, ..shared.clone() },
-            "shared threshold with the pairwise",
+            "`shared-threshold`: expected method auto",
         ),
-        (gap, Settings { batch_size: Some(64), ..shared.clone() }, "shared threshold with mini-batches"),
+        (
+            gap,
+            Settings { batch_size: Some(64), ..shared.clone() },
+            "`shared-threshold`: expected the full batch",
+        ),
         (
             gap,
             Settings { optimizer: OptimizerChoice::Sgd, ..shared.clone() },
-            "shared threshold with a first-order",
+            "`shared-threshold`: expected optimizer lbfgs",
         ),
-        (gap, Settings { inequality: Inequality::Slack, ..shared.clone() }, "shared threshold with slack"),
-        (gap, slack.clone(), "inequality slack for a gap"),
+        (
+            gap,
+            Settings { inequality: Inequality::Slack, ..shared.clone() },
+            "`shared-threshold`: expected inequality active-set",
+        ),
+        (gap, slack.clone(), "`inequality slack for a gap"),
         (
             "recall @ fpr<=5%",
             Settings { optimizer: OptimizerChoice::Lbfgs, ..slack.clone() },
-            "inequality slack with optimizer lbfgs",
+            "`inequality slack with optimizer lbfgs",
         ),
         (
             "recall @ fpr<=5%",
             Settings { thresholds: Thresholds::Track, ..slack.clone() },
-            "inequality slack with thresholds",
+            "`inequality slack with thresholds",
         ),
         (
             "recall @ fpr<=5%",
             Settings { batch_size: Some(64), ..slack },
-            "inequality slack with mini-batches",
+            "`inequality slack with mini-batches",
         ),
     ] {
         let error = run(goal, &settings, &mut Silent, None).unwrap_err().to_string();
