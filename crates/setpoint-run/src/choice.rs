@@ -3,7 +3,6 @@
 use std::fmt;
 
 use serde::Serialize;
-use setpoint::message::{quote, setting};
 use setpoint::train::{Bandwidth, Settings};
 
 use crate::failure::Failure;
@@ -86,7 +85,7 @@ impl ModelChoice {
         };
         match counts.into_iter().find(|(_, count, most)| !(1..=*most).contains(count)) {
             Some((name, count, most)) => {
-                Err(refuse(name, &count.to_string(), &format!("a number from 1 to {most}")))
+                Err(Failure::input(format!("`{name} {count}`: expected a number from 1 to {most}")))
             }
             None => Ok(()),
         }
@@ -122,31 +121,17 @@ impl fmt::Display for ModelChoice {
     }
 }
 
-fn refuse(name: &str, value: &str, expected: &str) -> Failure {
-    Failure::input(format!("{}: expected {expected}", setting(name, value)))
-}
-
-/// The sizes of hidden layers, as in `256,128`.
-///
-/// # Errors
-/// If one is not a whole number.
-pub fn hidden_layers(text: &str) -> Result<Vec<usize>, Failure> {
-    let sizes: Result<Vec<usize>, _> = text.split(',').map(|size| size.trim().parse()).collect();
-    sizes.map_err(|_| refuse("hidden", &quote(text), "sizes from 1 to 65536 with commas, as in 256,128"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn hidden_layers_are_sizes_with_commas() {
-        assert_eq!(hidden_layers("256, 128").unwrap(), [256, 128]);
-        for text in ["", "a", "12,", "-3"] {
-            assert!(hidden_layers(text).is_err(), "{text}");
-        }
+    fn layers_and_searches_have_sizes() {
         for size in [0, 70_000] {
             assert!(ModelChoice::Mlp { hidden: vec![8, size], dropout: 0.0 }.check().is_err(), "{size}");
+            assert!(ModelChoice::Trees { search: size, rounds: None }.check().is_err(), "{size}");
         }
+        assert!(ModelChoice::Trees { search: 12, rounds: Some(0) }.check().is_err());
+        assert!(ModelChoice::Mlp { hidden: vec![256, 128], dropout: 0.0 }.check().is_ok());
     }
 }

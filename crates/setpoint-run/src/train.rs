@@ -77,27 +77,30 @@ impl Job {
     /// The settings, with what the data decides: the rows of `k=`, and the rotations (three for `auto` on
     /// at most 100,000 rows with a calibration part beside, else none).
     pub(crate) fn settings(&self, loaded: &Loaded) -> Result<Settings, Failure> {
-        let rotations = Some(self.rotations(loaded)?);
-        Ok(Settings { rows_scored: Some(Self::rows_scored(loaded)), rotations, ..self.settings.clone() })
+        let (rows_scored, rotations) = (Some(Self::rows_scored(loaded)), self.rotations(loaded)?);
+        Ok(Settings { rows_scored, rotations, ..self.settings.clone() })
     }
 
-    fn rotations(&self, loaded: &Loaded) -> Result<usize, Failure> {
+    fn rotations(&self, loaded: &Loaded) -> Result<Option<usize>, Failure> {
         let calibrated = loaded.parts.calibration.is_some();
         match self.settings.rotations {
             Some(rotations) if rotations > 1 && !calibrated => Err(Failure::input(format!(
                 "{rotations} rotations train on the validation rows too, and thresholds need rows that were not \
                  trained on: give the split a calibration part"
             ))),
-            Some(rotations) => Ok(rotations),
+            // Trees do not rotate: 1 keeps them from training on the validation rows in the end.
+            given if given.is_some() || matches!(self.model, ModelChoice::Trees { .. }) => Ok(given),
             // Rows that belong together must not change places.
-            None if loaded.parts.train.as_ref().is_some_and(|part| part.sample.entities().is_some()) => Ok(1),
-            None => {
+            None if loaded.parts.train.as_ref().is_some_and(|part| part.sample.entities().is_some()) => {
+                Ok(Some(1))
+            }
+            _ => {
                 let rows = |part: &Option<Examples>| part.as_ref().map_or(0, |part| part.sample.len());
                 let rows = rows(&loaded.parts.train) + rows(&loaded.parts.validation);
                 let whole = self.settings.batch_size.is_none() || self.model.is_network();
                 // An average need not meet the conditions on groups that each of its members meets.
                 let auto = self.settings.method == MethodChoice::Auto && !self.settings.shared_threshold;
-                Ok(if auto && whole && calibrated && rows <= ROTATED_ROWS { 3 } else { 1 })
+                Ok(Some(if auto && whole && calibrated && rows <= ROTATED_ROWS { 3 } else { 1 }))
             }
         }
     }

@@ -62,38 +62,15 @@ pub fn setting(name: &str, value: &str) -> String {
 /// A message with the settings in it spelled by a function of their names and values.
 #[must_use]
 pub fn spell(message: &str, spelled: impl Fn(&str, Option<&str>) -> String) -> String {
-    let mut text = String::with_capacity(message.len());
-    let mut rest = message;
-    while let Some((before, after)) = rest.split_once('`') {
-        text.push_str(before);
-        let named = after.split_once('`').map(|(inside, after)| {
-            let (name, value) =
-                inside.split_once(' ').map_or((inside, None), |(name, value)| (name, Some(value)));
-            (name, value, after)
-        });
-        rest = match named.filter(|(name, ..)| name.starts_with(|c: char| c.is_ascii_lowercase())) {
-            Some((name, value, after)) => {
-                text.push_str(&spelled(name, value));
-                after
-            }
-            None => {
-                text.push('`');
-                after
-            }
-        };
-    }
-    text + rest
-}
-
-/// The names with commas between and an "or" before the last: `a, b or c`.
-#[must_use]
-pub fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let names: Vec<&str> = names.into_iter().collect();
-    match &names[..] {
-        [] => String::new(),
-        [only] => (*only).to_owned(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
-    }
+    let piece = |(place, text): (usize, &str)| {
+        let (name, value) = text.split_once(' ').map_or((text, None), |(name, value)| (name, Some(value)));
+        match name.bytes().all(|letter| letter == b'-' || letter.is_ascii_lowercase()) {
+            _ if place % 2 == 0 => text.to_owned(),
+            true => spelled(name, value),
+            false => format!("`{text}`"),
+        }
+    };
+    message.split('`').enumerate().map(piece).collect()
 }
 
 /// The shortest decimal that reads back as `value`: `0.02`, `0.30000000000000004`, `1e300`.
@@ -188,11 +165,10 @@ mod tests {
             Some(value) => format!("--{name} {value}"),
             None => format!("--{name}"),
         };
-        let message = format!("{}: give `size`; a ` alone, ``, {}", setting("pool", "0"), quote("`seed`"));
-        let spelled = r#"--pool 0: give --size; a ` alone, ``, "\u{60}seed\u{60}""#;
+        let message = format!("{}: give `size`, not `This` or {}", setting("pool", "0"), quote("`seed`"));
+        let spelled = r#"--pool 0: give --size, not `This` or "\u{60}seed\u{60}""#;
         assert_eq!(spell(&message, flag), spelled);
         assert_eq!(setting("pool", ""), "`pool`");
-        assert_eq!(one_of(["a", "b", "c"]), "a, b or c");
     }
 
     #[test]

@@ -38,19 +38,17 @@ impl Args for SettingArgs {
 fn flag(setting: &'static Setting) -> Arg {
     let flag = Arg::new(setting.name.as_str())
         .long(setting.name.as_str())
-        .value_name(setting.form)
         .help_heading(setting.heading)
         .help(in_flags(&setting.help));
     match setting.kind {
         Kind::Flag => flag.action(ArgAction::SetTrue),
-        Kind::Choice => flag.value_parser(
-            setting
-                .choices
-                .iter()
-                .map(|choice| PossibleValue::new(choice.name.as_str()).help(choice.help))
-                .collect::<Vec<_>>(),
-        ),
-        Kind::Whole | Kind::Number | Kind::Text => flag,
+        Kind::Whole => flag.value_name("N"),
+        Kind::Number | Kind::Text => flag.value_name("X"),
+        Kind::Choice => {
+            let choices = setting.choices.iter();
+            let named = choices.map(|choice| PossibleValue::new(choice.name.as_str()).help(choice.help));
+            flag.value_name("NAME").value_parser(named.collect::<Vec<_>>())
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! `setpoint train`
 
+use std::num::ParseIntError;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 
 use super::{ImageArgs, ReadArgs, ReportFlags, SettingArgs};
 
@@ -99,8 +100,9 @@ pub struct TrainArgs {
     #[arg(long, value_enum, default_value_t = ModelArg::Linear, help_heading = "Model")]
     pub model: ModelArg,
     /// Sizes of the hidden layers, with --model mlp
-    #[arg(long, value_name = "N,N", default_value = "256,128", help_heading = "Model")]
-    pub hidden: String,
+    #[arg(long, value_name = "N,N", default_value = "256,128", help_heading = "Model",
+          value_delimiter = ',', action = ArgAction::Set, value_parser = size)]
+    pub hidden: Vec<usize>,
     /// Share of hidden values left out at random while learning, with --model mlp
     #[arg(long, value_name = "X", default_value_t = 0.0, help_heading = "Model")]
     pub dropout: f64,
@@ -131,6 +133,10 @@ pub struct TrainArgs {
     /// Go on from the checkpoint; ends in the same bytes as a run never stopped
     #[arg(long, requires = "checkpoint", help_heading = "Long runs")]
     pub resume: bool,
+}
+
+fn size(text: &str) -> Result<usize, ParseIntError> {
+    text.trim().parse()
 }
 
 /// Kinds of model.

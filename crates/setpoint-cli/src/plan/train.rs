@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use setpoint::Goal;
 use setpoint::message::quote;
 use setpoint_data::{ImageOptions, ReadOptions, Roles, SplitPlan, list};
-use setpoint_run::{CnnSize, Failure, Job, ModelChoice, hidden_layers};
+use setpoint_run::{CnnSize, Failure, Job, ModelChoice};
 
 use super::image::image_options;
 use super::read::{confidence, positive, read_options};
@@ -63,7 +63,7 @@ impl TrainPlan {
         let split = split(args)?;
         let confidence = confidence(&args.confidence)?;
         let confidence = (!args.no_certificate).then_some(confidence);
-        let mut job = Job::new(goal, model(args)?, &args.settings.given, &split, confidence)?;
+        let mut job = Job::new(goal, model(args), &args.settings.given, &split, confidence)?;
         job.settings.rotations = rotations(args, job.settings.rotations)?;
         if let Value::Object(recorded) = recorded(args, &job.goal) {
             job.recorded.extend(recorded);
@@ -133,10 +133,10 @@ fn split(args: &TrainArgs) -> Result<SplitPlan, Failure> {
     Ok(plan)
 }
 
-fn model(args: &TrainArgs) -> Result<ModelChoice, Failure> {
-    Ok(match args.model {
+fn model(args: &TrainArgs) -> ModelChoice {
+    match args.model {
         ModelArg::Linear => ModelChoice::Linear,
-        ModelArg::Mlp => ModelChoice::Mlp { hidden: hidden_layers(&args.hidden)?, dropout: args.dropout },
+        ModelArg::Mlp => ModelChoice::Mlp { hidden: args.hidden.clone(), dropout: args.dropout },
         ModelArg::Cnn => ModelChoice::Cnn {
             size: match args.cnn {
                 CnnArg::Paper => CnnSize::Paper,
@@ -144,7 +144,7 @@ fn model(args: &TrainArgs) -> Result<ModelChoice, Failure> {
             },
         },
         ModelArg::Trees => ModelChoice::Trees { search: args.search, rounds: args.rounds },
-    })
+    }
 }
 
 /// How the files were read, by the names of the flags.

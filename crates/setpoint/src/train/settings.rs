@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::TrainError;
 use crate::engine::Inequality;
-use crate::message::{number, one_of, quote};
+use crate::message::{number, quote};
 use crate::surrogate::Surrogate;
 
 /// What front ends show of a setting.
@@ -28,8 +28,6 @@ pub struct Setting {
     pub help: String,
     /// What its values are.
     pub kind: Kind,
-    /// A stand-in for its value in help texts.
-    pub form: &'static str,
     /// The values that there are, where they have names.
     pub choices: Vec<Choice>,
     /// What messages say it may be.
@@ -45,6 +43,10 @@ impl Setting {
         &TABLE
     }
 
+    fn named(name: &str) -> Option<&'static Self> {
+        TABLE.iter().find(|setting| setting.name == name)
+    }
+
     fn new<T: Written + Serialize>(
         name: &str,
         heading: &'static str,
@@ -54,39 +56,38 @@ impl Setting {
     ) -> Self {
         let choices = T::choices();
         let default = written(default);
-        let own = match &default {
-            Value::Null | Value::Bool(_) => None,
-            Value::String(text) => Some(text.clone()),
-            value => Some(number(value.as_f64().unwrap_or_default())),
-        };
-        let defaults: Vec<&str> = own.as_deref().into_iter().chain(otherwise).collect();
-        let help = help.trim_start();
+        let own = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
+        let own = Some(own.trim_end_matches(".0")).filter(|_| !(default.is_null() || default.is_boolean()));
+        let defaults: Vec<&str> = own.into_iter().chain(otherwise).collect();
+        let names: Vec<&str> = choices.iter().map(|choice| choice.name.as_str()).collect();
         Self {
             name: name.replace('_', "-"),
             heading,
             help: match &defaults[..] {
-                [] => help.to_owned(),
-                defaults => format!("{help} [default: {}]", defaults.join("; ")),
+                [] => help.trim_start().to_owned(),
+                defaults => format!("{} [default: {}]", help.trim_start(), defaults.join("; ")),
             },
             kind: T::KIND,
-            form: T::FORM,
-            expected: match &choices[..] {
-                [] => T::EXPECTED.to_owned(),
-                choices => one_of(choices.iter().map(|choice| choice.name.as_str())),
+            expected: if names.is_empty() {
+                T::EXPECTED.into()
+            } else {
+                format!("one of {}", names.join(", "))
             },
             choices,
             default: if otherwise.is_some() { Value::Null } else { default },
         }
     }
 
-    /// A value as people write it, in the form that the setting is stored in.
+    /// A value as people write it, in the form that the setting is stored in, if it has one.
     fn read(&self, value: &Value) -> Value {
-        match (self.kind, value) {
-            (Kind::Whole, Value::String(text)) => text.parse::<u64>().map_or(Value::Null, Value::from),
-            (Kind::Number, Value::String(text)) => text.parse::<f64>().map_or(Value::Null, Value::from),
-            (Kind::Text, Value::Number(number)) => Value::String(number.to_string()),
-            _ => value.clone(),
-        }
+        let stored = match (self.kind, value) {
+            (Kind::Whole, Value::String(text)) => text.parse::<u64>().ok().map(Value::from),
+            (Kind::Number, Value::String(text)) => text.parse::<f64>().ok().map(Value::from),
+            (Kind::Text, Value::Number(number)) => Some(number.to_string().into()),
+            _ => None,
+        };
+        // Not a number is null, which would stand for no value.
+        stored.filter(|stored| !stored.is_null()).unwrap_or_else(|| value.clone())
     }
 }
 
@@ -118,48 +119,74 @@ pub struct Choice {
 /// A type that settings are of.
 pub(crate) trait Written {
     const KIND: Kind;
-    const FORM: &'static str;
-    const EXPECTED: &'static str;
+    const EXPECTED: &'static str = "";
 
     fn choices() -> Vec<Choice> {
         Vec::new()
     }
+
+    /// The number that a range is about.
+    fn number(&self) -> Option<f64> {
+        None
+    }
 }
 
 macro_rules! written {
-    ($($type:ty: $kind:ident, $form:literal, $expected:literal;)+) => {
+    ($($type:ty: $kind:ident, $expected:literal, $number:expr;)+) => {
         $(impl Written for $type {
             const KIND: Kind = Kind::$kind;
-            const FORM: &'static str = $form;
             const EXPECTED: &'static str = $expected;
+
+            fn number(&self) -> Option<f64> {
+                let number: fn(Self) -> Option<f64> = $number;
+                number(*self)
+            }
         })+
     };
 }
 
 written! {
-    bool: Flag, "", "true or false";
-    usize: Whole, "N", "a whole number";
-    u64: Whole, "N", "a whole number";
-    f64: Number, "X", "a number";
-    PositiveWeight: Text, "X|auto", "a positive number or auto";
-    Bandwidth: Text, "X",
-        "a positive width such as 0.1sd (standard deviations of the scores), 0.5tail or 0.2 (scores)";
+    bool: Flag, "true or false", |_| None;
+    usize: Whole, "a whole number", |count| Some(count as f64);
+    u64: Whole, "a whole number", |count| Some(count as f64);
+    f64: Number, "a number", Some;
+    PositiveWeight: Text, "a positive number or auto", |weight| match weight {
+        Self::Fixed(weight) => Some(weight),
+        Self::Auto => None,
+    };
+    Bandwidth: Text,
+        "a positive width such as 0.1sd (standard deviations of the scores), 0.5tail or 0.2 (scores)",
+        |(Self::Deviations(width) | Self::Tail(width) | Self::Score(width))| Some(width);
 }
 
 impl<T: Written> Written for Option<T> {
     const KIND: Kind = T::KIND;
-    const FORM: &'static str = T::FORM;
     const EXPECTED: &'static str = T::EXPECTED;
+
+    fn number(&self) -> Option<f64> {
+        self.as_ref()?.number()
+    }
 }
+
+/// Which numbers make sense, and how messages say it.
+type Range = (fn(f64) -> bool, &'static str);
+
+const COUNT: Range = (|value| value >= 1.0, "at least 1");
+const POSITIVE: Range = (|value| value > 0.0, "a positive number");
+const NOT_NEGATIVE: Range = (|value| value >= 0.0, "a number of 0 or more");
+const SHARE: Range = (|value| (0.0..=1.0).contains(&value), "a share in [0, 1]");
+const MEMORY: Range = (|value| (0.0..1.0).contains(&value), "a memory in [0, 1)");
+const ROTATIONS: Range =
+    (|value| value == 1.0 || (3.0..=1000.0).contains(&value), "1 for none, or from 3 to 1000");
 
 pub(crate) fn written(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// An enum of choices with their help, which are written by their names; the first is the default.
+/// Enums of choices with their help, which are written by their names; the first is the default.
 macro_rules! choices {
-    ($(#[doc = $about:literal])+ $name:ident { $($(#[doc = $help:literal])+ $variant:ident,)+ }) => {
-        $(#[doc = $about])+
+    ($($(#[doc = $about:literal])+ $name:ident { $($(#[doc = $help:literal])+ $variant:ident,)+ })+) => {
+        $($(#[doc = $about])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum $name {
@@ -173,14 +200,11 @@ macro_rules! choices {
         }
 
         impl $crate::train::settings::Written for $name {
-            const KIND: $crate::train::settings::Kind = $crate::train::settings::Kind::Choice;
-            const FORM: &'static str = "NAME";
-            const EXPECTED: &'static str = "";
+            const KIND: $crate::train::Kind = $crate::train::Kind::Choice;
 
-            fn choices() -> Vec<$crate::train::settings::Choice> {
-                let choice = |variant: Self, help: &'static str| $crate::train::settings::Choice {
-                    name: variant.to_string(),
-                    help: help.trim_start(),
+            fn choices() -> Vec<$crate::train::Choice> {
+                let choice = |variant: Self, help: &'static str| {
+                    $crate::train::Choice { name: variant.to_string(), help: help.trim_start() }
                 };
                 vec![$(choice(Self::$variant, concat!($($help),+))),+]
             }
@@ -190,7 +214,7 @@ macro_rules! choices {
             fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 out.write_str($crate::train::settings::written(self).as_str().unwrap_or_default())
             }
-        }
+        })+
     };
 }
 pub(crate) use choices;
@@ -209,9 +233,6 @@ choices! {
         /// Pairs of positives and the highest negatives, for goals on fpr
         Pairwise,
     }
-}
-
-choices! {
     /// The rule that moves the parameters.
     OptimizerChoice {
         /// lbfgs on the full batch; adam on mini-batches and for lagrangian
@@ -225,9 +246,6 @@ choices! {
         /// Gradient descent
         Sgd,
     }
-}
-
-choices! {
     /// Where ico's thresholds come from with first-order optimizers.
     Thresholds {
         /// The smooth conditions, solved at every step
@@ -239,16 +257,6 @@ choices! {
         /// Held until corrected now and then (as the paper does for areas)
         Hold,
     }
-}
-
-impl Thresholds {
-    /// Whether they stay as they are within a step, and corrections set them.
-    pub(super) fn corrected(self) -> bool {
-        matches!(self, Self::Track | Self::Hold)
-    }
-}
-
-choices! {
     /// How the learning rate goes over a stage of mini-batches.
     Schedule {
         /// The same throughout
@@ -256,9 +264,6 @@ choices! {
         /// Half a cosine down to 0
         Cosine,
     }
-}
-
-choices! {
     /// How rows are dealt into mini-batches.
     BatchOrder {
         /// At random
@@ -266,15 +271,19 @@ choices! {
         /// At random, with the same share of positives in each
         Stratified,
     }
-}
-
-choices! {
     /// What thresholds are a function of when they are differentiated.
     Scope {
         /// All parameters
         All,
         /// The last layer's: the layers before it learn with the thresholds held
         Head,
+    }
+}
+
+impl Thresholds {
+    /// Whether they stay as they are within a step, and corrections set them.
+    pub(super) fn corrected(self) -> bool {
+        matches!(self, Self::Track | Self::Hold)
     }
 }
 
@@ -315,14 +324,10 @@ impl FromStr for Bandwidth {
     type Err = TrainError;
 
     fn from_str(text: &str) -> Result<Self, TrainError> {
-        let (digits, unit): (&str, fn(f64) -> Self) = if let Some(digits) = text.trim().strip_suffix("sd") {
-            (digits, Self::Deviations)
-        } else if let Some(digits) = text.trim().strip_suffix("tail") {
-            (digits, Self::Tail)
-        } else {
-            (text, Self::Score)
-        };
-        positive(digits).map(unit).ok_or_else(|| refused::<Self>("bandwidth", text))
+        let units: [(&str, fn(f64) -> Self); 3] =
+            [("sd", Self::Deviations), ("tail", Self::Tail), ("", Self::Score)];
+        let found = units.iter().find_map(|(unit, of)| positive(text.trim().strip_suffix(unit)?).map(of));
+        found.ok_or_else(|| refused::<Self>("bandwidth", text))
     }
 }
 
@@ -354,13 +359,11 @@ impl fmt::Display for PositiveWeight {
 
 impl fmt::Display for Bandwidth {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Deviations(width) | Self::Tail(width) | Self::Score(width)) = self;
-        let unit = match self {
-            Self::Deviations(_) => "sd",
-            Self::Tail(_) => "tail",
-            Self::Score(_) => "",
-        };
-        write!(out, "{}{unit}", number(*width))
+        match self {
+            Self::Deviations(width) => write!(out, "{}sd", number(*width)),
+            Self::Tail(width) => write!(out, "{}tail", number(*width)),
+            Self::Score(width) => out.write_str(&number(*width)),
+        }
     }
 }
 
@@ -385,35 +388,53 @@ macro_rules! texts {
 
 texts!(PositiveWeight, Bandwidth);
 
-/// The struct, its defaults and the table, from one list: `name: type = default, "and otherwise";`.
+/// The struct, its defaults, ranges and table, from one list: `name: type = default, "otherwise" => RANGE;`.
 macro_rules! settings {
     ($($heading:literal {
-        $($(#[doc = $help:literal])+ $name:ident: $type:ty = $default:expr $(, $otherwise:literal)?;)+
-    })+ hidden { $($(#[doc = $note:literal])+ $hidden:ident: $hidden_type:ty = $hidden_default:expr;)+ }) => {
+        $($(#[doc = $help:literal])+ $name:ident: $type:ty = $default:expr
+            $(, $otherwise:literal)? $(=> $range:ident)?;)+
+    })+) => {
         /// Settings of a run.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
         pub struct Settings {
             $($($(#[doc = $help])+ pub $name: $type,)+)+
-            $($(#[doc = $note])+ pub $hidden: $hidden_type,)+
         }
 
         impl Default for Settings {
             fn default() -> Self {
-                Self { $($($name: $default,)+)+ $($hidden: $hidden_default,)+ }
+                Self { $($($name: $default,)+)+ }
             }
         }
 
-        static TABLE: LazyLock<Vec<Setting>> = LazyLock::new(|| vec![
-            $($(Setting::new::<$type>(
+        impl Settings {
+            /// Refuses numbers that make no sense whatever the other settings are.
+            pub(super) fn check_ranges(&self) -> Result<(), TrainError> {
+                $($($(check_range(stringify!($name), self.$name.number(), $range)?;)?)+)+
+                Ok(())
+            }
+        }
+
+        static TABLE: LazyLock<Vec<Setting>> = LazyLock::new(|| {
+            let all = [$($(Setting::new::<$type>(
                 stringify!($name),
                 $heading,
                 concat!($($help),+),
                 $default,
                 None$(.or(Some($otherwise)))?,
-            ),)+)+
-        ]);
+            ),)+)+];
+            all.into_iter().filter(|setting| !setting.heading.is_empty()).collect()
+        });
     };
+}
+
+fn check_range(name: &str, value: Option<f64>, (within, expected): Range) -> Result<(), TrainError> {
+    match (value, Setting::named(&name.replace('_', "-"))) {
+        (Some(value), Some(setting)) if !(value.is_finite() && within(value)) => {
+            Err(TrainError::Setting { what: &setting.name, found: number(value), expected })
+        }
+        _ => Ok(()),
+    }
 }
 
 settings! {
@@ -421,7 +442,7 @@ settings! {
         /// Seed of the split and of mini-batches
         seed: u64 = 0;
         /// How often train and validation rows change places, the fits averaged; 1: never
-        rotations: Option<usize> = None, "3 for auto with a calibration share, on at most 100,000 rows that may be split at random, else 1";
+        rotations: Option<usize> = None, "3 for auto with a calibration share, on at most 100,000 rows that may be split at random, else 1" => ROTATIONS;
     }
     "Threshold" {
         /// One threshold for all groups: predict needs no group, and the model itself must meet the
@@ -432,61 +453,61 @@ settings! {
         /// How to train
         method: MethodChoice = MethodChoice::Auto;
         /// Weight of the positives in cross-entropy: a number, or auto to choose on validation
-        positive_weight: PositiveWeight = PositiveWeight::Auto;
+        positive_weight: PositiveWeight = PositiveWeight::Auto => POSITIVE;
         /// The optimizer
         optimizer: OptimizerChoice = OptimizerChoice::Auto;
         /// Step size of adam, adagrad and sgd
-        learning_rate: f64 = 0.05, "mlp and small cnn: 0.005, cnn: 0.001";
+        learning_rate: f64 = 0.05, "mlp and small cnn: 0.005, cnn: 0.001" => POSITIVE;
         // Under fpr<=1% multipliers settle at 12 to 16 on Letter and IJCNN1: within 200 steps at 0.5,
         // 1,500 and more at 0.05; at 3 they circle.
         /// Step size of the multipliers, with `method lagrangian`
-        dual_learning_rate: f64 = 0.5;
+        dual_learning_rate: f64 = 0.5 => POSITIVE;
         /// Rows per step
-        batch_size: Option<usize> = None, "all; mlp: 256, cnn: 512, small 128";
+        batch_size: Option<usize> = None, "all; mlp: 256, cnn: 512, small 128" => COUNT;
         /// Passes over the rows in mini-batches
-        epochs: u64 = 20;
+        epochs: u64 = 20 => COUNT;
         /// How rows are dealt into mini-batches
         batches: BatchOrder = BatchOrder::Shuffled;
         /// How the learning rate goes over mini-batches
         schedule: Schedule = Schedule::Constant;
         /// Pull of the weights towards zero on mini-batches, in proportion to the learning rate
-        weight_decay: f64 = 0.0;
+        weight_decay: f64 = 0.0 => NOT_NEGATIVE;
         /// Memory of the average of the parameters that mini-batches end in; 0: none
-        weight_average: f64 = 0.0, "networks: 0.99";
+        weight_average: f64 = 0.0, "networks: 0.99" => MEMORY;
         /// Most gradient evaluations of each stage
-        steps: Option<u64> = None, "30 of lbfgs, 500 of the others on the full batch";
+        steps: Option<u64> = None, "30 of lbfgs, 500 of the others on the full batch" => COUNT;
         /// Steps without a better validation value before a stage ends
         patience: Option<u64> = None;
         /// Where thresholds come from in training with adam, adagrad and sgd
         thresholds: Thresholds = Thresholds::Smooth;
         /// Steps between exact corrections of tracked thresholds (the paper's N), and between looks at
         /// the validation split
-        correct_every: u64 = 10;
+        correct_every: u64 = 10 => COUNT;
         /// Mini-batches that a correction is made from (the paper's k)
-        correct_batches: usize = 10;
+        correct_batches: usize = 10 => COUNT;
         /// Mini-batches whose scores thresholds are solved on
-        pool: usize = 20;
+        pool: usize = 20 => COUNT;
         /// Share of the cross-entropy gradient mixed in on mini-batches
-        mix: f64 = 0.0, "networks: 0.5";
+        mix: f64 = 0.0, "networks: 0.5" => SHARE;
         /// Ico on mini-batches from a fresh start, with cross-entropy alone for this share of the steps; by
         /// default it goes on from the best cross-entropy fit
-        warm_up: Option<f64> = None;
+        warm_up: Option<f64> = None => SHARE;
         /// What thresholds are a function of on mini-batches: all parameters, or the last layer's
         implicit_scope: Scope = Scope::All;
         /// The smooth stand-in for decisions
         surrogate: Surrogate = Surrogate::Sigmoid;
         /// Width of the surrogate with `method ico`: 0.1sd (of the scores), 0.5tail, or 0.2 (scores)
-        bandwidth: Bandwidth = Bandwidth::Deviations(0.1), "networks: 0.5tail";
+        bandwidth: Bandwidth = Bandwidth::Deviations(0.1), "networks: 0.5tail" => POSITIVE;
         /// Scale-free ridge ρ |w|² / sd(s)², with `method ico`
-        ridge: f64 = 0.0;
+        ridge: f64 = 0.0 => NOT_NEGATIVE;
         /// The paper's penalty on the squared slope of the constraint
-        regulariser: f64 = 0.0;
+        regulariser: f64 = 0.0 => NOT_NEGATIVE;
         /// How limits are met
         inequality: Inequality = Inequality::ActiveSet;
         /// Thresholds that stand for an area
-        bins: Option<usize> = None;
+        bins: Option<usize> = None => COUNT;
     }
-    hidden {
+    "" {
         /// Rows of the data that `k=` will be asked of; by default those of validation.
         rows_scored: Option<u64> = None;
     }
@@ -501,8 +522,8 @@ impl Settings {
     pub fn with(&self, given: &Map<String, Value>) -> Result<Self, TrainError> {
         let mut settings = self.clone();
         for (name, value) in given.iter().filter(|(_, value)| !value.is_null()) {
-            let setting = Setting::all().iter().find(|setting| setting.name == *name);
-            let setting = setting.ok_or_else(|| TrainError::UnknownSetting { name: name.clone() })?;
+            let unknown = || TrainError::UnknownSetting { name: name.clone() };
+            let setting = Setting::named(name).ok_or_else(unknown)?;
             let mut all = written(&settings);
             all[name] = setting.read(value);
             settings = serde_json::from_value(all).map_err(|_| TrainError::Setting {
@@ -559,16 +580,17 @@ mod tests {
         for (given, message) in [
             (
                 json!({"method": "magic"}),
-                "`method \"magic\"`: expected auto, ico, cross-entropy, lagrangian or pairwise",
+                "`method \"magic\"`: expected one of auto, ico, cross-entropy, lagrangian, pairwise",
             ),
             (
                 json!({"positive-weight": "heavy"}),
                 "`positive-weight \"heavy\"`: expected a positive number or auto",
             ),
             (json!({"batch-size": -3}), "`batch-size -3`: expected a whole number"),
-            (json!({"mix": "nan"}), "`mix \"nan\"`: expected a number"),
+            (json!({"warm-up": "nan"}), "`warm-up \"nan\"`: expected a number"),
+            (json!({"steps": "many"}), "`steps \"many\"`: expected a whole number"),
             (json!({"shared-threshold": 1}), "`shared-threshold 1`: expected true or false"),
-            (json!({"pool": 0}), "`pool 0`: expected at least 1"),
+            (json!({"batch-size": 0}), "`batch-size 0`: expected at least 1"),
             (json!({"rotations": 2}), "`rotations 2`: expected 1 for none, or from 3 to 1000"),
             (json!({"rows-scored": 3}), "there is no setting \"rows-scored\""),
         ] {
