@@ -324,9 +324,10 @@ impl FromStr for Bandwidth {
     type Err = TrainError;
 
     fn from_str(text: &str) -> Result<Self, TrainError> {
-        let units: [(&str, fn(f64) -> Self); 3] =
-            [("sd", Self::Deviations), ("tail", Self::Tail), ("", Self::Score)];
-        let found = units.iter().find_map(|(unit, of)| positive(text.trim().strip_suffix(unit)?).map(of));
+        let width = |unit: &str| positive(text.trim().strip_suffix(unit)?);
+        let found = (width("sd").map(Self::Deviations))
+            .or_else(|| width("tail").map(Self::Tail))
+            .or_else(|| width("").map(Self::Score));
         found.ok_or_else(|| refused::<Self>("bandwidth", text))
     }
 }
