@@ -4,8 +4,8 @@ import importlib.util
 import inspect
 import json
 import os
-from collections.abc import Sequence
-from typing import Any, Optional, Union
+from collections.abc import Callable, Sequence
+from typing import Any, Optional, TypeVar, Union
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -35,7 +35,17 @@ from ._frames import (
 )
 from ._model import Model
 from ._progress import Line
-from ._settings import setting
+from ._settings import TRAINING, setting, training_help
+
+_Init = TypeVar("_Init", bound=Callable[..., None])
+
+
+def _with_training(init: _Init) -> _Init:
+    """Puts the settings of training into the signature that scikit-learn reads the parameters from."""
+    signature = inspect.signature(init)
+    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    vars(init)["__signature__"] = signature.replace(parameters=[*own, *TRAINING.values()])
+    return init
 
 
 class SetpointClassifier(Decides, BaseEstimator):
@@ -54,19 +64,16 @@ class SetpointClassifier(Decides, BaseEstimator):
     dropout : share of hidden values left out at random while learning.
     search : how many configurations of trees are tried.
     rounds : most rounds of boosting.
-    method : "auto", "ico", "cross-entropy", "lagrangian" or "pairwise".
     confidence : of the certificate; None for the threshold that holds on the calibration rows exactly.
     positive : the label that counts as positive; by default the greater of the two.
     split : shares of train, validation and calibration.
-    rotations : how often train and validation rows change places, the fits averaged; 1 for never. By
-        default 3 for "auto" on at most 100,000 rows. Rows that belong together must not change places.
     min_group : groups with fewer rows are pooled into "(other)".
-    shared_threshold : one threshold for all groups; conditions on them are met by the model.
     allow_nan : take NaN and None in X for missing values, filled with the mean and flagged.
     random_state : seed of the split and of mini-batches.
     verbose : 1 shows a progress line on stderr.
+    {training}
 
-    The others are those of `setpoint train --help`, by the same names; None leaves the default.
+    None leaves the default of those that are of training.
 
     Attributes
     ----------
@@ -78,6 +85,7 @@ class SetpointClassifier(Decides, BaseEstimator):
     model_ : the `setpoint.Model`.
     """
 
+    @_with_training
     def __init__(
         self,
         goal: str = "recall @ fpr<=1%",
@@ -87,83 +95,20 @@ class SetpointClassifier(Decides, BaseEstimator):
         dropout: float = 0.0,
         search: int = 12,
         rounds: Optional[int] = None,
-        method: str = "auto",
         confidence: Optional[float] = 0.95,
         positive: Any = None,
         split: str = "train=0.6,validation=0.2,calibration=0.2",
-        rotations: Optional[int] = None,
         min_group: Optional[int] = None,
-        shared_threshold: bool = False,
         allow_nan: bool = False,
-        positive_weight: Union[float, str] = "auto",
-        optimizer: str = "auto",
-        learning_rate: Optional[float] = None,
-        dual_learning_rate: Optional[float] = None,
-        batch_size: Optional[int] = None,
-        steps: Optional[int] = None,
-        epochs: Optional[int] = None,
-        batches: str = "shuffled",
-        schedule: Optional[str] = None,
-        weight_decay: Optional[float] = None,
-        weight_average: Optional[float] = None,
-        warm_up: Optional[float] = None,
-        implicit_scope: str = "all",
-        patience: Optional[int] = None,
-        thresholds: str = "smooth",
-        correct_every: Optional[int] = None,
-        correct_batches: Optional[int] = None,
-        pool: Optional[int] = None,
-        mix: Optional[float] = None,
-        surrogate: str = "sigmoid",
-        bandwidth: Union[float, str, None] = None,
-        ridge: Optional[float] = None,
-        regulariser: Optional[float] = None,
-        inequality: str = "active-set",
-        bins: Optional[int] = None,
         random_state: Any = 0,
         verbose: Union[bool, int] = 0,
+        **training: Any,
     ) -> None:
-        self.goal = goal
-        self.model = model
-        self.hidden = hidden
-        self.dropout = dropout
-        self.search = search
-        self.rounds = rounds
-        self.method = method
-        self.confidence = confidence
-        self.positive = positive
-        self.split = split
-        self.rotations = rotations
-        self.min_group = min_group
-        self.shared_threshold = shared_threshold
-        self.allow_nan = allow_nan
-        self.positive_weight = positive_weight
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.dual_learning_rate = dual_learning_rate
-        self.batch_size = batch_size
-        self.steps = steps
-        self.epochs = epochs
-        self.batches = batches
-        self.schedule = schedule
-        self.weight_decay = weight_decay
-        self.weight_average = weight_average
-        self.warm_up = warm_up
-        self.implicit_scope = implicit_scope
-        self.patience = patience
-        self.thresholds = thresholds
-        self.correct_every = correct_every
-        self.correct_batches = correct_batches
-        self.pool = pool
-        self.mix = mix
-        self.surrogate = surrogate
-        self.bandwidth = bandwidth
-        self.ridge = ridge
-        self.regulariser = regulariser
-        self.inequality = inequality
-        self.bins = bins
-        self.random_state = random_state
-        self.verbose = verbose
+        given = {name: value for name, value in locals().items() if name not in ("self", "training")}
+        given.update((name, training.pop(name, parameter.default)) for name, parameter in TRAINING.items())
+        for name in training:
+            raise TypeError(f"SetpointClassifier.__init__() got an unexpected keyword argument {name!r}")
+        self.__dict__.update(given)
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, entities: Any = None
@@ -266,8 +211,6 @@ class SetpointClassifier(Decides, BaseEstimator):
             if name not in own
         }
         del values["allow_nan"], values["verbose"]
-        for name in ("positive_weight", "bandwidth"):
-            values[name] = None if values[name] is None else str(values[name])
         values["seed"] = seed(self.random_state)
         return {name.replace("_", "-"): value for name, value in values.items()}
 
@@ -323,6 +266,9 @@ class SetpointClassifier(Decides, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.allow_nan
         return tags
+
+
+SetpointClassifier.__doc__ = (SetpointClassifier.__doc__ or "").replace("{training}", training_help())
 
 
 def _name_lightgbm() -> None:

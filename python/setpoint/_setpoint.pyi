@@ -13,6 +13,7 @@ Scores = npt.NDArray[np.float64]
 Groups = tuple[str, list[str], npt.NDArray[np.uint32]]
 
 MISSING_TEXTS: list[str]
+SETTINGS: str
 
 class Model:
     @staticmethod

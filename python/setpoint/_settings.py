@@ -1,10 +1,13 @@
 """Settings of plain types, refused by name before the compiled half sees them."""
 
 import collections.abc
+import inspect
+import json
 import os
 import re
 import reprlib
 import sys
+import textwrap
 from typing import Any, Optional, Union, get_args, get_origin
 
 import numpy as np
@@ -22,6 +25,34 @@ WORDS = {
     str: "a text",
     type(None): "None",
 }
+
+
+KINDS: dict[str, Any] = {
+    "flag": Optional[bool],
+    "whole": Optional[int],
+    "number": Optional[float],
+    "text": Union[float, str, None],
+    "choice": Optional[str],
+}
+
+# The settings of training, as parameters: all but the seed, which scikit-learn calls random_state.
+_TABLE = {one["name"].replace("-", "_"): one for one in json.loads(_setpoint.SETTINGS) if one["name"] != "seed"}
+TRAINING = {
+    name: inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=one["default"], annotation=KINDS[one["kind"]]
+    )
+    for name, one in _TABLE.items()
+}
+
+
+def training_help() -> str:
+    """The settings of training as lines of a docstring."""
+    texts = []
+    for name, one in _TABLE.items():
+        choices = "".join(f"; {choice['name']!r}: {choice['help']}" for choice in one["choices"])
+        texts.append(f"{name} : {one['help'][:1].lower()}{one['help'][1:]}{choices}.")
+    wrapped = (textwrap.fill(text, 112, initial_indent="    ", subsequent_indent="        ") for text in texts)
+    return "\n".join(wrapped).strip()
 
 
 def refuse(name: str, value: Any, expected: str) -> InputError:

@@ -64,9 +64,9 @@ def test_settings_that_make_no_sense_are_named(rings):
     X, y = rings
     for setting, words in [
         ({"model": "cnn"}, "on the command line"),
-        ({"model": "mlp", "hidden": (0,)}, "hidden: a layer of 0"),
+        ({"model": "mlp", "hidden": (0,)}, "hidden=0: expected a number"),
         ({"model": "mlp", "optimizer": "lbfgs"}, "adam, adagrad or sgd"),
-        ({"model": "trees", "search": 0}, "search 0: expected a number from 1 to 1000"),
+        ({"model": "trees", "search": 0}, "search=0: expected a number from 1 to 1000"),
         ({"model": "trees", "method": "pairwise"}, "auto, ico or cross-entropy"),
     ]:
         with pytest.raises(setpoint.InputError, match=words):

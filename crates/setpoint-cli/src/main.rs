@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     match parse(&typed).map(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) | Err(Ended::Failed(failure)) => {
-            run::line(&format!("error: {}", failure.message));
+            run::line(&format!("error: {}", args::in_flags(&failure.message)));
             ExitCode::from(match failure.kind {
                 Kind::No => 1,
                 Kind::Input => 2,

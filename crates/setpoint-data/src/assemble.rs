@@ -123,8 +123,8 @@ pub(crate) fn from_sparse(
         };
     let queries = raw.queries.map(|(of, texts)| Codes { column: "qid".to_owned(), names: texts.values, of });
     if roles.split_by.is_some() && queries.is_none() {
-        let (flag, hint) = ("--split-by qid", "this one has no qid");
-        return Err(RoleError::Sparse { file: file.to_owned(), flag, hint }.into());
+        let (setting, hint) = ("split-by qid", "this one has no qid");
+        return Err(RoleError::Sparse { file: file.to_owned(), setting, hint }.into());
     }
     let by_query = roles.split_by.is_some() || roles.split_by_if_there.as_deref() == Some("qid");
     let entities = if by_query { queries.clone() } else { None };

@@ -84,8 +84,8 @@ impl Layout {
     /// The plan for training; `kinds` are those of the file's columns as far as known.
     pub fn plan(file: &str, names: &[String], roles: &Roles, kinds: &[Kind]) -> Result<Self, RoleError> {
         let mut layout = Self::roles(file, names, roles)?;
-        let dropped = find_all(file, names, &roles.drop, "--drop")?;
-        let forced = find_all(file, names, &roles.categorical, "--categorical")?;
+        let dropped = find_all(file, names, &roles.drop, "drop")?;
+        let forced = find_all(file, names, &roles.categorical, "categorical")?;
         for (column, kind) in kinds.iter().enumerate().take(names.len()) {
             if dropped.contains(&column) || !layout.is_free(column, roles.group_is_feature) {
                 continue;
@@ -155,19 +155,20 @@ impl Layout {
             strict: false,
             extra: Vec::new(),
         };
-        let column = |wanted: &Option<String>, flag| {
-            wanted.as_ref().map(|wanted| find(file, names, wanted, flag)).transpose()
+        let column = |wanted: &Option<String>, setting| {
+            wanted.as_ref().map(|wanted| find(file, names, wanted, setting)).transpose()
         };
-        layout.label = column(&roles.label, "--label")?;
-        layout.weight = column(&roles.weight, "--weight")?;
-        let column_if = |wanted: &Option<String>, if_there: &Option<String>, flag| match (wanted, if_there) {
+        layout.label = column(&roles.label, "label")?;
+        layout.weight = column(&roles.weight, "weight")?;
+        let column_if = |wanted: &Option<String>, if_there: &Option<String>, setting| match (wanted, if_there)
+        {
             (None, Some(wanted)) => Ok(names.iter().position(|name| name == wanted)),
-            (given, _) => column(given, flag),
+            (given, _) => column(given, setting),
         };
-        layout.group = column_if(&roles.group, &roles.group_if_there, "--group")?;
-        layout.entity = column_if(&roles.split_by, &roles.split_by_if_there, "--split-by")?;
-        layout.time = column(&roles.split_time, "--split-time")?;
-        layout.score = column(&roles.score, "--score")?;
+        layout.group = column_if(&roles.group, &roles.group_if_there, "group")?;
+        layout.entity = column_if(&roles.split_by, &roles.split_by_if_there, "split-by")?;
+        layout.time = column(&roles.split_time, "split-time")?;
+        layout.score = column(&roles.score, "score")?;
         let numeric_label = matches!(roles.positive, Positive::Rule(..));
         let label_use = if numeric_label { Some(RealKind::Number) } else { None };
         for (column, real, role) in [

@@ -82,14 +82,14 @@ impl Roles {
 #[non_exhaustive]
 pub enum RoleError {
     /// No such column.
-    #[error("{file}: no column {} ({flag}); {hint}", quote(column))]
+    #[error("{file}: no column {} (`{setting}`); {hint}", quote(column))]
     Unknown {
         /// The file.
         file: String,
         /// What was asked for.
         column: String,
-        /// The flag that asked.
-        flag: &'static str,
+        /// The setting that asked.
+        setting: &'static str,
         /// Which columns there are.
         hint: String,
     },
@@ -106,12 +106,12 @@ pub enum RoleError {
         second: &'static str,
     },
     /// A role was asked for that this kind of file cannot give.
-    #[error("{file}: {flag} does not apply to this SVMLight file: {hint}")]
+    #[error("{file}: `{setting}` does not apply to this SVMLight file: {hint}")]
     Sparse {
         /// The file.
         file: String,
-        /// The flag.
-        flag: &'static str,
+        /// The setting.
+        setting: &'static str,
         /// What holds instead.
         hint: &'static str,
     },
@@ -195,13 +195,13 @@ pub(crate) fn find(
     file: &str,
     names: &[String],
     wanted: &str,
-    flag: &'static str,
+    setting: &'static str,
 ) -> Result<usize, RoleError> {
     let number = || wanted.parse::<usize>().ok().filter(|n| (1..=names.len()).contains(n)).map(|n| n - 1);
     names.iter().position(|name| name == wanted).or_else(number).ok_or_else(|| RoleError::Unknown {
         file: file.to_owned(),
         column: wanted.to_owned(),
-        flag,
+        setting,
         hint: if is_number(wanted) { numbers(names.len()) } else { hint(names, wanted) },
     })
 }
@@ -226,11 +226,11 @@ pub(crate) fn find_all(
     file: &str,
     names: &[String],
     wanted: &[String],
-    flag: &'static str,
+    setting: &'static str,
 ) -> Result<Vec<usize>, RoleError> {
     let mut found = Vec::new();
     for one in wanted {
-        match find(file, names, one, flag) {
+        match find(file, names, one, setting) {
             Ok(column) => found.push(column),
             Err(error) => {
                 match range(one).filter(|(from, to)| *from >= 1 && from <= to && *to <= names.len()) {
@@ -284,26 +284,26 @@ mod tests {
 
     #[test]
     fn columns_go_by_name_then_by_number() {
-        let find = |wanted: &str| find("t", &names(), wanted, "--label");
+        let find = |wanted: &str| find("t", &names(), wanted, "label");
         assert_eq!(find("income"), Ok(1));
         assert_eq!(find("7"), Ok(2));
         assert_eq!(find("4"), Ok(3));
         assert!(find("5").is_err());
         assert!(find("0").is_err());
-        let all = find_all("t", &names(), &list("age, 2-3,two words"), "--drop");
+        let all = find_all("t", &names(), &list("age, 2-3,two words"), "drop");
         assert_eq!(all, Ok(vec![0, 1, 2, 3]));
-        assert!(find_all("t", &names(), &list("3-9"), "--drop").is_err());
+        assert!(find_all("t", &names(), &list("3-9"), "drop").is_err());
         for wanted in ["0", "5", "-1", "3-9", "99999999999999999999999"] {
-            let error = find_all("t", &names(), &list(wanted), "--drop").unwrap_err().to_string();
-            assert!(error.ends_with("(--drop); columns are numbered from 1 to 4"), "{error}");
+            let error = find_all("t", &names(), &list(wanted), "drop").unwrap_err().to_string();
+            assert!(error.ends_with("(`drop`); columns are numbered from 1 to 4"), "{error}");
         }
     }
 
     #[test]
     fn a_slip_of_the_pen_gets_a_suggestion() {
-        let error = find("t.csv", &names(), "incone", "--label").unwrap_err();
-        assert_eq!(error.to_string(), "t.csv: no column \"incone\" (--label); did you mean \"income\"?");
-        let error = find("t.csv", &names(), "zebra", "--label").unwrap_err().to_string();
+        let error = find("t.csv", &names(), "incone", "label").unwrap_err();
+        assert_eq!(error.to_string(), "t.csv: no column \"incone\" (`label`); did you mean \"income\"?");
+        let error = find("t.csv", &names(), "zebra", "label").unwrap_err().to_string();
         assert!(error.ends_with("its 4 columns are \"age\", \"income\", \"7\", \"two words\""), "{error}");
     }
 

@@ -21,6 +21,8 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    let settings = serde_json::to_string(setpoint::train::Setting::all()).map_err(error::Wrong::from)?;
+    module.add("SETTINGS", error::in_python(&settings))?;
     module.add("MISSING_TEXTS", setpoint_data::DEFAULT_MISSING.to_vec())?;
     module.add_class::<model::Model>()?;
     module.add_class::<engine::PyBatchLoss>()?;

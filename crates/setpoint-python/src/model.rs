@@ -94,14 +94,13 @@ fn run(
 ) -> Result<(Model, String), Wrong> {
     let start = Instant::now();
     let table = view.table(about, names, None)?;
-    let parts = plan.split.split(&table, plan.seed)?;
+    let parts = plan.split.split(&table, plan.job.settings.seed)?;
     let mut loaded = load(table, &parts, plan.min_group, &plan.job.model)?;
     let load = start.elapsed().as_secs_f64();
     let mut trained = train(&plan.job, &mut loaded, watch, None)?;
     let total = start.elapsed().as_secs_f64();
     trained.record.seconds = Seconds { load, train: total - load, total };
-    let said = trained.record.notes.iter_mut().chain(&mut trained.record.certificate_refused);
-    said.for_each(|text| *text = in_python(text));
+    trained.record.sentences().for_each(|text| *text = in_python(text));
     let record = to_json(&trained.record)?;
     Ok((Model::new(trained.file)?, record))
 }
@@ -238,9 +237,7 @@ impl Model {
             let held = self.opened.blueprint.hold(features)?;
             let mut record = evaluate(&self.opened, &mut Examples { held, sample }, confidence)?;
             record.notes.splice(0..0, notes);
-            for text in [&mut record.at_condition_refused, &mut record.drift_refused].into_iter().flatten() {
-                *text = in_python(text);
-            }
+            record.sentences().for_each(|text| *text = in_python(text));
             Ok(to_json(&record)?)
         });
         Ok(record?)

@@ -107,6 +107,11 @@ pub struct DriftRecord {
 }
 
 impl EvaluateRecord {
+    /// Its sentences, in which a front end spells the settings.
+    pub fn sentences(&mut self) -> impl Iterator<Item = &mut String> {
+        self.notes.iter_mut().chain(&mut self.at_condition_refused).chain(&mut self.drift_refused)
+    }
+
     /// What to say where the thresholds decide all rows alike.
     #[must_use]
     pub fn decided_alike(&self) -> Vec<String> {

@@ -42,6 +42,14 @@ pub struct ReportRecord {
     pub run: RunRecord,
 }
 
+impl ReportRecord {
+    /// Its sentences, in which a front end spells the settings.
+    pub fn sentences(&mut self) -> impl Iterator<Item = &mut String> {
+        let parts = self.parts.iter_mut().flat_map(|part| part.evaluation.sentences());
+        self.cautions.iter_mut().map(|caution| &mut caution.text).chain(parts)
+    }
+}
+
 /// A condition on a rate, held against its target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConditionRecord {

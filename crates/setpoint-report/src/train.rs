@@ -224,6 +224,11 @@ impl fmt::Display for TrainRecord {
 }
 
 impl TrainRecord {
+    /// Its sentences, in which a front end spells the settings.
+    pub fn sentences(&mut self) -> impl Iterator<Item = &mut String> {
+        self.notes.iter_mut().chain(&mut self.certificate_refused)
+    }
+
     /// What a reader of the certificate should know of the rows it is from.
     #[must_use]
     pub fn certificate_caution(&self) -> Option<String> {

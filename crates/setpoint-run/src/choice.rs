@@ -1,15 +1,15 @@
 //! The kinds of model.
 
 use std::fmt;
-use std::str::FromStr;
 
-use setpoint::message::quote;
+use serde::Serialize;
 use setpoint::train::{Bandwidth, Settings};
 
 use crate::failure::Failure;
 
-/// The kind of model asked for.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The kind of model asked for, with its own settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(tag = "model", rename_all = "kebab-case")]
 pub enum ModelChoice {
     /// A weight for each column.
     #[default]
@@ -24,6 +24,7 @@ pub enum ModelChoice {
     /// Convolutions, for images.
     Cnn {
         /// Which network.
+        #[serde(rename = "cnn")]
         size: CnnSize,
     },
     /// Boosted trees, grown by LightGBM.
@@ -36,7 +37,8 @@ pub enum ModelChoice {
 }
 
 /// The networks for images.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CnnSize {
     /// That of the paper's reference code.
     #[default]
@@ -69,6 +71,26 @@ impl ModelChoice {
         matches!(self, Self::Mlp { .. } | Self::Cnn { .. })
     }
 
+    /// Refuses settings of its own that make no sense.
+    ///
+    /// # Errors
+    /// If there are any.
+    pub fn check(&self) -> Result<(), Failure> {
+        let counts = match self {
+            Self::Linear | Self::Cnn { .. } => Vec::new(),
+            Self::Mlp { hidden, .. } => hidden.iter().map(|size| ("hidden", *size, 65_536)).collect(),
+            Self::Trees { search, rounds } => {
+                vec![("search", *search, 1000), ("rounds", rounds.unwrap_or(1), 100_000)]
+            }
+        };
+        match counts.into_iter().find(|(_, count, most)| !(1..=*most).contains(count)) {
+            Some((name, count, most)) => {
+                Err(Failure::input(format!("`{name} {count}`: expected a number from 1 to {most}")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The settings that suit it, before anybody has a wish.
     #[must_use]
     pub fn settings(&self) -> Settings {
@@ -99,44 +121,17 @@ impl fmt::Display for ModelChoice {
     }
 }
 
-impl FromStr for CnnSize {
-    type Err = Failure;
-
-    fn from_str(text: &str) -> Result<Self, Failure> {
-        match text {
-            "paper" => Ok(Self::Paper),
-            "small" => Ok(Self::Small),
-            _ => Err(Failure::input(format!("cnn {}: expected paper or small", quote(text)))),
-        }
-    }
-}
-
-/// The sizes of hidden layers, as in `256,128`.
-///
-/// # Errors
-/// If one is not a whole number from 1 to 65,536.
-pub fn hidden_layers(text: &str) -> Result<Vec<usize>, Failure> {
-    let sizes: Option<Vec<usize>> = text
-        .split(',')
-        .map(|size| size.trim().parse().ok().filter(|size| (1..=1 << 16).contains(size)))
-        .collect();
-    sizes.ok_or_else(|| {
-        Failure::input(format!(
-            "hidden {}: expected sizes from 1 to 65536 with commas, as in 256,128",
-            quote(text)
-        ))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn hidden_layers_are_sizes_with_commas() {
-        assert_eq!(hidden_layers("256, 128").unwrap(), [256, 128]);
-        for text in ["", "0", "a", "12,", "-3", "70000"] {
-            assert!(hidden_layers(text).is_err(), "{text}");
+    fn layers_and_searches_have_sizes() {
+        for size in [0, 70_000] {
+            assert!(ModelChoice::Mlp { hidden: vec![8, size], dropout: 0.0 }.check().is_err(), "{size}");
+            assert!(ModelChoice::Trees { search: size, rounds: None }.check().is_err(), "{size}");
         }
+        assert!(ModelChoice::Trees { search: 12, rounds: Some(0) }.check().is_err());
+        assert!(ModelChoice::Mlp { hidden: vec![256, 128], dropout: 0.0 }.check().is_ok());
     }
 }

@@ -58,8 +58,7 @@ pub fn fit<'r>(
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Checkpoints + 'r)>,
 ) -> Result<Fitted, Failure> {
-    let rows_scored = Some(Job::rows_scored(loaded));
-    let settings = Settings { rows_scored, rotations: job.rotations(loaded)?, ..job.settings.clone() };
+    let settings = job.settings(loaded)?;
     let calibrated = loaded.parts.calibration.is_some();
     let (Some(train), Some(validation)) = (&mut loaded.parts.train, &mut loaded.parts.validation) else {
         return Err(Failure::input("training needs a train part and a validation part"));
@@ -93,7 +92,7 @@ fn tree_settings(job: &Job, settings: &Settings, calibrated: bool) -> setpoint_t
         configurations: Parameters::search(search, settings.seed),
         rounds: rounds.unwrap_or(default.rounds),
         // Rows that trained the model cannot choose its threshold.
-        retrain: calibrated && job.rotations != Some(1),
+        retrain: calibrated && job.settings.rotations != Some(1),
         bandwidth: settings.bandwidth,
         shared_threshold: settings.shared_threshold,
         rows_scored: settings.rows_scored,
@@ -135,7 +134,7 @@ impl Fitted {
     /// `most` is how many rounds a booster had at the most.
     fn of_trees(fit: TreesFit, most: usize) -> Self {
         let more = format!(
-            "the best booster was still improving after {most} rounds: --rounds {} may do better",
+            "the best booster was still improving after {most} rounds: `rounds {}` may do better",
             3 * most
         );
         let notes = if fit.baseline_candidate.rounds >= most { vec![more] } else { Vec::new() };

@@ -33,7 +33,7 @@ mod train;
 
 pub use blueprint::{Blueprint, Held};
 pub use certify::{Asked, Certified, certify};
-pub use choice::{CnnSize, ModelChoice, hidden_layers};
+pub use choice::{CnnSize, ModelChoice};
 pub use evaluate::evaluate;
 pub use examples::{Examples, Loaded, load, load_more, notes};
 pub use failure::{Failure, Kind};

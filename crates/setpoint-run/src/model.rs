@@ -184,8 +184,9 @@ pub fn file(
     probability: Probability,
     record: &TrainRecord,
 ) -> Result<ModelFile, Failure> {
-    let mut document = Document::new(&job.goal, job.model.name(), &job.method, shipped.thresholds.clone());
-    document.settings = job.recorded(loaded);
+    let method = job.settings.method.to_string();
+    let mut document = Document::new(&job.goal, job.model.name(), &method, shipped.thresholds.clone());
+    document.settings = job.recorded(loaded)?;
     if let Blueprint::Network(architecture) = &loaded.blueprint {
         document.settings.insert(ARCHITECTURE.to_owned(), serde_json::to_value(&**architecture)?);
     }

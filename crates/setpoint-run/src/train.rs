@@ -6,6 +6,7 @@ use setpoint::artifact::ModelFile;
 use setpoint::goal::{Constraint, Goal, Top};
 use setpoint::train::selection::as_fraction;
 use setpoint::train::{Judge, MethodChoice, Observer, Settings};
+use setpoint_data::SplitPlan;
 use setpoint_report::{
     BaselineRecord, CertificateRecord, GroupRecord, GroupsRecord, Seconds, Splits, StageRecord, TrainRecord,
     decided_alike,
@@ -35,18 +36,35 @@ pub struct Job {
     pub model: ModelChoice,
     /// How to train.
     pub settings: Settings,
-    /// The method's name.
-    pub method: String,
-    /// How often train and validation rows change places; `None`: three times for `auto` on at most
-    /// 100,000 rows with a calibration part beside, else never.
-    pub rotations: Option<usize>,
     /// Confidence of the certificate; `None` where none is wanted.
     pub confidence: Option<f64>,
-    /// Everything that the result depends on besides goal, data and seed, for the model file.
+    /// Everything else that the result depends on besides the data, for the model file.
     pub recorded: Map<String, Value>,
 }
 
 impl Job {
+    /// A job with the settings that suit the model, and those given in their places, by name.
+    ///
+    /// # Errors
+    /// If a setting makes no sense, or the split has no validation part.
+    pub fn new(
+        goal: Goal,
+        model: ModelChoice,
+        given: &Map<String, Value>,
+        split: &SplitPlan,
+        confidence: Option<f64>,
+    ) -> Result<Self, Failure> {
+        model.check()?;
+        let settings = model.settings().with(given)?;
+        if !split.shares().iter().any(|(name, _)| *name == "validation") {
+            return Err(Failure::input(format!(
+                "`split {split}`: no validation part; training chooses between fits on it, so give it a share"
+            )));
+        }
+        let recorded = Map::from_iter([("split".to_owned(), json!(split.to_string()))]);
+        Ok(Self { goal, model, settings, confidence, recorded })
+    }
+
     /// Rows that `k=` will be asked of: those of the test part, or else of validation.
     pub fn rows_scored(loaded: &Loaded) -> u64 {
         let rows = |part: &Option<Examples>| part.as_ref().map_or(0, |part| part.sample.len() as u64);
@@ -56,23 +74,33 @@ impl Job {
         }
     }
 
-    pub(crate) fn rotations(&self, loaded: &Loaded) -> Result<usize, Failure> {
+    /// The settings, with what the data decides: the rows of `k=`, and the rotations (three for `auto` on
+    /// at most 100,000 rows with a calibration part beside, else none).
+    pub(crate) fn settings(&self, loaded: &Loaded) -> Result<Settings, Failure> {
+        let (rows_scored, rotations) = (Some(Self::rows_scored(loaded)), self.rotations(loaded)?);
+        Ok(Settings { rows_scored, rotations, ..self.settings.clone() })
+    }
+
+    fn rotations(&self, loaded: &Loaded) -> Result<Option<usize>, Failure> {
         let calibrated = loaded.parts.calibration.is_some();
-        match self.rotations {
+        match self.settings.rotations {
             Some(rotations) if rotations > 1 && !calibrated => Err(Failure::input(format!(
                 "{rotations} rotations train on the validation rows too, and thresholds need rows that were not \
                  trained on: give the split a calibration part"
             ))),
-            Some(rotations) => Ok(rotations),
+            // Trees do not rotate: 1 keeps them from training on the validation rows in the end.
+            given if given.is_some() || matches!(self.model, ModelChoice::Trees { .. }) => Ok(given),
             // Rows that belong together must not change places.
-            None if loaded.parts.train.as_ref().is_some_and(|part| part.sample.entities().is_some()) => Ok(1),
-            None => {
+            None if loaded.parts.train.as_ref().is_some_and(|part| part.sample.entities().is_some()) => {
+                Ok(Some(1))
+            }
+            _ => {
                 let rows = |part: &Option<Examples>| part.as_ref().map_or(0, |part| part.sample.len());
                 let rows = rows(&loaded.parts.train) + rows(&loaded.parts.validation);
                 let whole = self.settings.batch_size.is_none() || self.model.is_network();
                 // An average need not meet the conditions on groups that each of its members meets.
                 let auto = self.settings.method == MethodChoice::Auto && !self.settings.shared_threshold;
-                Ok(if auto && whole && calibrated && rows <= ROTATED_ROWS { 3 } else { 1 })
+                Ok(Some(if auto && whole && calibrated && rows <= ROTATED_ROWS { 3 } else { 1 }))
             }
         }
     }
@@ -89,20 +117,24 @@ impl Job {
     }
 
     /// Everything that the model depends on, as the model file and checkpoints keep it.
-    pub fn recorded(&self, loaded: &Loaded) -> Map<String, Value> {
+    ///
+    /// # Errors
+    /// If the settings do not suit the data.
+    pub fn recorded(&self, loaded: &Loaded) -> Result<Map<String, Value>, Failure> {
         let mut recorded = self.recorded.clone();
+        recorded.insert("confidence".to_owned(), json!(self.confidence));
+        for own in [serde_json::to_value(&self.model)?, serde_json::to_value(self.settings(loaded)?)?] {
+            if let Value::Object(own) = own {
+                recorded.extend(own);
+            }
+        }
         recorded.insert("goal".to_owned(), json!(self.goal.to_string()));
         recorded.insert("data".to_owned(), json!(loaded.hash));
         recorded.insert("test".to_owned(), json!(loaded.test_hash));
-        recorded.insert("seed".to_owned(), json!(self.settings.seed));
-        recorded.insert("rows-scored".to_owned(), json!(Self::rows_scored(loaded)));
         if !loaded.pooled.is_empty() {
             recorded.insert(model::POOLED.to_owned(), json!(loaded.pooled));
         }
-        if self.settings.shared_threshold {
-            recorded.insert("shared-threshold".to_owned(), json!(true));
-        }
-        recorded
+        Ok(recorded)
     }
 }
 
@@ -270,7 +302,7 @@ fn measured(
         goal: job.goal.to_string(),
         operating: operating.to_string(),
         model: job.model.name().to_owned(),
-        method: job.method.clone(),
+        method: job.settings.method.to_string(),
         winner: fitted.winner.clone(),
         rotations: fitted.rotations as u64,
         seed: job.settings.seed,

@@ -125,13 +125,13 @@ impl Parameters {
         let share = |share: f64| share > 0.0 && share <= 1.0;
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let checks = [
-            ("learning rate", self.learning_rate, positive(self.learning_rate), "a positive number"),
+            ("learning-rate", self.learning_rate, positive(self.learning_rate), "a positive number"),
             ("leaves", f64::from(self.leaves), (2..=131_072).contains(&self.leaves), "2 to 131072"),
-            ("min leaf rows", f64::from(self.min_leaf_rows), self.min_leaf_rows <= 1 << 30, "2^30 at most"),
-            ("column share", self.column_share, share(self.column_share), "a share in (0, 1]"),
-            ("row share", self.row_share, share(self.row_share), "a share in (0, 1]"),
+            ("min-leaf-rows", f64::from(self.min_leaf_rows), self.min_leaf_rows <= 1 << 30, "2^30 at most"),
+            ("column-share", self.column_share, share(self.column_share), "a share in (0, 1]"),
+            ("row-share", self.row_share, share(self.row_share), "a share in (0, 1]"),
             ("shrinkage", self.shrinkage, self.shrinkage.is_finite() && self.shrinkage >= 0.0, "0 or more"),
-            ("positive weight", self.positive_weight, positive(self.positive_weight), "a positive number"),
+            ("positive-weight", self.positive_weight, positive(self.positive_weight), "a positive number"),
         ];
         match checks.into_iter().find(|(_, _, good, _)| !good) {
             Some((what, found, _, expected)) => Err(setpoint::train::TrainError::Setting {

@@ -56,13 +56,13 @@ impl Settings {
     pub(crate) fn check(&self) -> Result<(), TrainError> {
         let refuse = |what, found: String, expected| Err(TrainError::Setting { what, found, expected });
         if let MethodChoice::Lagrangian | MethodChoice::Pairwise = self.method {
-            let found = format!("{:?} for trees", self.method).to_lowercase();
+            let found = format!("{} for trees", self.method);
             return refuse("method", found, "auto, ico or cross-entropy");
         }
         if self.configurations.is_empty() {
             return refuse("search", "0".into(), "at least one configuration");
         }
-        for (what, count) in [("rounds", self.rounds), ("look every", self.look_every)] {
+        for (what, count) in [("rounds", self.rounds), ("look-every", self.look_every)] {
             if !(1..=1_000_000).contains(&count) {
                 return refuse(what, count.to_string(), "1 to 1000000 rounds");
             }

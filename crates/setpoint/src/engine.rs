@@ -25,6 +25,7 @@ use crate::threshold::ThresholdError;
 use crate::threshold::exact;
 use crate::threshold::smooth::{self, Request, SmoothOptions};
 use crate::threshold::track::{self, Origin};
+use crate::train::settings::choices;
 
 /// Where a step takes its thresholds from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,14 +39,14 @@ pub enum Solve {
     Hold,
 }
 
-/// How limits (`<=`, `>=`) are met.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Inequality {
-    /// The thresholds are the best within the limits; only active limits pull.
-    #[default]
-    ActiveSet,
-    /// The paper's slack variables: g + slack = 0, slack >= 0 trained with the model.
-    Slack,
+choices! {
+    /// How limits (`<=`, `>=`) are met.
+    Inequality {
+        /// The best thresholds within the limits
+        ActiveSet,
+        /// Slack variables, as in the paper
+        Slack,
+    }
 }
 
 /// Settings of an engine.

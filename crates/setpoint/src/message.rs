@@ -3,6 +3,9 @@
 //! A message repeats what it is about, and that may be anything: a field of megabytes, a name with
 //! line breaks, 1e300, a confidence that differs from 1 in the sixteenth digit. Errors repeat texts
 //! and numbers through here.
+//!
+//! A message names a setting between backticks, with its value if there is one: `` `batch-size 8` ``. It
+//! is for a front end to [`spell`] it: `--batch-size 8`, `batch_size=8`.
 
 use std::fmt::{Display, LowerExp};
 
@@ -16,7 +19,7 @@ const DECIMALS: u32 = 30;
 #[must_use]
 pub fn quote(text: &str) -> String {
     let (start, cut) = start(text, WIDTH);
-    let quoted = format!("{start:?}");
+    let quoted = format!("{start:?}").replace('`', "\\u{60}");
     if cut { format!("{}…\"", &quoted[..quoted.len() - 1]) } else { quoted }
 }
 
@@ -31,6 +34,7 @@ pub(crate) fn clip_to(text: &str, width: usize) -> String {
     let (start, cut) = start(text, width);
     let shown = |c: char| match c {
         '"' | '\'' | '\\' => c.to_string(),
+        '`' => "\\u{60}".to_owned(),
         _ => c.escape_debug().to_string(),
     };
     let line: String = start.chars().map(shown).collect();
@@ -47,6 +51,26 @@ fn start(text: &str, width: usize) -> (&str, bool) {
         }
         None => (text, false),
     }
+}
+
+/// A setting with its value, which may be empty, as messages name it.
+#[must_use]
+pub fn setting(name: &str, value: &str) -> String {
+    format!("`{}`", format!("{name} {}", clip(value)).trim_end())
+}
+
+/// A message with the settings in it spelled by a function of their names and values.
+#[must_use]
+pub fn spell(message: &str, spelled: impl Fn(&str, Option<&str>) -> String) -> String {
+    let piece = |(place, text): (usize, &str)| {
+        let (name, value) = text.split_once(' ').map_or((text, None), |(name, value)| (name, Some(value)));
+        match name.bytes().all(|letter| letter == b'-' || letter.is_ascii_lowercase()) {
+            _ if place % 2 == 0 => text.to_owned(),
+            true => spelled(name, value),
+            false => format!("`{text}`"),
+        }
+    };
+    message.split('`').enumerate().map(piece).collect()
 }
 
 /// The shortest decimal that reads back as `value`: `0.02`, `0.30000000000000004`, `1e300`.
@@ -133,6 +157,18 @@ mod tests {
         let just = "x".repeat(WIDTH);
         assert_eq!(clip(&just), just);
         assert_eq!(clip(&format!("{just}x")).chars().count(), WIDTH);
+    }
+
+    #[test]
+    fn settings_are_spelled_by_the_front_end() {
+        let flag = |name: &str, value: Option<&str>| match value {
+            Some(value) => format!("--{name} {value}"),
+            None => format!("--{name}"),
+        };
+        let message = format!("{}: give `size`, not `This` or {}", setting("pool", "0"), quote("`seed`"));
+        let spelled = r#"--pool 0: give --size, not `This` or "\u{60}seed\u{60}""#;
+        assert_eq!(spell(&message, flag), spelled);
+        assert_eq!(setting("pool", ""), "`pool`");
     }
 
     #[test]

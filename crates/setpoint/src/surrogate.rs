@@ -12,14 +12,16 @@
 //! convex and an upper bound of the step (up to ln 2), which is what the
 //! convexity of the paper's proposition 1 and the Lagrangian methods rest on.
 
-/// Which smooth function stands for the step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Surrogate {
-    /// 1 / (1 + e^-x): bounded, close to the step; the default.
-    #[default]
-    Sigmoid,
-    /// ln(1 + e^x): convex, unbounded.
-    Softplus,
+use crate::train::settings::choices;
+
+choices! {
+    /// Which smooth function stands for the step.
+    Surrogate {
+        /// Bounded
+        Sigmoid,
+        /// Convex
+        Softplus,
+    }
 }
 
 impl Surrogate {

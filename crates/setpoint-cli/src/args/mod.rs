@@ -7,6 +7,7 @@ mod image;
 mod predict;
 mod report;
 mod reproduce;
+mod settings;
 mod train;
 
 pub use certify::CertifyArgs;
@@ -16,12 +17,18 @@ pub use image::ImageArgs;
 pub use predict::PredictArgs;
 pub use report::{ReportArgs, ReportFlags};
 pub use reproduce::ReproduceCommand;
-pub use train::{
-    BatchesArg, CnnArg, InequalityArg, MethodArg, ModelArg, OptimizerArg, ScheduleArg, ScopeArg,
-    SurrogateArg, ThresholdsArg, TrainArgs,
-};
+pub use settings::SettingArgs;
+pub use train::{CnnArg, ModelArg, TrainArgs};
 
 use clap::{Args, Parser, Subcommand};
+
+/// A message with settings as flags.
+pub fn in_flags(message: &str) -> String {
+    setpoint::message::spell(message, |name, value| match value {
+        Some(value) => format!("--{name} {value}"),
+        None => format!("--{name}"),
+    })
+}
 
 /// Train classifiers for the operating point they will run at, prove the threshold on held-out
 /// data, and ship both as one file.

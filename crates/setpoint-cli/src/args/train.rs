@@ -1,10 +1,11 @@
 //! `setpoint train`
 
+use std::num::ParseIntError;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 
-use super::{ImageArgs, ReadArgs, ReportFlags};
+use super::{ImageArgs, ReadArgs, ReportFlags, SettingArgs};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -67,10 +68,6 @@ pub struct TrainArgs {
     /// Use the group column as a feature as well
     #[arg(long, help_heading = "Columns")]
     pub group_feature: bool,
-    /// One threshold for all groups: predict needs no group, and the model itself must meet the
-    /// conditions on groups
-    #[arg(long, help_heading = "Threshold")]
-    pub shared_threshold: bool,
     /// Pool groups with fewer rows than this into one, called "(other)"
     #[arg(long, value_name = "N", help_heading = "Columns")]
     pub min_group: Option<u64>,
@@ -91,13 +88,6 @@ pub struct TrainArgs {
     /// A file to test on, laid out as DATA
     #[arg(long, value_name = "FILE", help_heading = "Splits")]
     pub test: Option<PathBuf>,
-    /// Seed of the split and of mini-batches
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Splits")]
-    pub seed: u64,
-    /// How often train and validation rows change places, the fits averaged; 1: never [default: 3 for auto
-    /// with a calibration share, on at most 100,000 rows that may be split at random, else 1]
-    #[arg(long, value_name = "N", help_heading = "Splits")]
-    pub rotations: Option<usize>,
 
     /// Confidence of the certificate
     #[arg(long, value_name = "P", default_value = "95%", help_heading = "Threshold")]
@@ -110,18 +100,18 @@ pub struct TrainArgs {
     #[arg(long, value_enum, default_value_t = ModelArg::Linear, help_heading = "Model")]
     pub model: ModelArg,
     /// Sizes of the hidden layers, with --model mlp
-    #[arg(long, value_name = "N,N", default_value = "256,128", help_heading = "Model")]
-    pub hidden: String,
+    #[arg(long, value_name = "N,N", default_value = "256,128", help_heading = "Model",
+          value_delimiter = ',', action = ArgAction::Set, value_parser = size)]
+    pub hidden: Vec<usize>,
     /// Share of hidden values left out at random while learning, with --model mlp
     #[arg(long, value_name = "X", default_value_t = 0.0, help_heading = "Model")]
     pub dropout: f64,
     /// Configurations to try, with --model trees
-    #[arg(long, value_name = "N", default_value_t = 12, help_heading = "Model",
-          value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub search: u16,
+    #[arg(long, value_name = "N", default_value_t = 12, help_heading = "Model")]
+    pub search: usize,
     /// Most rounds of boosting, with --model trees [default: 400]
-    #[arg(long, value_name = "N", help_heading = "Model", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub rounds: Option<u32>,
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub rounds: Option<usize>,
     /// The network, with --model cnn
     #[arg(long, value_enum, default_value_t = CnnArg::Paper, help_heading = "Model")]
     pub cnn: CnnArg,
@@ -129,89 +119,9 @@ pub struct TrainArgs {
     /// How images are read.
     #[command(flatten)]
     pub images: ImageArgs,
-    /// How to train
-    #[arg(long, value_enum, default_value_t = MethodArg::Auto, help_heading = "Training")]
-    pub method: MethodArg,
-    /// Weight of the positives in cross-entropy: a number, or auto to choose on validation
-    #[arg(long, value_name = "X|auto", default_value = "auto", help_heading = "Training")]
-    pub positive_weight: String,
-    /// The optimizer
-    #[arg(long, value_enum, default_value_t = OptimizerArg::Auto, help_heading = "Training")]
-    pub optimizer: OptimizerArg,
-    /// Step size of adam, adagrad and sgd [default: 0.05; mlp and small cnn: 0.005, cnn: 0.001]
-    #[arg(long, value_name = "X", help_heading = "Training")]
-    pub learning_rate: Option<f64>,
-    /// Step size of the multipliers, with --method lagrangian
-    #[arg(long, value_name = "X", help_heading = "Training")]
-    pub dual_learning_rate: Option<f64>,
-    /// Rows per step [default: all; mlp: 256, cnn: 512, small 128]
-    #[arg(long, value_name = "N", help_heading = "Training")]
-    pub batch_size: Option<usize>,
-    /// Passes over the rows in mini-batches [default: 20]
-    #[arg(long, value_name = "N", help_heading = "Training", conflicts_with = "steps")]
-    pub epochs: Option<u64>,
-    /// How rows are dealt into mini-batches
-    #[arg(long, value_enum, default_value_t = BatchesArg::Shuffled, help_heading = "Training")]
-    pub batches: BatchesArg,
-    /// How the learning rate goes over mini-batches [default: constant]
-    #[arg(long, value_enum, help_heading = "Training")]
-    pub schedule: Option<ScheduleArg>,
-    /// Pull of the weights towards zero on mini-batches [default: 0]
-    #[arg(long, value_name = "X", help_heading = "Training")]
-    pub weight_decay: Option<f64>,
-    /// Memory of the average of the parameters that mini-batches end in; 0: none [default: 0; networks: 0.99]
-    #[arg(long, value_name = "X", help_heading = "Training")]
-    pub weight_average: Option<f64>,
-    /// Most gradient evaluations of each stage
-    #[arg(long, value_name = "N", help_heading = "Training")]
-    pub steps: Option<u64>,
-    /// Steps without a better validation value before a stage ends
-    #[arg(long, value_name = "N", help_heading = "Training")]
-    pub patience: Option<u64>,
-    /// Where thresholds come from in training with adam, adagrad and sgd
-    #[arg(long, value_enum, default_value_t = ThresholdsArg::Smooth, help_heading = "Training")]
-    pub thresholds: ThresholdsArg,
-    /// Steps between exact corrections of tracked thresholds (the paper's N)
-    #[arg(long, value_name = "N", help_heading = "Training")]
-    pub correct_every: Option<u64>,
-    /// Mini-batches that a correction is made from (the paper's k)
-    #[arg(long, value_name = "N", help_heading = "Training")]
-    pub correct_batches: Option<usize>,
-    /// Mini-batches whose scores thresholds are solved on
-    #[arg(long, value_name = "N", help_heading = "Training")]
-    pub pool: Option<usize>,
-    /// Share of the cross-entropy gradient mixed in on mini-batches [default: 0; networks: 0.5]
-    #[arg(long, value_name = "X", help_heading = "Training")]
-    pub mix: Option<f64>,
-    /// Ico on mini-batches from a fresh start, with cross-entropy alone for this share of the steps; by
-    /// default it goes on from the best cross-entropy fit
-    #[arg(long, value_name = "X", help_heading = "Training")]
-    pub warm_up: Option<f64>,
-    /// What thresholds are a function of on mini-batches: all parameters, or the last layer's
-    #[arg(long, value_enum, default_value_t = ScopeArg::All, help_heading = "Training")]
-    pub implicit_scope: ScopeArg,
-    /// The smooth stand-in for decisions
-    #[arg(long, value_enum, default_value_t = SurrogateArg::Sigmoid, help_heading = "Training")]
-    pub surrogate: SurrogateArg,
-    /// Width of the surrogate with --method ico: 0.1sd (of the scores), 0.5tail, or 0.2 (scores) [default: 0.1sd;
-    /// networks: 0.5tail]
-    #[arg(long, value_name = "X", help_heading = "Training", overrides_with = "sharpness")]
-    pub bandwidth: Option<String>,
-    /// The same as a sharpness, 1 / width in scores (the paper's temperature)
-    #[arg(long, value_name = "X", help_heading = "Training", overrides_with = "bandwidth")]
-    pub sharpness: Option<f64>,
-    /// Scale-free ridge, with --method ico
-    #[arg(long, value_name = "X", help_heading = "Training")]
-    pub ridge: Option<f64>,
-    /// The paper's penalty on the squared slope of the constraint
-    #[arg(long, value_name = "X", help_heading = "Training")]
-    pub regulariser: Option<f64>,
-    /// How limits are met
-    #[arg(long, value_enum, default_value_t = InequalityArg::ActiveSet, help_heading = "Training")]
-    pub inequality: InequalityArg,
-    /// Thresholds that stand for an area
-    #[arg(long, value_name = "N", help_heading = "Training")]
-    pub bins: Option<usize>,
+    /// How to train.
+    #[command(flatten)]
+    pub settings: SettingArgs,
 
     /// Reports besides.
     #[command(flatten)]
@@ -223,6 +133,10 @@ pub struct TrainArgs {
     /// Go on from the checkpoint; ends in the same bytes as a run never stopped
     #[arg(long, requires = "checkpoint", help_heading = "Long runs")]
     pub resume: bool,
+}
+
+fn size(text: &str) -> Result<usize, ParseIntError> {
+    text.trim().parse()
 }
 
 /// Kinds of model.
@@ -245,92 +159,4 @@ pub enum CnnArg {
     Paper,
     /// A hundredth of its work, for images from 8 x 8
     Small,
-}
-
-/// Orders of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BatchesArg {
-    /// At random
-    Shuffled,
-    /// At random, with the same share of positives in each
-    Stratified,
-}
-
-/// Schedules of the learning rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ScheduleArg {
-    /// The same throughout
-    Constant,
-    /// Half a cosine down to 0
-    Cosine,
-}
-
-/// What thresholds are a function of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ScopeArg {
-    /// All parameters
-    All,
-    /// The last layer's
-    Head,
-}
-
-/// Methods.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MethodArg {
-    /// Cross-entropy over a few weights, ico from there, the best averaged
-    Auto,
-    /// Ico alone, from a cross-entropy start
-    Ico,
-    /// The baseline alone
-    CrossEntropy,
-    /// The proxy-Lagrangian of TensorFlow Constrained Optimization
-    Lagrangian,
-    /// Pairs of positives and the highest negatives, for goals on fpr
-    Pairwise,
-}
-
-/// Optimizers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OptimizerArg {
-    /// lbfgs on the full batch; adam on mini-batches and for lagrangian
-    Auto,
-    /// Quasi-Newton on the full batch
-    Lbfgs,
-    /// Adam
-    Adam,
-    /// Adagrad
-    Adagrad,
-    /// Gradient descent
-    Sgd,
-}
-
-/// Sources of thresholds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ThresholdsArg {
-    /// The smooth conditions, solved at every step
-    Smooth,
-    /// The unrelaxed conditions, solved at every step
-    Exact,
-    /// Tracked to first order, corrected now and then (the paper's algorithm 1)
-    Track,
-    /// Held until corrected now and then (as the paper does for areas)
-    Hold,
-}
-
-/// Surrogates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SurrogateArg {
-    /// Bounded
-    Sigmoid,
-    /// Convex
-    Softplus,
-}
-
-/// Ways to meet limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum InequalityArg {
-    /// The best thresholds within the limits
-    ActiveSet,
-    /// Slack variables, as in the paper
-    Slack,
 }

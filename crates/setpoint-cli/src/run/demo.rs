@@ -67,7 +67,7 @@ pub fn demo(quiet: bool) -> Result<(), Failure> {
     if let Some(mut page) = page {
         let [_, (_, base), (_, ours)] = &lines;
         page.repeats = Some(repeats(&ours.at_condition, &base.at_condition));
-        report::write(&wanted, &page)?;
+        report::write(&wanted, page)?;
     }
     display.finish();
     print(&summary(&lines, &rows, start.elapsed().as_secs_f64()))
@@ -100,9 +100,7 @@ fn job(goal: &Goal, seed: u64) -> Job {
     Job {
         goal: goal.clone(),
         model: ModelChoice::Linear,
-        settings: Settings { seed, ..Settings::default() },
-        method: "auto".to_owned(),
-        rotations: Some(ROTATIONS),
+        settings: Settings { seed, rotations: Some(ROTATIONS), ..Settings::default() },
         confidence: Some(CONFIDENCE),
         recorded: recorded.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect(),
     }

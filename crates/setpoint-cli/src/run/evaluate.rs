@@ -8,7 +8,7 @@ use setpoint_run::{Examples, Failure, ImageSchema, Opened, Schema, hold_images, 
 
 use super::progress::{Display, line};
 use super::{images, print, report};
-use crate::args::{EvaluateArgs, MeasureArgs};
+use crate::args::{EvaluateArgs, MeasureArgs, in_flags};
 use crate::interrupt;
 use crate::plan::{confidence, image_options, positive, read_options};
 
@@ -19,7 +19,7 @@ pub fn evaluate(args: &EvaluateArgs, quiet: bool) -> Result<(), Failure> {
     let mut measured = measure(&args.measure, &mut display)?;
     if report::any(&args.report) {
         display.show("writing the report");
-        report::write(&args.report, &measured.report(&args.measure)?)?;
+        report::write(&args.report, measured.report(&args.measure)?)?;
     }
     let record = measured.record;
     let checked = if args.check { record.check() } else { Ok(()) };
@@ -92,6 +92,7 @@ pub fn measure(args: &MeasureArgs, display: &mut Display) -> Result<Measured, Fa
     record.artifact = args.model.display().to_string();
     record.data_hash = hash;
     record.notes.splice(0..0, notes);
+    record.sentences().for_each(|text| *text = in_flags(text));
     Ok(Measured { model, examples, confidence, record })
 }
 

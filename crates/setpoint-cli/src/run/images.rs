@@ -53,7 +53,7 @@ pub fn train(
         // Parts that the data gives, such as people apart, stay apart.
         let mut plan = plan.clone();
         if set.has_parts() {
-            plan.job.rotations = plan.job.rotations.or(Some(1));
+            plan.job.settings.rotations = plan.job.settings.rotations.or(Some(1));
         }
         records.push(run(&plan, loaded, begun, &mut display)?);
     }

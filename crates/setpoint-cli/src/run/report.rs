@@ -9,7 +9,7 @@ use setpoint_run::{Described, Failure};
 
 use super::evaluate::{Measured, measure};
 use super::progress::{Display, line};
-use crate::args::{ReportArgs, ReportFlags};
+use crate::args::{ReportArgs, ReportFlags, in_flags};
 use crate::plan::Files;
 
 /// `setpoint report`: a model on labelled data, as a page.
@@ -20,7 +20,7 @@ pub fn report(args: &ReportArgs, quiet: bool) -> Result<(), Failure> {
     let mut display = Display::new(quiet);
     let mut measured: Measured = measure(&args.measure, &mut display)?;
     let record = measured.report(&args.measure)?;
-    write(&wanted, &record)?;
+    write(&wanted, record)?;
     display.finish();
     if !quiet {
         line(measured.record.to_string().trim_end());
@@ -42,13 +42,14 @@ pub fn any(wanted: &ReportFlags) -> bool {
 }
 
 /// Writes what is asked for.
-pub fn write(wanted: &ReportFlags, record: &ReportRecord) -> Result<(), Failure> {
+pub fn write(wanted: &ReportFlags, mut record: ReportRecord) -> Result<(), Failure> {
+    record.sentences().for_each(|text| *text = in_flags(text));
     if let Some(path) = &wanted.report {
-        let page = to_html(record);
+        let page = to_html(&record);
         write_atomically(path, |out: &mut dyn Write| out.write_all(page.as_bytes()))?;
     }
     if let Some(path) = &wanted.report_json {
-        let text = serde_json::to_string(record)?;
+        let text = serde_json::to_string(&record)?;
         write_atomically(path, |out: &mut dyn Write| writeln!(out, "{text}"))?;
     }
     Ok(())

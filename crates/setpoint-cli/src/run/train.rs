@@ -10,6 +10,7 @@ use setpoint_run::{Checkpoints, Failure, Kind, Loaded, load_more};
 use super::checkpoint::{self, Directory};
 use super::progress::{Display, line};
 use super::{images, print, report};
+use crate::args::in_flags;
 use crate::interrupt;
 use crate::plan::{Files, TrainPlan};
 
@@ -78,6 +79,7 @@ pub(super) fn run(
         store.remove()?;
     }
     let mut record = trained.record.clone();
+    record.sentences().for_each(|text| *text = in_flags(text));
     record.artifact = plan.output.display().to_string();
     record.seconds = Seconds { load, train, total: start.elapsed().as_secs_f64() };
     if report::any(&plan.report) {
@@ -85,7 +87,7 @@ pub(super) fn run(
         let confidence = plan.job.confidence.unwrap_or(CONFIDENCE);
         let described = report::described(&plan.data, confidence);
         let page = setpoint_run::report_training(&plan.job, &mut loaded, &trained, &record, &described)?;
-        report::write(&plan.report, &page)?;
+        report::write(&plan.report, page)?;
     }
     Ok(record)
 }
@@ -97,7 +99,7 @@ fn open_store(
     display: &mut Display,
 ) -> Result<Option<Directory>, Failure> {
     let Some(path) = &plan.checkpoint else { return Ok(None) };
-    let mut run = plan.job.recorded(loaded);
+    let mut run = plan.job.recorded(loaded)?;
     run.insert("setpoint".to_owned(), json!(env!("CARGO_PKG_VERSION")));
     let store = Directory::open(path, run, &plan.job.goal, loaded.schema.columns(), plan.resume)?;
     if store.resumes() {

@@ -86,6 +86,6 @@ fn groups_that_share_a_threshold_are_read_where_they_are_there() {
     untested(
         &check("less.csv"),
         "the certificate was not tested: the conditions are on groups of column \"sex\" and the sample has no \
-         groups; name the column with --group",
+         groups; give the group of each row with --group",
     );
 }

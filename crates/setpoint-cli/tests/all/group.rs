@@ -85,7 +85,7 @@ fn one_threshold_for_all_needs_no_group_to_decide() {
     let plain = setpoint(home.path(), &["evaluate", "m", "new.csv", "--json", "-q"]).ok().json();
     assert_eq!(plain["groups"], serde_json::json!([]));
     assert!(
-        plain["at_condition_refused"].as_str().unwrap().contains("name the column with --group"),
+        plain["at_condition_refused"].as_str().unwrap().contains("give the group of each row with --group"),
         "{plain}"
     );
     let shown =

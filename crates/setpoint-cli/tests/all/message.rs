@@ -118,13 +118,13 @@ fn one_column_holds_and_two_hold() {
     write(home.path(), "t.csv", &text(&["a"]));
     let one = train();
     assert!(
-        one.contains("column \"a\" holds more than") && one.ends_with("leave it out with --drop a\n"),
+        one.contains("column \"a\" holds more than") && one.ends_with("leave it out: --drop a\n"),
         "{one}"
     );
     write(home.path(), "t.csv", &text(&["a", "b"]));
     let two = train();
     assert!(
-        two.contains("\"a\" and \"b\" hold more") && two.ends_with("leave them out with --drop a,b\n"),
+        two.contains("\"a\" and \"b\" hold more") && two.ends_with("leave them out: --drop a,b\n"),
         "{two}"
     );
 }

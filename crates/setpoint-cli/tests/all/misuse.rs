@@ -79,7 +79,7 @@ fn settings_that_make_no_sense() {
             &["--confidence", "95"][..],
             "--confidence 95: expected a probability between 0 and 1, such as 95% or 0.95",
         ),
-        (&["--positive-weight", "x"], "--positive-weight x: expected a positive number or auto"),
+        (&["--positive-weight", "x"], "--positive-weight \"x\": expected a positive number or auto"),
         (&["--steps", "0"], "--steps 0: expected at least 1"),
         (
             &["--separator", "ab"],

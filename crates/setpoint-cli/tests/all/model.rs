@@ -67,7 +67,7 @@ fn every_method_trains_a_network_on_mini_batches() {
     }
     for (more, problem) in [
         (&["--optimizer", "lbfgs"][..], "adam, adagrad or sgd"),
-        (&["--hidden", "0"], "expected sizes from 1 to 65536"),
+        (&["--hidden", "0"], "expected a number from 1 to 65536"),
         (&["--warm-up", "2"], "a share in [0, 1]"),
         (&["--model", "cnn"], "not recognised"),
     ] {

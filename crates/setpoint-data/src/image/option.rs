@@ -86,7 +86,7 @@ impl FromStr for ImageLayout {
     fn from_str(text: &str) -> Result<Self, ImageError> {
         let found = Self::ALL.iter().find(|(name, _)| *name == text.trim());
         found.map(|(_, layout)| *layout).ok_or_else(|| ImageError::Option {
-            flag: "--images",
+            setting: "images",
             given: text.to_owned(),
             expected: format!("expected one of {}", Self::ALL.map(|(name, _)| name).join(", ")),
         })
@@ -171,7 +171,7 @@ impl FromStr for RecordLayout {
     fn from_str(text: &str) -> Result<Self, ImageError> {
         let refuse = || {
             ImageError::Option {
-            flag: "--record",
+            setting: "record",
             given: text.to_owned(),
             expected: "expected the names of the label bytes, as in age,gender,race, and after a colon height, width and channels where they are not 32x32x3".to_owned(),
         }
@@ -198,15 +198,15 @@ impl FromStr for RecordLayout {
 impl ImageOptions {
     /// Refuses what no image can be.
     pub(super) fn check(&self) -> Result<(), ImageError> {
-        for (flag, side) in [("--size", self.size), ("--crop", self.crop)] {
+        for (setting, side) in [("size", self.size), ("crop", self.crop)] {
             if let Some(side) = side.filter(|side| !(1..=MAX_SIDE).contains(side)) {
                 let expected = format!("expected a number of pixels from 1 to {MAX_SIDE}");
-                return Err(ImageError::Option { flag, given: side.to_string(), expected });
+                return Err(ImageError::Option { setting, given: side.to_string(), expected });
             }
         }
         if let Some(channels) = self.channels.filter(|channels| ![1, 3].contains(channels)) {
             let expected = "expected 1 (grey) or 3 (colour)".to_owned();
-            return Err(ImageError::Option { flag: "--channels", given: channels.to_string(), expected });
+            return Err(ImageError::Option { setting: "channels", given: channels.to_string(), expected });
         }
         Ok(())
     }
@@ -234,13 +234,13 @@ mod tests {
             assert_eq!(layout.to_string(), name);
         }
         let error = "mnist".parse::<ImageLayout>().unwrap_err().to_string();
-        assert!(error.starts_with("--images \"mnist\": expected one of table, classes"), "{error}");
+        assert!(error.starts_with("`images \"mnist\"`: expected one of table, classes"), "{error}");
     }
 
     #[test]
     fn sides_and_channels_are_checked() {
         let refused = |options: ImageOptions| options.check().unwrap_err().to_string();
-        assert!(refused(ImageOptions { size: Some(0), ..Default::default() }).starts_with("--size \"0\""));
+        assert!(refused(ImageOptions { size: Some(0), ..Default::default() }).starts_with("`size \"0\"`"));
         assert!(refused(ImageOptions { crop: Some(5000), ..Default::default() }).contains("1 to 4096"));
         assert!(refused(ImageOptions { channels: Some(2), ..Default::default() }).contains("3 (colour)"));
     }

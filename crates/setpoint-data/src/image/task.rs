@@ -65,7 +65,7 @@ impl ImageSet {
         decide: impl FnOnce(&str, &[(&str, u64)]) -> Result<(label::LabelRule, Vec<bool>), Error>,
     ) -> Result<ImageTask, Error> {
         let names = self.label_names();
-        let position = find(&self.file, &names, wanted, "--label")?;
+        let position = find(&self.file, &names, wanted, "label")?;
         let column = &self.labels[position];
         let mut counts = vec![0; column.names.len()];
         column.of.iter().filter(|code| **code != MISSING).for_each(|code| counts[*code as usize] += 1);
@@ -77,7 +77,7 @@ impl ImageSet {
         let (rule, classes) = decide(&column.column, &texts)?;
         let mut is_positive = vec![false; column.names.len()];
         kept.iter().zip(&classes).for_each(|(code, class)| is_positive[*code] = *class);
-        let group = group.map(|group| find(&self.file, &names, group, "--group")).transpose()?;
+        let group = group.map(|group| find(&self.file, &names, group, "group")).transpose()?;
         Ok(ImageTask {
             label: LabelSchema { column: column.column.clone(), position, rule },
             rows: (0..self.rows() as u32).filter(|row| column.of[*row as usize] != MISSING).collect(),
@@ -194,6 +194,6 @@ mod tests {
         let tasks = set.tasks(&tasks, None).unwrap();
         assert_eq!(set.task_for(&tasks[1].label, None).unwrap().labels, tasks[1].labels);
         let error = set.task("ago", &">=60".parse().unwrap(), None).unwrap_err().to_string();
-        assert_eq!(error, "t: no column \"ago\" (--label); did you mean \"age\"?");
+        assert_eq!(error, "t: no column \"ago\" (`label`); did you mean \"age\"?");
     }
 }

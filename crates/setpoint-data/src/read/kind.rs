@@ -76,7 +76,7 @@ impl Columns {
         roles: &Roles,
     ) -> Result<bool, Error> {
         let layout = &raw.layout;
-        let forced = find_all(file, &layout.names, &roles.categorical, "--categorical")?;
+        let forced = find_all(file, &layout.names, &roles.categorical, "categorical")?;
         let mut again = false;
         for column in &layout.features {
             match layout.uses[*column] {
@@ -100,8 +100,8 @@ impl Columns {
                     match tally.reading() {
                         Reading::Category => {}
                         Reading::Mixed => {
-                            let hint = "name those that mean a missing value (missing), write all numbers alike, \
-                                        or take the column for categories (categorical)";
+                            let hint = "name those that mean a missing value (`missing`), write all numbers alike, \
+                                        or take the column for categories (`categorical`)";
                             return Err(mixed(file, &layout.names[*column], tally, hint).into());
                         }
                         reading => {

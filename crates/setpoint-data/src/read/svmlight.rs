@@ -179,27 +179,27 @@ fn read_rows(source: &Source, parser: &Parser<'_>) -> Result<(RawSparse, Marks),
 }
 
 fn check_roles(file: &str, roles: &Roles) -> Result<Vec<(u32, u32)>, RoleError> {
-    let sparse = |flag, hint| Err(RoleError::Sparse { file: file.to_owned(), flag, hint });
+    let sparse = |setting, hint| Err(RoleError::Sparse { file: file.to_owned(), setting, hint });
     if roles.label.as_deref().is_some_and(|label| label != "label" && label != "1") {
-        return sparse("--label", "the label is the first field of each row");
+        return sparse("label", "the label is the first field of each row");
     }
     if roles.weight.is_some() {
-        return sparse("--weight", "it has no weights");
+        return sparse("weight", "it has no weights");
     }
     if roles.group.is_some() {
-        return sparse("--group", "it has no group column");
+        return sparse("group", "it has no group column");
     }
     if roles.split_by.as_deref().is_some_and(|column| column != "qid") {
-        return sparse("--split-by", "only --split-by qid can");
+        return sparse("split-by", "only `split-by qid` can");
     }
     if roles.split_time.is_some() {
-        return sparse("--split-time", "it has no time column");
+        return sparse("split-time", "it has no time column");
     }
     if roles.score.is_some() {
         return sparse("--score", "it has no score column");
     }
     if !roles.categorical.is_empty() {
-        return sparse("--categorical", "all its values are numbers");
+        return sparse("categorical", "all its values are numbers");
     }
     let range = |text: &String| -> Option<(u32, u32)> {
         let (from, to) = text.split_once('-').unwrap_or((text, text));
@@ -207,7 +207,7 @@ fn check_roles(file: &str, roles: &Roles) -> Result<Vec<(u32, u32)>, RoleError> 
     };
     match roles.drop.iter().map(range).collect() {
         Some(ranges) => Ok(ranges),
-        None => sparse("--drop with a name", "give indices as they are in the file"),
+        None => sparse("drop", "give indices as they are in the file, not names"),
     }
 }
 

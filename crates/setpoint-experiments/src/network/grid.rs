@@ -50,7 +50,7 @@ impl Protocol {
     /// The same with train and validation rows changing places: one start for each of three rotations.
     #[must_use]
     pub fn rotated(&self, source: Source, seed: u64) -> Settings {
-        Settings { rotations: 3, ..self.auto(source, seed) }
+        Settings { rotations: Some(3), ..self.auto(source, seed) }
     }
 
     /// The fits of cross-entropy that Setpoint's defaults begin with.

@@ -79,7 +79,7 @@ pub fn grid(method: Method, goal: &Goal, seed: u64) -> Vec<Choice> {
         }),
         Method::Setpoint | Method::Once => {
             let rotations = if method == Method::Setpoint { 3 } else { 1 };
-            let settings = Settings { seed, rotations, ..Settings::default() };
+            let settings = Settings { seed, rotations: Some(rotations), ..Settings::default() };
             vec![Choice::new("defaults".to_owned(), settings)]
         }
         Method::Mixed => Vec::new(),

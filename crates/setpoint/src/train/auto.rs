@@ -88,9 +88,9 @@ pub fn fit<'r>(
     if let Some(last @ (Task::Lagrangian { .. } | Task::Pairwise { .. })) = tasks.last() {
         last.loss(&goal, train.sample, settings)?;
     }
-    let reporter = &mut Reporter::new(observer, store, tasks.len() * settings.rotations);
+    let reporter = &mut Reporter::new(observer, store, tasks.len() * settings.rotations());
     let rounds = Rounds { goal: &goal, tasks: &tasks, settings };
-    if settings.rotations == 1 {
+    if settings.rotations() == 1 {
         rounds.run(0, train, validation, reporter)
     } else {
         rotate::fit(&rounds, train, validation, reporter)
@@ -250,7 +250,7 @@ fn conclude(
     let better = difference > least || (linear && difference == 0.0);
     let averaged = settings.method == MethodChoice::Auto && !settings.shared_threshold;
     // Networks of several rotations are judged together.
-    let judged = averaged && (linear || settings.rotations == 1);
+    let judged = averaged && (linear || settings.rotations() == 1);
     let fell_back = judged && !better && combined != baseline.combined;
     let (combined, winner, kept, validation) = match fell_back {
         true => (base.combined, base.name, base.members, selection.value_of(&baseline.combined)?),

@@ -189,7 +189,7 @@ impl Stage<'_, '_, '_, '_> {
             {
                 return Err(TrainError::Stopped);
             }
-            if stale >= self.settings.patience {
+            if self.settings.patience.is_some_and(|most| stale >= most) {
                 break;
             }
             if correct {

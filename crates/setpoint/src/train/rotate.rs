@@ -35,7 +35,7 @@ pub(super) fn fit(
         reporter,
     )?;
     let mut folds = Vec::new();
-    for rows in deal(train.sample.whole(), rounds.settings.rotations - 1) {
+    for rows in deal(train.sample.whole(), rounds.settings.rotations() - 1) {
         match train.model.select(&rows)? {
             Some(model) if !rows.is_empty() => {
                 folds.push((model, train.sample.whole().select(&rows)));

@@ -166,7 +166,7 @@ impl Task {
                         mix: settings.mix,
                         warm_up,
                         positive_weight: *positive_weight,
-                        scope: settings.scope,
+                        scope: settings.implicit_scope,
                     },
                 )),
                 _ => self.loss(goal, sample, settings)?,
@@ -288,7 +288,7 @@ fn cross_entropy(settings: &Settings, linear: bool) -> Vec<Task> {
         (PositiveWeight::Auto, false) => &NETWORK_WEIGHTS,
     };
     // One start for each rotation: averages of several are worth more over other rows than over the same.
-    let weights = if !linear && settings.rotations > 1 { &weights[..1] } else { weights };
+    let weights = if !linear && settings.rotations() > 1 { &weights[..1] } else { weights };
     if linear {
         let shrunk = |weight: &f64| SHRINKAGES.map(|shrinkage| fit(*weight, shrinkage, 0));
         return weights.iter().flat_map(shrunk).collect();

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use super::*;
 use crate::Goal;
+use crate::engine::Inequality;
 use crate::features::Features;
 use crate::model::Linear;
 use crate::sample::Sample;
@@ -194,7 +195,7 @@ fn the_same_seed_gives_the_same_bits_for_any_number_of_threads() {
         steps: Some(50),
         ..Settings::default()
     };
-    let rotated = Settings { rotations: 3, ..Settings::default() };
+    let rotated = Settings { rotations: Some(3), ..Settings::default() };
     let shared = Settings { shared_threshold: true, ..Settings::default() };
     for (goal, settings) in [Settings::default(), rotated, settings]
         .into_iter()
@@ -240,7 +241,7 @@ fn a_run_that_is_killed_and_resumed_ends_in_the_same_bits() {
     };
     let cases = [
         Settings::default(),
-        Settings { rotations: 3, ..Settings::default() },
+        Settings { rotations: Some(3), ..Settings::default() },
         first_order(Thresholds::Track),
         first_order(Thresholds::Smooth),
         Settings { batch_size: Some(300), ..first_order(Thresholds::Smooth) },
@@ -290,7 +291,7 @@ fn bad_settings_are_refused() {
         Settings { batch_size: Some(64), optimizer: OptimizerChoice::Lbfgs, ..Settings::default() },
         Settings { dual_learning_rate: 0.0, ..Settings::default() },
         Settings { mix: 1.5, ..Settings::default() },
-        Settings { rotations: 2, ..Settings::default() },
+        Settings { rotations: Some(2), ..Settings::default() },
         Settings { positive_weight: PositiveWeight::Fixed(-1.0), ..Settings::default() },
     ] {
         let error = run("f1", &settings, &mut Silent, None).unwrap_err();

@@ -83,7 +83,7 @@ fn choose_images(arrays: &Arrays, options: &ImageOptions) -> Result<Vec<Header>,
             return Ok(parts);
         }
         return Err(ImageError::Option {
-            flag: "--images-key",
+            setting: "images-key",
             given: key.clone(),
             expected: format!("{} has no such array; it has {}", arrays.file, arrays.listed()),
         });
@@ -108,7 +108,7 @@ fn choose_images(arrays: &Arrays, options: &ImageOptions) -> Result<Vec<Header>,
             found: format!("no array of 3 or 4 dimensions among {}", arrays.listed()),
         }),
         _ => Err(ImageError::Option {
-            flag: "--images-key",
+            setting: "images-key",
             given: String::new(),
             expected: format!(
                 "{} has several arrays that may be images, name one: {}",
@@ -130,7 +130,7 @@ fn image_shape(
         [_, a, b, c] => match channels_first.unwrap_or(a <= FEW) {
             _ if channels_first.is_none() && (a <= FEW) == (c <= FEW) => {
                 let problem = format!(
-                    "shape {:?} does not tell whether channels come first or last; say it with --channels-first true or false",
+                    "shape {:?} does not tell whether channels come first or last; say it with `channels-first true` or `channels-first false`",
                     array.shape
                 );
                 return Err(array.refuse(file, problem));

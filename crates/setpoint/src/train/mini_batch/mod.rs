@@ -66,7 +66,7 @@ impl Stage<'_, '_, '_, '_> {
         let mut gradient = vec![0.0; state.parameters.len()];
         let (mut scores, mut v, mut after) = (Vec::new(), Vec::new(), Vec::new());
         let every = settings.correct_every.max(1);
-        while state.step < self.steps && state.stale < settings.patience {
+        while state.step < self.steps && settings.patience.is_none_or(|most| state.stale < most) {
             let step = state.step;
             if self.corrected_from.is_some_and(|from| step == from || (step > from && step % every == 0)) {
                 self.correct(loss, &mut batches, &state)?;

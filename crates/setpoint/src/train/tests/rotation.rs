@@ -5,7 +5,7 @@ use crate::sample::Sample;
 
 #[test]
 fn rotations_hold_every_row_out_once_and_average_what_they_fit() {
-    let settings = Settings { rotations: 4, ..Settings::default() };
+    let settings = Settings { rotations: Some(4), ..Settings::default() };
     let fit = run("recall @ fpr<=2%", &settings, &mut Silent, None).unwrap();
     assert_eq!((fit.rotations, fit.candidates.len()), (4, 4 * 19));
     assert!(fit.winner.contains("4 rotations") && fit.baseline.name.starts_with("cross-entropy"));
@@ -32,7 +32,7 @@ fn a_rotation_that_cannot_be_fitted_leaves_the_first() {
             &goal,
             Part { model: &mut train, sample: &train_sample },
             Part { model: &mut validation, sample: &validation_sample },
-            &Settings { rotations, steps: Some(5), ..Settings::default() },
+            &Settings { rotations: Some(rotations), steps: Some(5), ..Settings::default() },
             &mut Silent,
             None,
         )
