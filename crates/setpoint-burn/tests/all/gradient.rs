@@ -64,11 +64,12 @@ fn a_batch_stands_for_the_whole_pool() {
     // The third batch pushes the first out.
     let (value, gradient) = backward(&mut loss, &scores[200..], &labels[200..]);
     let (expected, v) = engine(&goal, &labels[100..], &scores[100..]);
-    // The solve starts from the last thresholds, so it is the same root to its own tolerance.
-    assert!((f64::from(value) - expected).abs() < 1e-6);
-    for (found, v) in gradient.iter().zip(&v[100..]) {
-        assert!((found - 2.0 * v).abs() < 1e-6, "{found} is not twice {v}");
-    }
+    // The last thresholds serve while they are within a tenth of the condition's rate.
+    assert!((f64::from(value) - expected).abs() < 0.05 * expected.abs(), "{value} is not {expected}");
+    let pairs = || gradient.iter().zip(v[100..].iter().map(|v| 2.0 * v));
+    let (apart, size) =
+        pairs().fold((0.0, 0.0), |(apart, size), (found, v)| (apart + (found - v).abs(), size + v.abs()));
+    assert!(size > 0.0 && apart < 0.15 * size, "{apart} of {size}");
 }
 
 #[test]
