@@ -29,6 +29,24 @@ fn files_without_rows_are_refused() {
 }
 
 #[test]
+fn scores_keep_their_digits_and_other_columns_are_not_looked_at() {
+    let scores = |first: &str| {
+        let rows: String = (1..40).map(|row| format!("{},0.5,person {row}\n", row % 2)).collect();
+        format!("y,p,name\n0,{first},n/a\n{rows}")
+    };
+    let roles = Roles { score: Some("p".to_owned()), ..label("y") };
+    let read = table(&scores("0.5000000000000001"), &roles).unwrap();
+    assert_eq!((read.scores().unwrap()[0], read.columns()), (0.500_000_000_000_000_1, 0));
+    assert_eq!(
+        error(&scores("2024-01-31"), &roles),
+        "t.csv:2: column \"p\": \"2024-01-31\" is not a number; name missing values with --missing"
+    );
+    let roles = Roles { label: None, ..roles };
+    let sparse = Table::from_bytes("t.svm", b"1 1:2\n-1 1:3\n".to_vec(), &ReadOptions::default(), &roles);
+    assert!(sparse.unwrap_err().to_string().contains("--score does not apply"));
+}
+
+#[test]
 fn a_value_that_is_no_number_is_named_with_its_line() {
     let mut text = "age,y\n".to_owned();
     for row in 2..200 {
