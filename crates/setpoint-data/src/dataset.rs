@@ -75,12 +75,8 @@ impl Codes {
 pub struct Dataset<F = Features> {
     /// The encoded, standardised rows.
     pub features: F,
-    /// Names of its columns.
-    pub feature_names: Vec<String>,
     /// Labels, weights and groups; `None` where the file has no label.
     pub sample: Option<Sample>,
-    /// What `--split-by` names.
-    pub entities: Option<Codes>,
     /// Sort keys of what `--split-time` names.
     pub times: Option<Vec<f64>>,
     /// Queries of ranking data (`qid`).
@@ -93,9 +89,8 @@ pub struct Dataset<F = Features> {
 
 impl<F> Dataset<F> {
     pub(crate) fn map<G>(self, change: impl FnOnce(F) -> G) -> Dataset<G> {
-        let Self { features, feature_names, sample, entities, times, queries, hash, notes } = self;
-        let features = change(features);
-        Dataset { features, feature_names, sample, entities, times, queries, hash, notes }
+        let Self { features, sample, times, queries, hash, notes } = self;
+        Dataset { features: change(features), sample, times, queries, hash, notes }
     }
 }
 

@@ -15,8 +15,9 @@
 //! let plan: SplitPlan = "train=0.6,validation=0.4".parse()?;
 //! let parts = plan.split(&table, 7)?;
 //! let encoder = Encoder::fit(&table, parts.rows("train"))?;
+//! assert_eq!(encoder.feature_names(), ["age", "town=Leeds", "town=York", "town is missing"]);
 //! let data = encoder.encode(table)?;
-//! assert_eq!(data.feature_names, ["age", "town=Leeds", "town=York", "town is missing"]);
+//! assert_eq!((data.features.rows(), data.features.columns()), (20, 4));
 //! # Ok(())
 //! # }
 //! ```

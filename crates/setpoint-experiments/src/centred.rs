@@ -52,7 +52,8 @@ impl Model for Centred {
     }
 
     fn select(&self, rows: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
-        Ok(Some(Box::new(Self { linear: self.linear.over(rows)?, zero: Arc::clone(&self.zero) })))
+        let linear = Linear::new(self.linear.features().select(rows)?);
+        Ok(Some(Box::new(Self { linear, zero: Arc::clone(&self.zero) })))
     }
 
     fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use setpoint::Sample;
 use setpoint::features::{Features, Layout, Scaling, Sparse};
 
 use super::{EncodeError, Encoder, Encoding, Input, Inputs, Notes};
@@ -12,6 +13,7 @@ use crate::Error;
 use crate::chunk::{Chunk, MISSING, Texts};
 use crate::dataset::{Dataset, checked_sample, fits_memory};
 use crate::form::Key;
+use crate::layout::Kind;
 use crate::table::{Body, FeatureColumn, Table};
 
 /// An input and where its values are.
@@ -81,24 +83,13 @@ impl Encoder {
                 return Err(EncodeError::Column { file, column, expected }.into());
             }
         };
-        let sample = match (table.labels, &table.entities) {
-            (Some(labels), None) => Some(checked_sample(labels, table.weights, table.groups)?),
-            (Some(labels), Some(entities)) => {
-                let sample = checked_sample(labels, table.weights, table.groups)?;
-                Some(sample.with_entities(&entities.column, &entities.of)?)
-            }
-            (None, _) => None,
-        };
-        Ok(Dataset {
-            features,
-            feature_names: self.feature_names(),
-            sample,
-            entities: table.entities,
-            times: table.times,
-            queries: table.queries,
-            hash: table.hash,
-            notes,
-        })
+        let mut sample =
+            table.labels.map(|labels| checked_sample(labels, table.weights, table.groups)).transpose()?;
+        if let Some(entities) = table.entities {
+            let with = |sample: Sample| sample.with_entities(&entities.column, &entities.of);
+            sample = sample.map(with).transpose()?;
+        }
+        Ok(Dataset { features, sample, times: table.times, queries: table.queries, hash: table.hash, notes })
     }
 }
 
@@ -251,20 +242,21 @@ impl Column<'_> {
         }
     }
 
-    /// Writes the places of categories; those of missing values are last, and past them is what was never seen.
+    /// Writes categories from 1 on, that of missing values last; 0 is what was never seen.
     fn write_places(&self, chunk: &Chunk, rows: impl Iterator<Item = usize>, into: &mut [u32]) {
         let into = into.iter_mut().zip(rows);
         match &self.input.encoding {
-            Encoding::Category { values, .. } => {
+            Encoding::Category { values, missing } => {
                 let codes = chunk.code(self.slot);
+                let missing = if missing.is_some() { values.len() + 1 } else { 0 };
                 into.for_each(|(into, row)| {
-                    let absent = values.len() + usize::from(codes[row] != MISSING);
-                    *into = self.place(codes[row]).unwrap_or(absent) as u32;
+                    let absent = if codes[row] == MISSING { missing } else { 0 };
+                    *into = self.place(codes[row]).map_or(absent, |place| place + 1) as u32;
                 });
             }
             _ => {
                 let values = chunk.number(self.slot);
-                into.for_each(|(into, row)| *into = u32::from(!values[row].is_nan()));
+                into.for_each(|(into, row)| *into = u32::from(values[row].is_nan()));
             }
         }
     }
@@ -278,22 +270,18 @@ impl Column<'_> {
             Encoding::Number { missing, .. } | Encoding::Category { missing, .. } => missing.is_none(),
             Encoding::Plain | Encoding::Code { .. } => self.input.complete,
         };
-        match &self.input.encoding {
-            Encoding::Number { .. } | Encoding::Plain if is_complete => {
-                let values = chunk.number(self.slot);
-                unseen.missing += values.iter().filter(|value| value.is_nan()).count() as u64;
-            }
-            Encoding::Number { .. } | Encoding::Plain => {}
-            Encoding::Category { .. } | Encoding::Code { .. } => {
-                let codes = chunk.code(self.slot);
-                if is_complete {
-                    unseen.missing += codes.iter().filter(|code| **code == MISSING).count() as u64;
-                }
-                if self.places.contains(&None) {
-                    let unknown = |code: &&u32| **code != MISSING && self.places[**code as usize].is_none();
-                    unseen.categories += codes.iter().filter(unknown).count() as u64;
-                }
-            }
+        if self.input.kind() == Kind::Number {
+            let missing = || chunk.number(self.slot).iter().filter(|value| value.is_nan()).count() as u64;
+            unseen.missing += if is_complete { missing() } else { 0 };
+            return;
+        }
+        let codes = chunk.code(self.slot);
+        let count = |is: &dyn Fn(u32) -> bool| codes.iter().filter(|code| is(**code)).count() as u64;
+        if is_complete {
+            unseen.missing += count(&|code| code == MISSING);
+        }
+        if self.places.contains(&None) {
+            unseen.categories += count(&|code| code != MISSING && self.place(code).is_none());
         }
     }
 }

@@ -216,7 +216,7 @@ fn weights_groups_and_entities_are_taken_from_their_columns() {
     assert_eq!(sample.weights(), Some(&[1.0, 2.5, 1.0][..]));
     assert_eq!(sample.groups().unwrap().names(), ["(missing)", "f", "m"]);
     assert_eq!(sample.groups().unwrap().codes(), [2, 1, 0]);
-    assert_eq!(data.entities.unwrap().of, [0, 0, 1]);
+    assert_eq!(sample.entities().unwrap().of(), [0, 0, 1]);
     assert_eq!(data.notes.unlabelled, 1);
     let message = error("y,w,x\n0,1,1\n1,-2,2\n", &Roles { weight: Some("w".into()), ..label("y") });
     assert_eq!(message, "t.csv: row 2: column \"w\": weight -2 is not a positive number");

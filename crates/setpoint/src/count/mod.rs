@@ -40,7 +40,7 @@ const CHUNK: usize = 8_192;
 
 /// Margins below which waking other threads costs more than they save. The chunks, and so the sums,
 /// are the same either way.
-const WORTH_SHARING: usize = 1 << 17;
+const WORTH_SHARING: usize = 1 << 16;
 
 /// Smooth counts of one slice at one threshold, and their derivatives in the scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -34,7 +34,7 @@ pub(super) enum Pack {
     Wide(usize),
 }
 
-/// A categorical column: a place for each category, the last for none of them.
+/// A categorical column: place 0 for no category, then one for each.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Field {
     /// The column of the first category.
@@ -72,7 +72,7 @@ impl Field {
         let place = code / self.stride % (self.scalings.len() + 1);
         let into = &mut into[self.first..][..self.scalings.len()];
         for (other, (into, scaling)) in into.iter_mut().zip(&self.scalings).enumerate() {
-            *into = scaling.apply(f32::from(u8::from(other == place)));
+            *into = scaling.apply(f32::from(u8::from(other + 1 == place)));
         }
     }
 }
@@ -122,18 +122,12 @@ impl Tables {
             if field.stride == 1 {
                 before.fill(0.0);
             }
-            let weights = &weights[field.first..][..field.scalings.len()];
-            let mut value = |place: usize| {
-                let Some(Scaling { mean, scale }) = field.scalings.get(place) else { return 0.0 };
-                bias -= f64::from(weights[place]) * f64::from(*mean) / f64::from(*scale);
-                weights[place] / scale
-            };
-            for (place, sums) in after.chunks_exact_mut(field.stride).take(weights.len()).enumerate() {
-                let value = value(place + 1);
+            let places = after.chunks_exact_mut(field.stride).zip(&field.scalings);
+            for ((sums, scaling), weight) in places.zip(&weights[field.first..]) {
+                bias -= f64::from(*weight) * f64::from(scaling.mean) / f64::from(scaling.scale);
+                let value = weight / scaling.scale;
                 sums.iter_mut().zip(&*before).for_each(|(sum, before)| *sum = before + value);
             }
-            let value = value(0);
-            before.iter_mut().for_each(|sum| *sum += value);
         }
         bias
     }
@@ -237,18 +231,10 @@ pub(super) fn write_gradient(layout: &Layout, totals: &mut [f64], sum: f64, grad
             Pack::Wide(pack) => &mut totals[wide(pack)..],
         };
         let (before, after) = sums.split_at_mut(field.stride);
-        let gradient = &mut gradient[field.first..][..field.scalings.len()];
-        let of = |sums: &[f64], scaling: &Scaling| {
+        let places = after.chunks_exact(field.stride).zip(&field.scalings);
+        for ((sums, scaling), gradient) in places.zip(&mut gradient[field.first..]) {
             let centred = sums.iter().sum::<f64>() - f64::from(scaling.mean) * sum;
-            (centred / f64::from(scaling.scale)) as f32
-        };
-        if let (Some(gradient), Some(scaling)) = (gradient.first_mut(), field.scalings.first()) {
-            *gradient = of(before, scaling);
-        }
-        for (place, sums) in after.chunks_exact(field.stride).take(gradient.len()).enumerate() {
-            if let Some(scaling) = field.scalings.get(place + 1) {
-                gradient[place + 1] = of(sums, scaling);
-            }
+            *gradient = (centred / f64::from(scaling.scale)) as f32;
             before.iter_mut().zip(sums).for_each(|(before, sum)| *before += sum);
         }
     }

@@ -109,7 +109,7 @@ pub(crate) struct Work {
 }
 
 impl Features {
-    /// So many rows of zeros and first categories, to be filled.
+    /// So many rows of zeros without any category, to be filled.
     #[must_use]
     pub fn zeros(layout: Arc<Layout>, rows: usize) -> Self {
         let numbers = Tiles::zeros(rows, layout.numbers.len());
@@ -183,8 +183,8 @@ impl Features {
     }
 
     /// Fills some rows. `number` writes the values that some of them have in a column of numbers, counted
-    /// among those; `place` the places of their categories in a field, from 0, or the number of categories
-    /// for none of them. Both are given rows as counted from the first of `rows`.
+    /// among those; `place` the categories that they have in a field, from 1, or 0 for none of them. Both are
+    /// given rows as counted from the first of `rows`.
     ///
     /// # Panics
     /// If there are no such rows, or they were filled before.
@@ -224,7 +224,8 @@ impl Features {
         }
         if let Some(entries) = &self.entries {
             into.fill(0.0);
-            entries.row(row).for_each(|(column, value)| into[column as usize] += value);
+            let (columns, values) = entries.entries(row);
+            columns.iter().zip(values).for_each(|(column, value)| into[*column as usize] += value);
         }
     }
 
@@ -249,8 +250,9 @@ impl Features {
         self.numbers.row(row).for_each(|value| value.to_bits().hash(hasher));
         self.narrow.iter().for_each(|codes| codes[row].hash(hasher));
         self.wide.iter().for_each(|codes| codes[row].hash(hasher));
-        for (column, value) in self.entries.iter().flat_map(|entries| entries.row(row)) {
-            (column, value.to_bits()).hash(hasher);
+        if let Some((columns, values)) = self.entries.as_ref().map(|entries| entries.entries(row)) {
+            columns.hash(hasher);
+            values.iter().for_each(|value| value.to_bits().hash(hasher));
         }
     }
 
@@ -296,10 +298,8 @@ impl Features {
         self.numbers.append(&other.numbers);
         self.narrow.iter_mut().zip(&other.narrow).for_each(|(codes, more)| codes.extend_from_slice(more));
         self.wide.iter_mut().zip(&other.wide).for_each(|(codes, more)| codes.extend_from_slice(more));
-        match (&mut self.entries, &other.entries) {
-            (Some(entries), Some(more)) => entries.append(more),
-            (None, None) => {}
-            _ => return None,
+        if let (Some(entries), Some(more)) = (&mut self.entries, &other.entries) {
+            entries.append(more);
         }
         Some(())
     }

@@ -80,16 +80,7 @@ impl Sparse {
         self.starts[row]..self.starts[row + 1]
     }
 
-    /// One row's stored columns and values.
-    ///
-    /// # Panics
-    /// If `row` is not below [`Sparse::rows`].
-    pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, f32)> + '_ {
-        let (indices, values) = self.entries(row);
-        indices.iter().copied().zip(values.iter().copied())
-    }
-
-    fn entries(&self, row: usize) -> (&[u32], &[f32]) {
+    pub(super) fn entries(&self, row: usize) -> (&[u32], &[f32]) {
         let range = self.range(row);
         (&self.indices[range.clone()], &self.values[range])
     }

@@ -94,7 +94,7 @@ fn mixed(rows: usize, categories: &[usize], seed: u64) -> (Features, Vec<f32>) {
     for row in 0..rows {
         for (field, scalings) in scalings.iter().enumerate() {
             written.push(values[row * categories.len() + field]);
-            let one = |category| f32::from(u8::from(category == places[field][row] as usize));
+            let one = |category: usize| f32::from(u8::from(category + 1 == places[field][row] as usize));
             written.extend(scalings.iter().enumerate().map(|(category, s)| s.apply(one(category))));
         }
     }

@@ -58,14 +58,6 @@ impl Linear {
         Self { features: features.into(), batch: None, last: Last::Nothing, work: Work::default() }
     }
 
-    /// A linear model over these rows alone, copied out in this order.
-    ///
-    /// # Errors
-    /// If a row number is too large.
-    pub fn over(&self, rows: &[u32]) -> Result<Self, ModelError> {
-        Ok(Self::new(self.features.select(rows)?))
-    }
-
     /// A linear model over its rows and then those of others, copied; `None` if they have other columns.
     #[must_use]
     pub fn with(&self, others: &[&Self]) -> Option<Self> {
@@ -101,7 +93,7 @@ impl Model for Linear {
     }
 
     fn select(&self, rows: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
-        Ok(Some(Box::new(self.over(rows)?)))
+        Ok(Some(Box::new(Self::new(self.features.select(rows)?))))
     }
 
     fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
