@@ -107,5 +107,5 @@ fn named(mut error: setpoint_data::Error) -> Failure {
         _ => {}
     }
     let failure = Failure::from(error);
-    Failure { message: failure.message.replace("(`split-time`)", "(`score`)"), ..failure }
+    Failure { message: failure.message.replace("(‹split-time›)", "(‹score›)"), ..failure }
 }

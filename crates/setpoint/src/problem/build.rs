@@ -32,7 +32,7 @@ impl Build {
         let missing = |found: String| ProblemError::Groups { column: column.to_owned(), found };
         let groups = sample
             .groups()
-            .ok_or_else(|| missing("has no groups; give the group of each row with `group`".into()))?;
+            .ok_or_else(|| missing("has no groups; give the group of each row with ‹group›".into()))?;
         if groups.column() != column {
             return Err(missing(format!("is grouped by {}", quote(groups.column()))));
         }
