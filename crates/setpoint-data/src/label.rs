@@ -66,7 +66,7 @@ pub enum LabelRule {
 pub enum LabelError {
     /// Other than two values, and no rule.
     #[error(
-        "{file}: label column {} holds {count} different values ({values}); say which is positive with `positive` (a value, or a rule such as \">0.5\")",
+        "{file}: label column {} holds {count} different values ({values}); say which is positive with ‹positive› (a value, or a rule such as \">0.5\")",
         quote(column)
     )]
     NotTwo {
@@ -80,7 +80,7 @@ pub enum LabelError {
         values: String,
     },
     /// Two values, neither of them obviously positive.
-    #[error("{file}: label column {} holds {values}; say which is positive with `positive`", quote(column))]
+    #[error("{file}: label column {} holds {values}; say which is positive with ‹positive›", quote(column))]
     Ambiguous {
         /// The file.
         file: String,
@@ -91,7 +91,7 @@ pub enum LabelError {
     },
     /// The rule makes every row the same.
     #[error(
-        "{file}: label column {}: no row is {missing} by `positive {}`; the values are {values}",
+        "{file}: label column {}: no row is {missing} by ‹positive {}›; the values are {values}",
         quote(column),
         quote(rule)
     )]
@@ -109,7 +109,7 @@ pub enum LabelError {
     },
     /// A value that the training data did not have.
     #[error(
-        "{file}: label column {} holds {}; the model was trained with {} (positive) and {}; say which is positive with `positive`",
+        "{file}: label column {} holds {}; the model was trained with {} (positive) and {}; say which is positive with ‹positive›",
         quote(column),
         quote(found),
         quote(positive),
@@ -129,7 +129,7 @@ pub enum LabelError {
     },
     /// A rule that does not read as one.
     #[error(
-        "`positive {}`: expected a label value, or a rule such as \">0.28\", \">=1\" or \"!=normal\"",
+        "‹positive {}›: expected a label value, or a rule such as \">0.28\", \">=1\" or \"!=normal\"",
         quote(text)
     )]
     Rule {
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(classes("auto", &["0", "1", "0.0"]), Ok(vec![false, true, false]));
         assert_eq!(classes("auto", &["Yes", "No"]), Ok(vec![true, false]));
         let error = classes("auto", &["<=50K", ">50K"]).unwrap_err().to_string();
-        assert!(error.contains("\">50K\" (1 row); say which is positive with `positive`"), "{error}");
+        assert!(error.contains("\">50K\" (1 row); say which is positive with ‹positive›"), "{error}");
         let error = classes("auto", &["A", "B", "C"]).unwrap_err().to_string();
         assert!(error.contains("holds 3 different values"), "{error}");
         assert!(matches!(classes("auto", &["1", "2"]), Err(LabelError::Ambiguous { .. })));
@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn a_rule_that_leaves_one_class_is_refused() {
         let error = classes("Q", &["A", "B"]).unwrap_err().to_string();
-        assert!(error.contains("no row is positive by `positive \"Q\"`"), "{error}");
+        assert!(error.contains("no row is positive by ‹positive \"Q\"›"), "{error}");
         assert!(matches!(classes("!=Q", &["A"]), Err(LabelError::OneClass { missing: "negative", .. })));
     }
 

@@ -82,7 +82,7 @@ impl Roles {
 #[non_exhaustive]
 pub enum RoleError {
     /// No such column.
-    #[error("{file}: no column {} (`{setting}`); {hint}", quote(column))]
+    #[error("{file}: no column {} (‹{setting}›); {hint}", quote(column))]
     Unknown {
         /// The file.
         file: String,
@@ -106,7 +106,7 @@ pub enum RoleError {
         second: &'static str,
     },
     /// A role was asked for that this kind of file cannot give.
-    #[error("{file}: `{setting}` does not apply to this SVMLight file: {hint}")]
+    #[error("{file}: ‹{setting}› does not apply to this SVMLight file: {hint}")]
     Sparse {
         /// The file.
         file: String,
@@ -295,14 +295,14 @@ mod tests {
         assert!(find_all("t", &names(), &list("3-9"), "drop").is_err());
         for wanted in ["0", "5", "-1", "3-9", "99999999999999999999999"] {
             let error = find_all("t", &names(), &list(wanted), "drop").unwrap_err().to_string();
-            assert!(error.ends_with("(`drop`); columns are numbered from 1 to 4"), "{error}");
+            assert!(error.ends_with("(‹drop›); columns are numbered from 1 to 4"), "{error}");
         }
     }
 
     #[test]
     fn a_slip_of_the_pen_gets_a_suggestion() {
         let error = find("t.csv", &names(), "incone", "label").unwrap_err();
-        assert_eq!(error.to_string(), "t.csv: no column \"incone\" (`label`); did you mean \"income\"?");
+        assert_eq!(error.to_string(), "t.csv: no column \"incone\" (‹label›); did you mean \"income\"?");
         let error = find("t.csv", &names(), "zebra", "label").unwrap_err().to_string();
         assert!(error.ends_with("its 4 columns are \"age\", \"income\", \"7\", \"two words\""), "{error}");
     }

@@ -85,7 +85,7 @@ impl ModelChoice {
         };
         match counts.into_iter().find(|(_, count, most)| !(1..=*most).contains(count)) {
             Some((name, count, most)) => {
-                Err(Failure::input(format!("`{name} {count}`: expected a number from 1 to {most}")))
+                Err(Failure::input(format!("‹{name} {count}›: expected a number from 1 to {most}")))
             }
             None => Ok(()),
         }

@@ -203,7 +203,7 @@ pub fn load_more(
     let hash = data.hash.clone();
     let sample = data
         .sample
-        .ok_or_else(|| Failure::input(format!("{}: no labels; name them with `label`", path.display())))?;
+        .ok_or_else(|| Failure::input(format!("{}: no labels; name them with ‹label›", path.display())))?;
     Ok((Examples { held: blueprint.hold(data.features)?, sample }, hash, notes))
 }
 

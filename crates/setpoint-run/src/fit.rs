@@ -134,7 +134,7 @@ impl Fitted {
     /// `most` is how many rounds a booster had at the most.
     fn of_trees(fit: TreesFit, most: usize) -> Self {
         let more = format!(
-            "the best booster was still improving after {most} rounds: `rounds {}` may do better",
+            "the best booster was still improving after {most} rounds: ‹rounds {}› may do better",
             3 * most
         );
         let notes = if fit.baseline_candidate.rounds >= most { vec![more] } else { Vec::new() };

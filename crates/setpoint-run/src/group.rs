@@ -32,9 +32,9 @@ pub(crate) fn check_sizes(goal: &Goal, parts: &Splits<Option<Examples>>) -> Resu
         return Ok(());
     }
     let way = if small.iter().any(|(name, _)| name == POOL) {
-        "pool larger groups with the small ones by a higher `min-group`, leave the rows of small groups out"
+        "pool larger groups with the small ones by a higher ‹min-group›, leave the rows of small groups out"
     } else {
-        "pool small groups with `min-group N`"
+        "pool small groups with ‹min-group N›"
     };
     Err(Failure::input(format!(
         "groups of column {column:?} with fewer than {LEAST_ROWS} rows in a part: {}; a condition on them would hold by chance: {way}, or give the parts other shares",

@@ -98,7 +98,7 @@ impl ImageSchema {
         let [height, width, channels] = self.image;
         if [shape.height, shape.width, shape.channels] != self.image {
             return Err(Failure::input(format!(
-                "the images are {shape}, and the model was trained on {height}x{width}x{channels}: give `size {height}`"
+                "the images are {shape}, and the model was trained on {height}x{width}x{channels}: give ‹size {height}›"
             )));
         }
         let standard = Standard { mean: self.mean.clone(), scale: self.scale.clone() };

@@ -101,7 +101,7 @@ impl Shipped {
     ) -> Result<Self, Option<String>> {
         let confidence = confidence.ok_or(None)?;
         let part = calibration
-            .ok_or_else(|| Some("there is no calibration part; give it a share with `split`".to_owned()))?;
+            .ok_or_else(|| Some("there is no calibration part; give it a share with ‹split›".to_owned()))?;
         let prove = |approximate| prove(goal, shared_threshold, validation, part, confidence, approximate);
         let error = match prove(false) {
             Ok(certificate) => {
@@ -137,7 +137,7 @@ impl Shipped {
                 let found = sample.groups().filter(|found| found.column() == groups.column);
                 let found = found.ok_or_else(|| {
                     Failure::input(format!(
-                        "the model has thresholds by {:?} and the data has no such groups; give the group of each row with `group`",
+                        "the model has thresholds by {:?} and the data has no such groups; give the group of each row with ‹group›",
                         groups.column
                     ))
                 })?;

@@ -58,7 +58,7 @@ impl Job {
         let settings = model.settings().with(given)?;
         if !split.shares().iter().any(|(name, _)| *name == "validation") {
             return Err(Failure::input(format!(
-                "`split {split}`: no validation part; training chooses between fits on it, so give it a share"
+                "‹split {split}›: no validation part; training chooses between fits on it, so give it a share"
             )));
         }
         let recorded = Map::from_iter([("split".to_owned(), json!(split.to_string()))]);

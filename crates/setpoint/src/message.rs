@@ -4,8 +4,8 @@
 //! line breaks, 1e300, a confidence that differs from 1 in the sixteenth digit. Errors repeat texts
 //! and numbers through here.
 //!
-//! A message names a setting between backticks, with its value if there is one: `` `batch-size 8` ``. It
-//! is for a front end to [`spell`] it: `--batch-size 8`, `batch_size=8`.
+//! A message names a setting in angle quotes, with its value if there is one: ‹batch-size 8›. It is for a
+//! front end to [`spell`] it: `--batch-size 8`, `batch_size=8`.
 
 use std::fmt::{Display, LowerExp};
 
@@ -19,7 +19,7 @@ const DECIMALS: u32 = 30;
 #[must_use]
 pub fn quote(text: &str) -> String {
     let (start, cut) = start(text, WIDTH);
-    let quoted = format!("{start:?}").replace('`', "\\u{60}");
+    let quoted = format!("{start:?}").replace('‹', "\\u{2039}");
     if cut { format!("{}…\"", &quoted[..quoted.len() - 1]) } else { quoted }
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn clip_to(text: &str, width: usize) -> String {
     let (start, cut) = start(text, width);
     let shown = |c: char| match c {
         '"' | '\'' | '\\' => c.to_string(),
-        '`' => "\\u{60}".to_owned(),
+        '‹' => "\\u{2039}".to_owned(),
         _ => c.escape_debug().to_string(),
     };
     let line: String = start.chars().map(shown).collect();
@@ -56,21 +56,21 @@ fn start(text: &str, width: usize) -> (&str, bool) {
 /// A setting with its value, which may be empty, as messages name it.
 #[must_use]
 pub fn setting(name: &str, value: &str) -> String {
-    format!("`{}`", format!("{name} {}", clip(value)).trim_end())
+    format!("‹{}›", format!("{name} {}", clip(value)).trim_end())
 }
 
 /// A message with the settings in it spelled by a function of their names and values.
 #[must_use]
 pub fn spell(message: &str, spelled: impl Fn(&str, Option<&str>) -> String) -> String {
-    let piece = |(place, text): (usize, &str)| {
-        let (name, value) = text.split_once(' ').map_or((text, None), |(name, value)| (name, Some(value)));
-        match name.bytes().all(|letter| letter == b'-' || letter.is_ascii_lowercase()) {
-            _ if place % 2 == 0 => text.to_owned(),
-            true => spelled(name, value),
-            false => format!("`{text}`"),
-        }
-    };
-    message.split('`').enumerate().map(piece).collect()
+    let mut pieces = message.split('‹');
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (named, rest) = piece.split_once('›').unwrap_or((piece, ""));
+        let (name, value) = named.split_once(' ').map_or((named, None), |(name, value)| (name, Some(value)));
+        text += &spelled(name, value);
+        text += rest;
+    }
+    text
 }
 
 /// The shortest decimal that reads back as `value`: `0.02`, `0.30000000000000004`, `1e300`.
@@ -165,10 +165,10 @@ mod tests {
             Some(value) => format!("--{name} {value}"),
             None => format!("--{name}"),
         };
-        let message = format!("{}: give `size`, not `This` or {}", setting("pool", "0"), quote("`seed`"));
-        let spelled = r#"--pool 0: give --size, not `This` or "\u{60}seed\u{60}""#;
+        let message = format!("{}: give ‹size›, not `this` or {}", setting("pool", "0"), quote("‹seed›"));
+        let spelled = r#"--pool 0: give --size, not `this` or "\u{2039}seed›""#;
         assert_eq!(spell(&message, flag), spelled);
-        assert_eq!(setting("pool", ""), "`pool`");
+        assert_eq!(setting("pool", ""), "‹pool›");
     }
 
     #[test]

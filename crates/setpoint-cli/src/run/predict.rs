@@ -113,7 +113,7 @@ fn table_rows(args: &PredictArgs, model: &Opened, encoder: &Encoder) -> Result<R
             // There is no flag to give here: the model itself asks for the column.
             let failure = Failure::from(error);
             let why = "(the model has a threshold for each of its groups)";
-            Failure { message: failure.message.replace("(`group`)", why), ..failure }
+            Failure { message: failure.message.replace("(‹group›)", why), ..failure }
         })?;
     let groups = table.groups().cloned();
     let data = encoder.encode(table)?;

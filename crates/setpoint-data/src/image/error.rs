@@ -47,7 +47,7 @@ pub enum ImageError {
     },
     /// A file of records whose layout its size does not tell.
     #[error(
-        "{file}: {bytes} bytes are {found}; name the label bytes of a record, as in `record age,gender,race` or `record class:64x64x3`"
+        "{file}: {bytes} bytes are {found}; name the label bytes of a record, as in ‹record age,gender,race› or ‹record class:64x64x3›"
     )]
     Record {
         /// The file.
@@ -109,7 +109,7 @@ pub enum ImageError {
     },
     /// Images of several sizes, and none asked for.
     #[error(
-        "{file}: {} x {} pixels, but {first} has {} x {}; give `size` to resize them all",
+        "{file}: {} x {} pixels, but {first} has {} x {}; give ‹size› to resize them all",
         found.0, found.1, expected.0, expected.1
     )]
     Size {
@@ -124,7 +124,7 @@ pub enum ImageError {
     },
     /// An image smaller than what is to be cut from it.
     #[error(
-        "{file}: {width} x {height} pixels are too few for a crop of {crop} x {crop}; give a smaller `crop`"
+        "{file}: {width} x {height} pixels are too few for a crop of {crop} x {crop}; give a smaller ‹crop›"
     )]
     Crop {
         /// The image.
@@ -138,7 +138,7 @@ pub enum ImageError {
     },
     /// A colour image among grey ones.
     #[error(
-        "{file}: a colour image, but {first} is grey; read all as colour with `channels 3`, or as grey with `channels 1`"
+        "{file}: a colour image, but {first} is grey; read all as colour with ‹channels 3›, or as grey with ‹channels 1›"
     )]
     Colour {
         /// The image.
@@ -147,7 +147,7 @@ pub enum ImageError {
         first: String,
     },
     /// An option that cannot be met.
-    #[error("`{setting} {}`: {expected}", quote(given))]
+    #[error("‹{setting} {}›: {expected}", quote(given))]
     Option {
         /// The setting.
         setting: &'static str,

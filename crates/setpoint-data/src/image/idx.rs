@@ -128,7 +128,7 @@ fn label_file(path: &Path, options: &ImageOptions) -> Result<PathBuf, ImageError
         }
     }
     let looked = tried.first().map_or(String::new(), |name| format!(" (looked for {name})"));
-    let problem = format!("no label file beside it{looked}; name it with `labels`");
+    let problem = format!("no label file beside it{looked}; name it with ‹labels›");
     Err(ImageError::Labels { file: path.display().to_string(), problem })
 }
 

@@ -234,13 +234,13 @@ mod tests {
             assert_eq!(layout.to_string(), name);
         }
         let error = "mnist".parse::<ImageLayout>().unwrap_err().to_string();
-        assert!(error.starts_with("`images \"mnist\"`: expected one of table, classes"), "{error}");
+        assert!(error.starts_with("‹images \"mnist\"›: expected one of table, classes"), "{error}");
     }
 
     #[test]
     fn sides_and_channels_are_checked() {
         let refused = |options: ImageOptions| options.check().unwrap_err().to_string();
-        assert!(refused(ImageOptions { size: Some(0), ..Default::default() }).starts_with("`size \"0\"`"));
+        assert!(refused(ImageOptions { size: Some(0), ..Default::default() }).starts_with("‹size \"0\"›"));
         assert!(refused(ImageOptions { crop: Some(5000), ..Default::default() }).contains("1 to 4096"));
         assert!(refused(ImageOptions { channels: Some(2), ..Default::default() }).contains("3 (colour)"));
     }

@@ -181,7 +181,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(
             error.to_string(),
-            "t.png: 8 x 8 pixels are too few for a crop of 9 x 9; give a smaller `crop`"
+            "t.png: 8 x 8 pixels are too few for a crop of 9 x 9; give a smaller ‹crop›"
         );
     }
 }

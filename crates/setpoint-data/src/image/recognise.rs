@@ -33,7 +33,7 @@ pub(super) fn read(path: &Path, options: &ImageOptions, progress: Progress<'_>) 
         .into()),
         None => Err(ImageError::Unrecognised {
             file: path.display().to_string(),
-            found: "a file that starts otherwise; name the label bytes with `record` if it holds records"
+            found: "a file that starts otherwise; name the label bytes with ‹record› if it holds records"
                 .to_owned(),
         }
         .into()),

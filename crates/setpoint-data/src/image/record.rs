@@ -101,7 +101,7 @@ mod tests {
             "{given}"
         );
         let guessed = refused(3073 * 2 - 1, &ImageOptions::default());
-        assert!(guessed.contains("not whole records of 3073") && guessed.contains("`record "), "{guessed}");
+        assert!(guessed.contains("not whole records of 3073") && guessed.contains("‹record "), "{guessed}");
         let both = refused(3073 * 3074, &ImageOptions::default());
         assert!(both.contains("whole records of CIFAR-10 and of CIFAR-100"), "{both}");
         assert!(refused(0, &ImageOptions::default()).contains("no images"));

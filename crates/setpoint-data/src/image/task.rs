@@ -194,6 +194,6 @@ mod tests {
         let tasks = set.tasks(&tasks, None).unwrap();
         assert_eq!(set.task_for(&tasks[1].label, None).unwrap().labels, tasks[1].labels);
         let error = set.task("ago", &">=60".parse().unwrap(), None).unwrap_err().to_string();
-        assert_eq!(error, "t: no column \"ago\" (`label`); did you mean \"age\"?");
+        assert_eq!(error, "t: no column \"ago\" (‹label›); did you mean \"age\"?");
     }
 }

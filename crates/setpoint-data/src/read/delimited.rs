@@ -56,7 +56,7 @@ pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> 
         };
         let layout = layout.map_err(|error| match dialect.other.filter(|_| dialect.names.len() == 1) {
             Some(other) => error.or_else_try(&format!(
-                "; its rows were read as one field each: are the fields separated otherwise? try `separator {other}`"
+                "; its rows were read as one field each: are the fields separated otherwise? try ‹separator {other}›"
             )),
             None => error,
         })?;

@@ -69,7 +69,7 @@ pub enum ReadError {
     },
     /// A row with another number of fields.
     #[error(
-        "{file}:{line}: {}, expected {expected} as in line {first}; check the quoting, or give `separator{hint}`",
+        "{file}:{line}: {}, expected {expected} as in line {first}; check the quoting, or give ‹separator{hint}›",
         counted(*found, "field")
     )]
     Ragged {
@@ -112,7 +112,7 @@ pub enum ReadError {
     },
     /// A value of a numeric column is not a number.
     #[error(
-        "{file}:{line}: column {}: {} is not {}; name missing values with `missing`",
+        "{file}:{line}: column {}: {} is not {}; name missing values with ‹missing›",
         quote(column),
         quote(value),
         expected(*.form)
@@ -187,7 +187,7 @@ pub enum ReadError {
     },
     /// Text columns with too many different values to encode.
     #[error(
-        "{file}: {} {} more than {limit} different texts, or a different one in every row (identifiers?); leave {} out: `drop {}`",
+        "{file}: {} {} more than {limit} different texts, or a different one in every row (identifiers?); leave {} out: ‹drop {}›",
         quoted(.columns), if .columns.len() == 1 { "holds" } else { "hold" },
         if .columns.len() == 1 { "it" } else { "them" }, dropped(.columns)
     )]
@@ -221,7 +221,7 @@ pub enum ReadError {
     },
     /// A Parquet column that is not a plain value.
     #[error(
-        "{file}: column {} is of type {found}; expected numbers, text or booleans (or dates, if it held dates in training); leave it out: `drop {}`",
+        "{file}: column {} is of type {found}; expected numbers, text or booleans (or dates, if it held dates in training); leave it out: ‹drop {}›",
         quote(column),
         clip(column)
     )]

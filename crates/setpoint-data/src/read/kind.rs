@@ -100,8 +100,8 @@ impl Columns {
                     match tally.reading() {
                         Reading::Category => {}
                         Reading::Mixed => {
-                            let hint = "name those that mean a missing value (`missing`), write all numbers alike, \
-                                        or take the column for categories (`categorical`)";
+                            let hint = "name those that mean a missing value (‹missing›), write all numbers alike, \
+                                        or take the column for categories (‹categorical›)";
                             return Err(mixed(file, &layout.names[*column], tally, hint).into());
                         }
                         reading => {

@@ -190,7 +190,7 @@ fn check_roles(file: &str, roles: &Roles) -> Result<Vec<(u32, u32)>, RoleError> 
         return sparse("group", "it has no group column");
     }
     if roles.split_by.as_deref().is_some_and(|column| column != "qid") {
-        return sparse("split-by", "only `split-by qid` can");
+        return sparse("split-by", "only ‹split-by qid› can");
     }
     if roles.split_time.is_some() {
         return sparse("split-time", "it has no time column");

@@ -47,7 +47,7 @@ pub struct Parts {
 pub enum SplitError {
     /// Not `name=share`.
     #[error(
-        "`split {}`: {} is not name=share; write train=0.6,validation=0.2,calibration=0.2",
+        "‹split {}›: {} is not name=share; write train=0.6,validation=0.2,calibration=0.2",
         quote(text),
         quote(found)
     )]
@@ -59,7 +59,7 @@ pub enum SplitError {
     },
     /// Not a part.
     #[error(
-        "`split {}`: unknown part {}; expected train, validation, calibration or test",
+        "‹split {}›: unknown part {}; expected train, validation, calibration or test",
         quote(text),
         quote(found)
     )]
@@ -70,7 +70,7 @@ pub enum SplitError {
         found: String,
     },
     /// A part is named twice.
-    #[error("`split {}`: {part} is given twice", quote(text))]
+    #[error("‹split {}›: {part} is given twice", quote(text))]
     Twice {
         /// The whole plan.
         text: String,
@@ -78,7 +78,7 @@ pub enum SplitError {
         part: &'static str,
     },
     /// A share outside (0, 1].
-    #[error("`split {}`: {part}={} is outside (0, 1]; leave out a part that is not wanted", quote(text), number(*share))]
+    #[error("‹split {}›: {part}={} is outside (0, 1]; leave out a part that is not wanted", quote(text), number(*share))]
     Share {
         /// The whole plan.
         text: String,
@@ -88,7 +88,7 @@ pub enum SplitError {
         share: f64,
     },
     /// Shares that do not make a whole.
-    #[error("`split {}`: the shares sum to {}, expected 1", quote(text), number(*sum))]
+    #[error("‹split {}›: the shares sum to {}, expected 1", quote(text), number(*sum))]
     Sum {
         /// The whole plan.
         text: String,
@@ -96,17 +96,17 @@ pub enum SplitError {
         sum: f64,
     },
     /// Nothing to train on.
-    #[error("`split {}`: no train part; give it a share", quote(text))]
+    #[error("‹split {}›: no train part; give it a share", quote(text))]
     NoTrain {
         /// The whole plan.
         text: String,
     },
     /// Both ways of keeping rows together.
-    #[error("`split-by` and `split-time` cannot be combined; give one of them")]
+    #[error("‹split-by› and ‹split-time› cannot be combined; give one of them")]
     ByAndTime,
     /// A part that would be useless.
     #[error(
-        "the {part} part would hold no {missing} ({rows} rows of {total}); give it a larger share, or another `seed`, or leave it out"
+        "the {part} part would hold no {missing} ({rows} rows of {total}); give it a larger share, or another ‹seed›, or leave it out"
     )]
     OneClass {
         /// The part.
@@ -320,7 +320,7 @@ mod tests {
         let plan: SplitPlan = "test=20%, train=0.8".parse().unwrap();
         assert_eq!(plan.to_string(), "train=0.8,test=0.2");
         for (text, message) in [
-            ("train", "`split \"train\"`: \"train\" is not name=share"),
+            ("train", "‹split \"train\"›: \"train\" is not name=share"),
             ("train=x", "is not name=share"),
             ("train=0.5,valid=0.5", "unknown part \"valid\""),
             ("train=0.5,train=0.5", "train is given twice"),

@@ -256,7 +256,7 @@ fn a_column_that_is_mostly_numbers_is_refused_with_its_texts() {
         assert!(message.starts_with("t.csv:2: column \"x\": "), "{message}");
         assert!(message.contains(named) || texts.len() > 2, "{message}");
         assert!(
-            message.contains("as the rest are; name those that mean a missing value (`missing`)"),
+            message.contains("as the rest are; name those that mean a missing value (‹missing›)"),
             "{message}"
         );
         let forced = Roles { categorical: list("x"), ..label("y") };

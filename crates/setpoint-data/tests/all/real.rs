@@ -109,7 +109,7 @@ fn communities() {
     // Column 4 is the name of the community, different in nearly every row.
     let kept =
         Table::read(&path("communities.data").unwrap(), &ReadOptions::default(), &roles("128", ">0.28"));
-    assert!(kept.unwrap_err().to_string().contains("leave it out: `drop 4`"));
+    assert!(kept.unwrap_err().to_string().contains("leave it out: ‹drop 4›"));
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn a_value_that_is_no_number_is_named_with_its_line() {
     let message = error(&text, &label("y"));
     assert!(
         message.starts_with(
-            "t.csv:118: column \"age\": \"much\" is not a number as the rest are; name those that mean a missing value (`missing`)"
+            "t.csv:118: column \"age\": \"much\" is not a number as the rest are; name those that mean a missing value (‹missing›)"
         ),
         "{message}"
     );
@@ -107,10 +107,10 @@ fn a_wrong_column_gets_a_suggestion() {
     let text = "age,income,bought\n1,2,0\n3,4,1\n";
     assert_eq!(
         error(text, &label("bougth")),
-        "t.csv: no column \"bougth\" (`label`); did you mean \"bought\"?"
+        "t.csv: no column \"bougth\" (‹label›); did you mean \"bought\"?"
     );
     let roles = Roles { drop: list("7"), ..label("bought") };
-    assert!(error(text, &roles).starts_with("t.csv: no column \"7\" (`drop`)"));
+    assert!(error(text, &roles).starts_with("t.csv: no column \"7\" (‹drop›)"));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn identifiers_are_refused_all_at_once() {
     }
     let message = error(&text, &label("y"));
     assert!(message.contains("columns \"id\" and \"mail\""), "{message}");
-    assert!(message.ends_with("leave them out: `drop id,mail`"), "{message}");
+    assert!(message.ends_with("leave them out: ‹drop id,mail›"), "{message}");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn prediction_refuses_missing_columns_and_bad_numbers() {
     assert!(predict("x\n1\n").starts_with("p.csv: the model needs column \"age\", which is not there"));
     assert_eq!(
         predict("x,age\n1,2\n1,old\n"),
-        "p.csv:3: column \"age\": \"old\" is not a number; name missing values with `missing`"
+        "p.csv:3: column \"age\": \"old\" is not a number; name missing values with ‹missing›"
     );
     assert!(predict("1 1:2\n").contains("is an SVMLight file, but the model was trained on a table"));
 }
@@ -259,7 +259,7 @@ fn sparse_files_split_by_query_and_may_have_stand_in_labels() {
     assert!(predict(&Roles::default()).unwrap().labels().is_none());
     assert!(predict(&label("label")).unwrap_err().to_string().contains("holds \"9\""));
     let error = error("1 1:1\n0 1:2\n", &by_query);
-    assert_eq!(error, "t.csv: `split-by qid` does not apply to this SVMLight file: this one has no qid");
+    assert_eq!(error, "t.csv: ‹split-by qid› does not apply to this SVMLight file: this one has no qid");
 }
 
 #[test]

@@ -153,7 +153,7 @@ pub enum CertifyError {
     },
     /// The conditions need groups and the sample has none.
     #[error(
-        "the conditions are on groups of column {} and the sample has no groups; give the group of each row with `group`",
+        "the conditions are on groups of column {} and the sample has no groups; give the group of each row with ‹group›",
         quote(column)
     )]
     NoGroups {
@@ -162,7 +162,7 @@ pub enum CertifyError {
     },
     /// The certificate is of entities and the sample has none.
     #[error(
-        "the certificate counts entities (column {}) and the data does not say which rows belong together; name the column with `split-by`",
+        "the certificate counts entities (column {}) and the data does not say which rows belong together; say it with ‹split-by›",
         quote(column)
     )]
     NoEntities {

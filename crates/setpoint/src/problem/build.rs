@@ -31,7 +31,7 @@ impl Build {
         let Some(column) = goal.column() else { return Ok(build) };
         let missing = |found: String| ProblemError::Groups { column: column.to_owned(), found };
         match rows.groups() {
-            None => Err(missing("has no groups; give the group of each row with `group`".into())),
+            None => Err(missing("has no groups; give the group of each row with ‹group›".into())),
             Some((other, _)) if other != column => Err(missing(format!("is grouped by {}", quote(other)))),
             Some((_, [only])) => Err(missing(format!("has only one group, {}", quote(only)))),
             Some((_, names)) => Ok(Self { names: names.to_vec(), column: column.to_owned(), ..build }),

@@ -74,7 +74,7 @@ pub(super) fn check(goal: &Goal, settings: &Settings, linear: bool) -> Result<()
             lbfgs && batches,
             "optimizer",
             "lbfgs with mini-batches",
-            "adam, adagrad or sgd with `batch-size`, or lbfgs on the full batch",
+            "adam, adagrad or sgd with ‹batch-size›, or lbfgs on the full batch",
         ),
         (
             lbfgs && method == MethodChoice::Lagrangian,

@@ -2,8 +2,8 @@
 //!
 //! Each has a name (`batch-size`), a help text, a kind and a default. Front ends list them with
 //! [`Setting::all`], gather what they are given by name, and put it over the defaults of a kind of model
-//! with [`Settings::with`]. Help and messages write other settings between backticks, and a front end
-//! spells them its own way ([`spell`](crate::message::spell)).
+//! with [`Settings::with`]. Help texts and messages name settings in angle quotes, for a front end to
+//! spell ([`spell`](crate::message::spell)).
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,7 +24,7 @@ pub struct Setting {
     pub name: String,
     /// The heading that it is listed under.
     pub heading: &'static str,
-    /// What it does, and its default; other settings stand between backticks.
+    /// What it does, and its default; other settings stand in angle quotes.
     pub help: String,
     /// What its values are.
     pub kind: Kind,
@@ -461,7 +461,7 @@ settings! {
         learning_rate: f64 = 0.05, "mlp and small cnn: 0.005, cnn: 0.001" => POSITIVE;
         // Under fpr<=1% multipliers settle at 12 to 16 on Letter and IJCNN1: within 200 steps at 0.5,
         // 1,500 and more at 0.05; at 3 they circle.
-        /// Step size of the multipliers, with `method lagrangian`
+        /// Step size of the multipliers, with ‹method lagrangian›
         dual_learning_rate: f64 = 0.5 => POSITIVE;
         /// Rows per step
         batch_size: Option<usize> = None, "all; mlp: 256, cnn: 512, small 128" => COUNT;
@@ -497,9 +497,9 @@ settings! {
         implicit_scope: Scope = Scope::All;
         /// The smooth stand-in for decisions
         surrogate: Surrogate = Surrogate::Sigmoid;
-        /// Width of the surrogate with `method ico`: 0.1sd (of the scores), 0.5tail, or 0.2 (scores)
+        /// Width of the surrogate with ‹method ico›: 0.1sd (of the scores), 0.5tail, or 0.2 (scores)
         bandwidth: Bandwidth = Bandwidth::Deviations(0.1), "networks: 0.5tail" => POSITIVE;
-        /// Scale-free ridge ρ |w|² / sd(s)², with `method ico`
+        /// Scale-free ridge ρ |w|² / sd(s)², with ‹method ico›
         ridge: f64 = 0.0 => NOT_NEGATIVE;
         /// The paper's penalty on the squared slope of the constraint
         regulariser: f64 = 0.0 => NOT_NEGATIVE;
@@ -581,18 +581,18 @@ mod tests {
         for (given, message) in [
             (
                 json!({"method": "magic"}),
-                "`method \"magic\"`: expected one of auto, ico, cross-entropy, lagrangian, pairwise",
+                "‹method \"magic\"›: expected one of auto, ico, cross-entropy, lagrangian, pairwise",
             ),
             (
                 json!({"positive-weight": "heavy"}),
-                "`positive-weight \"heavy\"`: expected a positive number or auto",
+                "‹positive-weight \"heavy\"›: expected a positive number or auto",
             ),
-            (json!({"batch-size": -3}), "`batch-size -3`: expected a whole number"),
-            (json!({"warm-up": "nan"}), "`warm-up \"nan\"`: expected a number"),
-            (json!({"steps": "many"}), "`steps \"many\"`: expected a whole number"),
-            (json!({"shared-threshold": 1}), "`shared-threshold 1`: expected true or false"),
-            (json!({"batch-size": 0}), "`batch-size 0`: expected at least 1"),
-            (json!({"rotations": 2}), "`rotations 2`: expected 1 for none, or from 3 to 1000"),
+            (json!({"batch-size": -3}), "‹batch-size -3›: expected a whole number"),
+            (json!({"warm-up": "nan"}), "‹warm-up \"nan\"›: expected a number"),
+            (json!({"steps": "many"}), "‹steps \"many\"›: expected a whole number"),
+            (json!({"shared-threshold": 1}), "‹shared-threshold 1›: expected true or false"),
+            (json!({"batch-size": 0}), "‹batch-size 0›: expected at least 1"),
+            (json!({"rotations": 2}), "‹rotations 2›: expected 1 for none, or from 3 to 1000"),
             (json!({"rows-scored": 3}), "there is no setting \"rows-scored\""),
         ] {
             assert_eq!(with(given), Err(message.to_owned()));

@@ -164,7 +164,7 @@ fn a_line_search_cannot_follow_the_lagrangian() {
         ..Settings::default()
     };
     let error = run("f1", &settings, &mut Silent, None).unwrap_err();
-    assert!(error.to_string().starts_with("optimizer lbfgs with the lagrangian method: expected adam"));
+    assert!(error.to_string().starts_with("‹optimizer lbfgs with the lagrangian method›: expected adam"));
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn image_shape(
         [_, a, b, c] => match channels_first.unwrap_or(a <= FEW) {
             _ if channels_first.is_none() && (a <= FEW) == (c <= FEW) => {
                 let problem = format!(
-                    "shape {:?} does not tell whether channels come first or last; say it with `channels-first true` or `channels-first false`",
+                    "shape {:?} does not tell whether channels come first or last; say it with ‹channels-first true› or ‹channels-first false›",
                     array.shape
                 );
                 return Err(array.refuse(file, problem));

@@ -81,7 +81,7 @@ fn recognise(walk: &Walk, options: &ImageOptions) -> Result<ImageLayout, Error> 
     if walk.images().all(|file| file.path.contains('/')) {
         return Ok(ImageLayout::Classes);
     }
-    let problem = "images without labels: no label table (.csv, .tsv, .parquet) beside them, and not a folder for each class; name the table with `labels`";
+    let problem = "images without labels: no label table (.csv, .tsv, .parquet) beside them, and not a folder for each class; name the table with ‹labels›";
     Err(ImageError::Labels { file: walk.name(), problem: problem.to_owned() }.into())
 }
 

@@ -57,7 +57,7 @@ pub(super) fn read(
             let known = |wanted: &&str| names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
             FILE_COLUMNS.iter().find_map(known).ok_or_else(|| {
                 refuse(format!(
-                    "no column of file names among {}; expected one called file, or name it with `file-column`",
+                    "no column of file names among {}; expected one called file, or name it with ‹file-column›",
                     message::list(&names)
                 ))
             })?
@@ -134,13 +134,13 @@ fn only_table(walk: &Walk) -> Result<PathBuf, ImageError> {
         (_, Some(named)) => named,
         ([], None) => {
             let problem =
-                "no label table (.csv, .tsv, .parquet) in the folder; name it with `labels`".to_owned();
+                "no label table (.csv, .tsv, .parquet) in the folder; name it with ‹labels›".to_owned();
             return Err(ImageError::Labels { file: walk.name(), problem });
         }
         (several, None) => {
             let names: Vec<&str> = several.iter().map(|file| file.path.as_str()).collect();
             let problem =
-                format!("several tables ({}); name that of the labels with `labels`", names.join(", "));
+                format!("several tables ({}); name that of the labels with ‹labels›", names.join(", "));
             return Err(ImageError::Labels { file: walk.name(), problem });
         }
     };

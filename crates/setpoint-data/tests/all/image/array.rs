@@ -116,7 +116,7 @@ fn what_does_not_tell_itself_must_be_said() {
     let folder = folder();
     let labels = ("y", npy::<u8>(&[2], &[0, 1]));
     let both = npz(&folder, &[("x", npy(&[2, 4, 5, 4], &bytes(160))), labels.clone()]);
-    assert!(refused(&both).contains("`channels-first true`"), "{}", refused(&both));
+    assert!(refused(&both).contains("‹channels-first true›"), "{}", refused(&both));
     for (first, shape) in [(true, "5x4x4"), (false, "4x5x4")] {
         let options = ImageOptions { channels_first: Some(first), ..ImageOptions::default() };
         assert_eq!(ImageSet::read(&both, &options).unwrap().shape().to_string(), shape);

@@ -111,7 +111,7 @@ fn files_of_something_else_are_refused() {
     fs::write(&path, "a,b\n1,2\n").unwrap();
     assert_eq!(recognise_images(&path).unwrap(), None);
     let error = refused(&path);
-    assert!(error.contains("not recognised as images") && error.contains("`record`"), "{error}");
+    assert!(error.contains("not recognised as images") && error.contains("‹record›"), "{error}");
     let options = ImageOptions { layout: Some(ImageLayout::CelebA), ..ImageOptions::default() };
     let error = ImageSet::read(&path, &options).unwrap_err().to_string();
     assert!(error.contains("a file, where celeba is a layout of folders"), "{error}");

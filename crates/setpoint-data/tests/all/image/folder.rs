@@ -69,7 +69,7 @@ fn images_of_several_sizes_need_a_size() {
     let folder = labelled();
     colour(folder.path(), "d.png", (8, 6), [70, 80, 90]);
     let error = refused(folder.path());
-    assert!(error.contains("b.png: 4 x 4 pixels, but d.png has 8 x 6; give `size`"), "{error}");
+    assert!(error.contains("b.png: 4 x 4 pixels, but d.png has 8 x 6; give ‹size›"), "{error}");
     let set = ImageSet::read(folder.path(), &sized(2)).unwrap();
     assert_eq!((set.shape().to_string().as_str(), &set.image(0)[..3]), ("2x2x3", [70, 80, 90].as_slice()));
 }

@@ -80,7 +80,7 @@ fn what_cannot_be_combined_with_one_threshold_or_slack_is_refused_with_the_reaso
         (gap, Settings { inequality: Inequality::Slack, ..shared.clone() }, "inequality active-set"),
     ] {
         let error = run(goal, &settings, &mut Silent, None).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("`shared-threshold`: expected {expected}")), "{error}");
+        assert!(error.starts_with(&format!("‹shared-threshold›: expected {expected}")), "{error}");
     }
     let rate = "recall @ fpr<=5%";
     for (goal, settings, expected) in [
@@ -90,7 +90,7 @@ fn what_cannot_be_combined_with_one_threshold_or_slack_is_refused_with_the_reaso
         (rate, Settings { batch_size: Some(64), ..slack }, "with mini-batches"),
     ] {
         let error = run(goal, &settings, &mut Silent, None).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("`inequality slack {expected}")), "{error}");
+        assert!(error.starts_with(&format!("‹inequality slack {expected}")), "{error}");
     }
     // Nobody positive, or everybody: with recalls so different no other threshold meets both.
     let error = run("accuracy @ fpr(g)<=1%, recall(g)>=0.99", &shared, &mut Silent, None).unwrap_err();

@@ -80,8 +80,8 @@ fn auto_and_every_method_train_on_shards_with_the_same_bytes_for_any_threads() {
             let (model, sample) = part(3000, 0.0);
             let (mut validation, validation_sample) = part(2000, 0.5);
             let (order, shards) = cut(&sample, 7);
-            let (mut model, whole) = (model.over(&order).unwrap(), sample.select(&order));
-            let train = Part { model: &mut model, sample: if sharded { &shards } else { &whole } };
+            let (mut model, whole) = (model.select(&order).unwrap().unwrap(), sample.select(&order));
+            let train = Part { model: &mut *model, sample: if sharded { &shards } else { &whole } };
             let validation = Part { model: &mut validation, sample: &validation_sample };
             fit(&goal, train, validation, settings, &mut Silent, None).unwrap()
         })
