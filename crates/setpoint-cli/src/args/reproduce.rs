@@ -175,8 +175,10 @@ impl<T: Copy> Meant<T> {
 impl Meant<Task> {
     /// A task by its name, or the main ones of its data set.
     fn task(experiment: Experiment, text: &str) -> Result<Self, String> {
-        let means = |task: Task, word: &str| task.name == word || (task.main && task.set() == word);
-        Self::new("data set", text, experiment.tasks(), |task| task.name, means)
+        let tasks = experiment.tasks();
+        let exact = tasks.iter().any(|task| task.name == text.trim());
+        let means = |task: Task, word: &str| task.name == word || (!exact && task.main && task.set() == word);
+        Self::new("data set", text, tasks, |task| task.name, means)
     }
 }
 

@@ -19,25 +19,27 @@ pub fn reproduce(experiment: &ReproduceCommand, quiet: bool) -> Result<(), Failu
             let (plan, study) = args.study();
             match &args.export {
                 Some(to) => export(&plan, to, |task, seed| uci::export(&plan.data, task, seed, to), quiet),
-                None => conduct(&plan, &study, Files::default(), args.study.json, quiet),
+                None => conduct(&plan, &study, args.study.json, quiet),
             }
         }
         ReproduceCommand::Images(args) => {
             let (plan, study) = args.study().map_err(Failure::input)?;
-            conduct(&plan, &study, Files::default(), args.common.study.json, quiet)
+            conduct(&plan, &study, args.common.study.json, quiet)
         }
         ReproduceCommand::Networks(args) => {
             let (plan, study) = args.study();
-            conduct(&plan, &study, Files::default(), args.common.study.json, quiet)
+            conduct(&plan, &study, args.common.study.json, quiet)
         }
         ReproduceCommand::Trees(args) => {
-            let peers = args.peers.as_deref().map_or_else(|| Ok(Vec::new()), trees::peers);
-            let (plan, study) = args.study(peers.map_err(failure)?);
-            let files = Files::default().read_any("the results of other tools", args.peers.as_ref());
-            match &args.export {
-                Some(to) => export(&plan, to, |task, seed| study.export(&plan.data, task, seed, to), quiet),
-                None => conduct(&plan, &study, files, args.study.json, quiet),
+            let (plan, mut study) = args.study();
+            if let Some(to) = &args.export {
+                return export(&plan, to, |task, seed| study.export(&plan.data, task, seed, to), quiet);
             }
+            if let Some(peers) = &args.peers {
+                check(&plan, Files::default().read("the results of other tools", peers))?;
+                study.peers = trees::peers(peers).map_err(failure)?;
+            }
+            conduct(&plan, &study, args.study.json, quiet)
         }
     }
 }
@@ -71,20 +73,24 @@ fn export(
     Ok(())
 }
 
-/// Runs a study, prints its tables and says where its results are.
-fn conduct(plan: &Plan, study: &impl Study, files: Files, json: bool, quiet: bool) -> Result<(), Failure> {
-    let (output, name) = (&plan.output, plan.experiment.name());
-    let ends = ["md", "html", "json"].map(|end| format!("{name}.{end}"));
-    // Nothing replaces what it is made from.
+/// Refuses results that would replace what they are made from.
+fn check(plan: &Plan, files: Files) -> Result<(), Failure> {
+    let ends = ["md", "html", "json"].map(|end| format!("{}.{end}", plan.experiment.name()));
     let written = ends.iter().map(String::as_str).chain([JOURNAL]);
     let files = data_files(plan, files);
-    written.fold(files, |files, name| files.write_in("--output", output, name)).check()?;
+    written.fold(files, |files, name| files.write_in("--output", &plan.output, name)).check()
+}
+
+/// Runs a study, prints its tables and says where its results are.
+fn conduct(plan: &Plan, study: &impl Study, json: bool, quiet: bool) -> Result<(), Failure> {
+    check(plan, Files::default())?;
     let tally = Tally::new(quiet);
     let record = run(plan, study, &tally).map_err(failure)?;
     tally.finish();
     print(&if json { to_json(&record)? } else { record.text() })?;
-    for end in ends[..2].iter().filter(|_| !quiet) {
-        line(&format!("wrote {}", output.join(end).display()));
+    for end in ["md", "html"].iter().filter(|_| !quiet) {
+        let name = format!("{}.{end}", plan.experiment.name());
+        line(&format!("wrote {}", plan.output.join(name).display()));
     }
     Ok(())
 }

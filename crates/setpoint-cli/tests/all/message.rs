@@ -26,7 +26,7 @@ fn fields_of_megabytes_are_not_repeated_whole() {
         setpoint(home.path(), &[&base[..], more].concat())
     };
     let run = certify(&[]);
-    assert!(short(&run).contains("s.csv:3: column \"p\": score \"xxxxx"), "{}", run.stderr);
+    assert!(short(&run).contains("s.csv:3: column \"p\": \"xxxxx"), "{}", run.stderr);
     write(home.path(), "s.csv", &format!("y,p\n1,0.5\n{huge},0.2\n0,0.1\n"));
     short(&certify(&[]));
     let rows: String = (0..50).map(|row| format!("{},{row}\n", row % 2)).collect();

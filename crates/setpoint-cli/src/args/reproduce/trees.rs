@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use setpoint_experiments::trees::{PeerRecord, Trees};
+use setpoint_experiments::trees::Trees;
 use setpoint_experiments::{Experiment, Plan, Task};
 use setpoint_trees::{Parameters, Settings};
 
@@ -49,8 +49,8 @@ pub struct TreesArgs {
 }
 
 impl TreesArgs {
-    /// The study asked for, beside what other tools came to.
-    pub fn study(&self, peers: Vec<PeerRecord>) -> (Plan, Trees) {
+    /// The study asked for; what other tools came to is still to be read.
+    pub fn study(&self) -> (Plan, Trees) {
         let settings = Settings {
             configurations: Parameters::search(self.search as usize, 0),
             rounds: self.rounds as usize,
@@ -58,7 +58,7 @@ impl TreesArgs {
         };
         let all = Experiment::Trees;
         let plan = self.study.plan(all, asked(all.tasks(), &self.sets), TRIALS);
-        (plan, Trees { settings, anew: self.anew, peers })
+        (plan, Trees { settings, anew: self.anew, peers: Vec::new() })
     }
 }
 
