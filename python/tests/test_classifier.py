@@ -1,5 +1,6 @@
 """SetpointClassifier and SetpointThreshold beyond scikit-learn's checks."""
 
+import json
 import pickle
 import signal
 import threading
@@ -216,6 +217,17 @@ def test_clone_and_pickle(data):
     again = pickle.loads(pickle.dumps(model))
     assert (again.decision_function(X) == model.decision_function(X)).all()
     assert again.report_ == model.report_
+
+
+def test_every_setting_of_training_is_a_parameter_with_its_default_and_help():
+    model = SetpointClassifier(ridge=0.5)
+    for setting in json.loads(setpoint._setpoint.SETTINGS):
+        name = setting["name"].replace("-", "_")
+        if name not in ("seed", "ridge"):
+            assert model.get_params()[name] == setting["default"] and f"    {name} : " in SetpointClassifier.__doc__
+    assert model.ridge == 0.5 and "with method=ico" in SetpointClassifier.__doc__
+    with pytest.raises(TypeError, match="unexpected keyword argument 'magic'"):
+        SetpointClassifier(magic=1)
 
 
 @pytest.mark.parametrize(
