@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_refused_by_name() {
         let wrong = Parameters { column_share: 1.5, ..Parameters::default() };
-        assert_eq!(wrong.check().unwrap_err().to_string(), "column share 1.5: expected a share in (0, 1]");
+        assert_eq!(wrong.check().unwrap_err().to_string(), "‹column-share 1.5›: expected a share in (0, 1]");
         assert!(Parameters { leaves: 1, ..Parameters::default() }.check().is_err());
         assert!(Parameters { learning_rate: f64::NAN, ..Parameters::default() }.check().is_err());
     }

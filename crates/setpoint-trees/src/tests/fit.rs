@@ -251,7 +251,7 @@ fn what_makes_no_sense_is_refused() {
     let goal = goal("recall @ fpr<=5%");
     let refused = |settings: Settings| splits.fit(&goal, &settings, None).unwrap_err().to_string();
     let lagrangian = refused(settings(MethodChoice::Lagrangian));
-    assert_eq!(lagrangian, "method lagrangian for trees: expected auto, ico or cross-entropy");
+    assert_eq!(lagrangian, "‹method lagrangian for trees›: expected auto, ico or cross-entropy");
     let none = refused(Settings { configurations: vec![], ..settings(MethodChoice::Auto) });
     assert!(none.contains("at least one configuration"), "{none}");
     let other = [0.0; 30];
