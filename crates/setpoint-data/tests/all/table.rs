@@ -39,7 +39,7 @@ fn scores_keep_their_digits_and_other_columns_are_not_looked_at() {
     assert_eq!((read.scores().unwrap()[0], read.columns()), (0.500_000_000_000_000_1, 0));
     assert_eq!(
         error(&scores("2024-01-31"), &roles),
-        "t.csv:2: column \"p\": \"2024-01-31\" is not a number; name missing values with --missing"
+        "t.csv:2: column \"p\": \"2024-01-31\" is not a number; name missing values with ‹missing›"
     );
     let roles = Roles { label: None, ..roles };
     let sparse = Table::from_bytes("t.svm", b"1 1:2\n-1 1:3\n".to_vec(), &ReadOptions::default(), &roles);
