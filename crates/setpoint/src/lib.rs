@@ -38,7 +38,7 @@
 //! let before = metric::value_at(&goal, &sample, &score(&weights))?.value;
 //! let mut v = vec![0.0; rows];
 //! for _ in 0..50 {
-//!     engine.step(&score(&weights), &mut v)?;
+//!     engine.step(&sample, &score(&weights), &mut v)?;
 //!     for k in 0..2 {
 //!         weights[k] -= 0.5 * features.iter().zip(&v).map(|(x, v)| x[k] * v).sum::<f32>();
 //!     }

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
-use crate::count::{Ask, Cell, Counter, add_exact};
+use crate::count::{Ask, Cell, Counter};
 use crate::sample::{ClassTotals, Sample, SampleError};
 
 /// Rows added up as one unit, so that sums do not depend on the number of threads.
@@ -33,18 +33,6 @@ pub trait Shard: Sync {
     /// If a score is not finite.
     fn add_counts(&self, counter: &mut Counter, ask: Ask<'_>, cells: &mut [Cell]) -> Result<(), SampleError>;
 
-    /// Adds exact counts to the cells.
-    ///
-    /// # Errors
-    /// If a score is not finite.
-    fn add_exact_counts(
-        &self,
-        groups: usize,
-        scores: &[f32],
-        thresholds: &[f64],
-        cells: &mut [Cell],
-    ) -> Result<(), SampleError>;
-
     /// Writes the gradient by each score that the counter has been given coefficients for.
     fn spread(&self, counter: &Counter, ask: Ask<'_>, gradient: &mut [f32]);
 
@@ -54,7 +42,7 @@ pub trait Shard: Sync {
     /// Adds w (at_zero + slope s) to each row's value.
     fn add_line(&self, scores: &[f32], at_zero: f64, slope: f64, values: &mut [f32]);
 
-    /// All rows in one place, for what is no sum: exact thresholds and quantiles.
+    /// All rows in one place: exact thresholds, exact counts and quantiles are of these.
     fn whole(&self) -> &Sample;
 }
 
@@ -76,16 +64,6 @@ impl Shard for Sample {
 
     fn add_counts(&self, counter: &mut Counter, ask: Ask<'_>, cells: &mut [Cell]) -> Result<(), SampleError> {
         counter.add(self, ask, cells)
-    }
-
-    fn add_exact_counts(
-        &self,
-        groups: usize,
-        scores: &[f32],
-        thresholds: &[f64],
-        cells: &mut [Cell],
-    ) -> Result<(), SampleError> {
-        add_exact(self, groups, scores, thresholds, cells)
     }
 
     fn spread(&self, counter: &Counter, ask: Ask<'_>, gradient: &mut [f32]) {
@@ -184,19 +162,6 @@ impl Shard for Shards {
     fn add_counts(&self, counter: &mut Counter, ask: Ask<'_>, cells: &mut [Cell]) -> Result<(), SampleError> {
         self.each().try_for_each(|(shard, rows)| {
             shard.add_counts(counter, ask.of(rows.clone()), cells).map_err(|error| error.after(rows.start))
-        })
-    }
-
-    fn add_exact_counts(
-        &self,
-        groups: usize,
-        scores: &[f32],
-        thresholds: &[f64],
-        cells: &mut [Cell],
-    ) -> Result<(), SampleError> {
-        self.each().try_for_each(|(shard, rows)| {
-            let counted = shard.add_exact_counts(groups, &scores[rows.clone()], thresholds, cells);
-            counted.map_err(|error| error.after(rows.start))
         })
     }
 

@@ -8,7 +8,6 @@ use rayon::prelude::*;
 
 use super::{CHUNK, Cell, WORTH_SHARING};
 use crate::sample::{Sample, SampleError};
-use crate::shard::Shard;
 
 /// Counts decisions at these thresholds (one row of them for each of the groups), written to `cells` as by
 /// [`Counter::count`](super::Counter::count); slopes and curvatures are 0.
@@ -18,19 +17,6 @@ use crate::shard::Shard;
 /// # Errors
 /// If there is not one finite score for each example.
 pub fn count_exact(
-    rows: &dyn Shard,
-    groups: usize,
-    scores: &[f32],
-    thresholds: &[f64],
-    cells: &mut [Cell],
-) -> Result<(), SampleError> {
-    super::check(rows, &[("scores", scores)])?;
-    cells.fill(Cell::default());
-    rows.add_exact_counts(groups, scores, thresholds, cells)
-}
-
-/// Adds the counts of a sample's rows to the cells.
-pub(crate) fn add_exact(
     sample: &Sample,
     groups: usize,
     scores: &[f32],
@@ -72,14 +58,14 @@ pub(crate) fn add_exact(
         sums[sum][0] += part[0];
         sums[sum][1] += part[1];
     }
+    cells.fill(Cell::default());
     for (group, order) in orders.iter().enumerate() {
         let sums = &sums[group * buckets..][..buckets];
         for (rank, column) in order.iter().enumerate() {
             for label in 0..2 {
-                let total = |range: &[[f64; 2]]| -> f64 { range.iter().map(|sum| sum[label]).sum() };
+                let total = |range: &[[f64; 2]]| range.iter().map(|sum| sum[label]).sum();
                 let cell = &mut cells[(group * columns + column) * 2 + label];
-                cell.negative += total(&sums[..=rank]);
-                cell.positive += total(&sums[rank + 1..]);
+                (cell.negative, cell.positive) = (total(&sums[..=rank]), total(&sums[rank + 1..]));
             }
         }
     }

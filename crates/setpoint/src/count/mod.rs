@@ -23,7 +23,6 @@ pub(crate) mod reference;
 mod tests;
 mod vector;
 
-pub(crate) use exact::add_exact;
 pub use exact::count_exact;
 
 use std::ops::Range;

@@ -41,17 +41,7 @@ pub fn fit_alone<'r>(
     if let Some(done) = reporter.begin(0, task.kind(), &name) {
         return Ok(done);
     }
-    let best = task.run(&goal, &mut train, &mut selection, &mut reporter, settings, &start)?;
-    let candidate = Candidate {
-        kind: task.kind(),
-        name,
-        parameters: best.parameters,
-        validation: best.value,
-        step: best.step,
-        evaluations: reporter.evaluations,
-    };
-    reporter.end(&candidate)?;
-    Ok(candidate)
+    task.fit(&goal, &mut train, &mut selection, &mut reporter, settings, &start)
 }
 
 /// The one stage that the settings ask for.

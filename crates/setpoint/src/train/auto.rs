@@ -124,18 +124,7 @@ impl Rounds<'_> {
                 candidates.push(done);
                 continue;
             }
-            let before = reporter.evaluations;
-            let best = task.run(goal, &mut train, &mut selection, reporter, settings, &start)?;
-            let candidate = Candidate {
-                kind: task.kind(),
-                name,
-                parameters: best.parameters,
-                validation: best.value,
-                step: best.step,
-                evaluations: reporter.evaluations - before,
-            };
-            reporter.end(&candidate)?;
-            candidates.push(candidate);
+            candidates.push(task.fit(goal, &mut train, &mut selection, reporter, settings, &start)?);
         }
         let evaluations = reporter.evaluations - evaluations;
         conclude(goal, train, selection, candidates, settings, evaluations)

@@ -98,14 +98,18 @@ impl Stage<'_, '_, '_, '_> {
         let config =
             LbfgsConfig { max_evaluations: steps, decrease_tolerance: 1e-5, ..LbfgsConfig::default() };
         let mut best = Best::none();
+        // Evaluations of the rounds that are done.
+        let mut before = 0;
         let mut lbfgs = match self.reporter.resume() {
             Some(running) => {
-                best = running.best;
+                before = running.count("before")?;
                 loss.restore(&running.extra)?;
+                best = running.best;
                 Lbfgs::restore(config, &running.optimizer)?
             }
             None => Lbfgs::new(config, start.to_vec())?,
         };
+        let steps = steps * loss.rounds();
         let mut work = Work::new(self.train);
         let mut single = vec![0.0f32; start.len()];
         loop {
@@ -114,7 +118,7 @@ impl Stage<'_, '_, '_, '_> {
                 gradient.iter_mut().zip(&single).for_each(|(wide, narrow)| *wide = f64::from(*narrow));
                 Ok::<f64, TrainError>(value)
             })?;
-            let (evaluations, value) = (lbfgs.iterate().evaluations, lbfgs.iterate().value);
+            let (evaluations, value) = (before + lbfgs.iterate().evaluations, lbfgs.iterate().value);
             let parameters = lbfgs.parameters().to_vec();
             let validation = self.selection.value(&parameters)?;
             best.offer(&parameters, validation, self.selection.merit(validation), evaluations);
@@ -124,15 +128,35 @@ impl Stage<'_, '_, '_, '_> {
                 return Err(TrainError::Stopped);
             }
             if let Outcome::Done(_) = outcome {
-                self.reporter.evaluations += evaluations;
-                return Ok(best);
+                if !self.next_round(loss, &parameters, &mut work)? {
+                    self.reporter.evaluations += evaluations;
+                    return Ok(best);
+                }
+                before = evaluations;
+                lbfgs = Lbfgs::new(config, parameters)?;
             }
-            self.reporter.save(|| Running {
-                best: best.clone(),
-                optimizer: lbfgs.state(),
-                extra: loss.state(),
+            self.reporter.save(|| {
+                let mut extra = loss.state();
+                extra.insert("before".into(), Values::U64(vec![before]));
+                Running { best: best.clone(), optimizer: lbfgs.state(), extra }
             })?;
         }
+    }
+
+    /// Begins another round of the loss by what it comes to on validation, whose scores the selection has just looked
+    /// up; on the training rows where validation lacks one of the groups.
+    fn next_round(
+        &mut self,
+        loss: &mut dyn Loss,
+        parameters: &[f32],
+        work: &mut Work,
+    ) -> Result<bool, TrainError> {
+        let (sample, held_out) = (self.train.sample, self.selection.sample());
+        if loss.rounds() == 1 || held_out.groups() == sample.groups() {
+            return loss.next_round(held_out, self.selection.scores());
+        }
+        self.train.model.scores(parameters, Rows::All, &mut work.scores)?;
+        loss.next_round(sample, &work.scores)
     }
 
     fn first_order(

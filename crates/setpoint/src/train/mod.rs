@@ -24,7 +24,6 @@ pub mod method;
 mod mini_batch;
 mod observer;
 mod rotate;
-mod round;
 pub mod selection;
 pub(crate) mod settings;
 mod stage;

@@ -1,17 +1,20 @@
 //! The stages of a run: which there are, and how each is fitted.
 
 use super::full_batch::{Penalty, Stage};
-use super::method::{CrossEntropy, Ico, Lagrangian, LagrangianOptions, Loss, Multipliers, Pairwise};
+use super::method::{
+    CrossEntropy, Ico, Lagrangian, LagrangianOptions, Loss, Multipliers, Pairwise, threshold_to_start_at,
+};
 use super::mini_batch;
 use super::selection::{Best, Selection};
 use super::stage::Reporter;
 use super::{
-    Bandwidth, BatchLoss, BatchOptions, MethodChoice, OptimizerChoice, Part, PositiveWeight, Settings,
-    StageKind, Thresholds, TrainError,
+    Bandwidth, BatchLoss, BatchOptions, Candidate, MethodChoice, OptimizerChoice, Part, PositiveWeight,
+    Settings, StageKind, Thresholds, TrainError,
 };
 use crate::engine::{EngineOptions, Inequality, Solve};
 use crate::goal::Goal;
 use crate::implicit::ImplicitOptions;
+use crate::model::Rows;
 use crate::problem::ProblemOptions;
 use crate::shard::Shard;
 
@@ -138,8 +141,32 @@ impl Task {
         })
     }
 
+    /// What the stage comes to from `start`, kept as done.
+    pub(super) fn fit(
+        &self,
+        goal: &Goal,
+        train: &mut Part<'_>,
+        selection: &mut Selection<'_>,
+        reporter: &mut Reporter<'_>,
+        settings: &Settings,
+        start: &[f32],
+    ) -> Result<Candidate, TrainError> {
+        let before = reporter.evaluations;
+        let best = self.run(goal, train, selection, reporter, settings, start)?;
+        let candidate = Candidate {
+            kind: self.kind(),
+            name: self.name(),
+            parameters: best.parameters,
+            validation: best.value,
+            step: best.step,
+            evaluations: reporter.evaluations - before,
+        };
+        reporter.end(&candidate)?;
+        Ok(candidate)
+    }
+
     /// Fits the stage from `start`, or from where a checkpoint left it.
-    pub(super) fn run(
+    fn run(
         &self,
         goal: &Goal,
         train: &mut Part<'_>,
@@ -204,12 +231,16 @@ impl Task {
             OptimizerChoice::Lbfgs => quasi_newton_steps,
             _ => 500,
         });
-        let mut stage = Stage { train, selection, reporter, penalty, optimizer, settings };
-        if let Self::Multipliers { bandwidth, .. } = self {
-            let mut loss = Multipliers::new(goal, sample, settings.surrogate, *bandwidth)?;
-            return stage.rounds(goal, &mut loss, start, steps);
+        let mut start = start.to_vec();
+        if let (Self::Multipliers { .. }, Some(bias)) = (self, start.last()) {
+            // Decisions are `score >= 0`: the bias, which comes last, is the threshold.
+            let (bias, mut scores) = (*bias, vec![0.0; sample.rows()]);
+            train.model.scores(&start, Rows::All, &mut scores)?;
+            let place = start.len() - 1;
+            start[place] = bias - threshold_to_start_at(goal, sample.whole(), &scores);
         }
-        stage.run(&mut *self.loss(goal, sample, settings)?, start, steps)
+        let mut stage = Stage { train, selection, reporter, penalty, optimizer, settings };
+        stage.run(&mut *self.loss(goal, sample, settings)?, &start, steps)
     }
 }
 

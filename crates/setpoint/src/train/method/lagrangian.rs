@@ -273,7 +273,7 @@ impl Loss for Lagrangian {
         };
         let grid = self.grid(&players.thresholds);
         let mut exact = vec![Cell::default(); self.problem.shape().cells()];
-        count_exact(rows, self.problem.shape().groups, scores, &grid, &mut exact)?;
+        count_exact(rows.whole(), self.problem.shape().groups, scores, &grid, &mut exact)?;
         let bound = self.bound(&exact, &players.multipliers);
         let mut cells = vec![Cell::default(); exact.len()];
         self.counter.count(rows, scores, &grid, false, &mut cells)?;

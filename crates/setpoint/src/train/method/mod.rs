@@ -14,6 +14,7 @@ pub use cross_entropy::CrossEntropy;
 pub use ico::Ico;
 pub use lagrangian::{Lagrangian, LagrangianOptions};
 pub use multiplier::Multipliers;
+pub(super) use multiplier::threshold_to_start_at;
 pub use pairwise::Pairwise;
 
 use std::collections::BTreeMap;
@@ -61,6 +62,20 @@ pub trait Loss {
     fn restore(&mut self, state: &BTreeMap<String, Values>) -> Result<(), TrainError> {
         let _ = state;
         Ok(())
+    }
+
+    /// How often it is minimised, with changes in between.
+    fn rounds(&self) -> u64 {
+        1
+    }
+
+    /// Begins another round after a minimum, by what its decisions are on these rows; whether there is one.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    fn next_round(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<bool, TrainError> {
+        let _ = (rows, scores);
+        Ok(false)
     }
 
     /// Corrects what was only tracked, at these scores.

@@ -25,15 +25,20 @@ use std::collections::BTreeMap;
 use super::Loss;
 use crate::count::{Cell, CellPartial, Counter, count_exact};
 use crate::engine::EngineError;
-use crate::goal::Goal;
+use crate::goal::{Constraint, Goal};
 use crate::optimizer::Values;
 use crate::problem::{Kind, Problem, ProblemOptions};
+use crate::sample::Sample;
 use crate::shard::Shard;
 use crate::surrogate::Surrogate;
+use crate::threshold::exact;
 use crate::train::{Standard, TrainError};
 
 /// ρ: how steeply a missed condition costs beside its multiplier. See `docs/decisions.md`.
 const STEEPNESS: f64 = 10.0;
+
+/// Times the multipliers move.
+const ROUNDS: u64 = 12;
 
 /// The augmented Lagrangian of a goal, with its multipliers.
 #[derive(Debug)]
@@ -76,12 +81,6 @@ impl Multipliers {
         &self.multipliers
     }
 
-    /// How often they have moved.
-    #[must_use]
-    pub fn rounds(&self) -> u64 {
-        self.rounds
-    }
-
     /// Moves the multipliers by the exact rates of these decisions, `score >= 0`, which may be of
     /// other rows than the model is fitted on, of the same groups.
     ///
@@ -91,7 +90,7 @@ impl Multipliers {
         let problem = Problem::new(&self.goal, rows, &options()).map_err(EngineError::from)?;
         let mut cells = vec![Cell::default(); problem.shape().cells()];
         let grid = vec![0.0; cells.len() / 2];
-        count_exact(rows, problem.shape().groups, scores, &grid, &mut cells)?;
+        count_exact(rows.whole(), problem.shape().groups, scores, &grid, &mut cells)?;
         for (multiplier, condition) in self.multipliers.iter_mut().zip(problem.conditions()) {
             let violation = condition.expression.value(&cells);
             // A rate that is undefined here says nothing.
@@ -107,11 +106,37 @@ impl Multipliers {
     }
 }
 
+/// Where to begin: the best threshold under the conditions that a threshold can meet, those between
+/// groups left to the model.
+pub(crate) fn threshold_to_start_at(goal: &Goal, sample: &Sample, scores: &[f32]) -> f32 {
+    let mut goal = goal.clone();
+    goal.constraints
+        .retain(|constraint| !matches!(constraint, Constraint::Gap { .. } | Constraint::Ratio { .. }));
+    let solved = exact::solve(&goal, sample, scores, &options()).ok().map(|solved| solved.thresholds[0]);
+    solved.filter(|threshold| threshold.is_finite()).unwrap_or_else(|| {
+        let mut sorted = scores.to_vec();
+        sorted.sort_by(f32::total_cmp);
+        sorted[sorted.len() / 2]
+    })
+}
+
 fn options() -> ProblemOptions {
     ProblemOptions { shared_threshold: true, ..ProblemOptions::default() }
 }
 
 impl Loss for Multipliers {
+    fn rounds(&self) -> u64 {
+        ROUNDS + 1
+    }
+
+    fn next_round(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<bool, TrainError> {
+        let more = self.rounds < ROUNDS;
+        if more {
+            self.ascend(rows, scores)?;
+        }
+        Ok(more)
+    }
+
     fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
         self.problem.tie(&self.goal, rows, &options()).map_err(EngineError::from)?;
         let standard = Standard::of(rows, scores);
@@ -170,7 +195,6 @@ impl Loss for Multipliers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::Sample;
 
     fn sample() -> (Sample, Vec<f32>) {
         let labels = (0..60).map(|i| (i * 7 % 10) < 4).collect();
@@ -224,8 +248,8 @@ mod tests {
         // Half of each: no gap, 0.1 to spare.
         loss.ascend(&sample, &[1.0, -1.0, 1.0, -1.0]).unwrap();
         assert!((loss.multipliers()[0] - STEEPNESS * 0.8).abs() < 1e-12);
-        assert_eq!((loss.multipliers()[1], loss.rounds()), (0.0, 2));
+        assert_eq!((loss.multipliers()[1], loss.rounds), (0.0, 2));
         loss.restore(&state).unwrap();
-        assert_eq!((loss.multipliers(), loss.rounds()), (&[STEEPNESS * 0.9, 0.0][..], 1));
+        assert_eq!((loss.multipliers(), loss.rounds), (&[STEEPNESS * 0.9, 0.0][..], 1));
     }
 }
