@@ -23,7 +23,7 @@ use std::time::Instant;
 use setpoint::features::Features;
 use setpoint::model::net::Standard;
 use setpoint::model::{Architecture, Batch, Images, Inputs, Model, Network, Rows};
-use setpoint::optimizer::{Adam, AdamConfig, Optimizer};
+use setpoint::optimizer::{Adam, Optimizer};
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 static BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -174,7 +174,7 @@ impl Training {
         let network = Network::new(architecture, inputs).expect("an architecture");
         let parameters = network.initial(0);
         let gradient = vec![0.0; parameters.len()];
-        let adam = Adam::new(AdamConfig::default()).expect("settings");
+        let adam = Adam::new(1e-3).expect("settings");
         // Forward, and backward by the weights and (but for the first layer) by the inputs.
         let operations = 2.0 * (3 * products - first) as f64;
         Self { network, parameters, gradient, scores: vec![0.0; batch], adam, batch, step: 0, operations }

@@ -18,10 +18,10 @@ mod adam;
 mod lbfgs;
 mod sgd;
 
-pub use adagrad::{Adagrad, AdagradConfig};
-pub use adam::{Adam, AdamConfig};
+pub use adagrad::Adagrad;
+pub use adam::Adam;
 pub use lbfgs::{Iterate, Lbfgs, LbfgsConfig, Outcome, Stop};
-pub use sgd::{Sgd, SgdConfig};
+pub use sgd::Sgd;
 
 /// A rule that moves parameters against one gradient after another.
 pub trait Optimizer {
@@ -166,10 +166,6 @@ fn check_positive(name: &'static str, value: f64) -> Result<(), OptimizerError> 
 
 fn check_not_negative(name: &'static str, value: f64) -> Result<(), OptimizerError> {
     check_setting(name, value, value >= 0.0 && value.is_finite(), "[0, infinity)")
-}
-
-fn check_fraction(name: &'static str, value: f64) -> Result<(), OptimizerError> {
-    check_setting(name, value, (0.0..1.0).contains(&value), "[0, 1)")
 }
 
 #[cfg(test)]

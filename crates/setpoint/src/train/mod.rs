@@ -52,7 +52,7 @@ use crate::engine::EngineError;
 use crate::message::{quote, setting};
 use crate::metric::MetricError;
 use crate::model::{Model, ModelError};
-use crate::optimizer::{Adagrad, AdagradConfig, Adam, AdamConfig, Optimizer, OptimizerError, Sgd, SgdConfig};
+use crate::optimizer::{Adagrad, Adam, Optimizer, OptimizerError, Sgd};
 use crate::problem::ProblemError;
 use crate::sample::SampleError;
 use crate::shard::Shard;
@@ -72,13 +72,9 @@ impl OptimizerChoice {
     fn build(self, settings: &Settings) -> Result<Box<dyn Optimizer>, TrainError> {
         let learning_rate = settings.learning_rate;
         Ok(match self {
-            Self::Sgd => Box::new(Sgd::new(SgdConfig { learning_rate, ..SgdConfig::default() })?),
-            Self::Adagrad => {
-                Box::new(Adagrad::new(AdagradConfig { learning_rate, ..AdagradConfig::default() })?)
-            }
-            Self::Adam | Self::Auto | Self::Lbfgs => {
-                Box::new(Adam::new(AdamConfig { learning_rate, ..AdamConfig::default() })?)
-            }
+            Self::Sgd => Box::new(Sgd::new(learning_rate)?),
+            Self::Adagrad => Box::new(Adagrad::new(learning_rate)?),
+            Self::Adam | Self::Auto | Self::Lbfgs => Box::new(Adam::new(learning_rate)?),
         })
     }
 }

@@ -41,7 +41,7 @@ use super::Loss;
 use crate::count::{Cell, CellPartial, Counter, count_exact};
 use crate::engine::EngineError;
 use crate::goal::{Goal, Objective, Relation, safe_side};
-use crate::optimizer::{Adam, AdamConfig, Optimizer, OptimizerError, State, Values};
+use crate::optimizer::{Adam, Optimizer, OptimizerError, State, Values};
 use crate::problem::{Combination, Kind, Problem, ProblemOptions, Ratio};
 use crate::shard::Shard;
 use crate::surrogate::Surrogate;
@@ -118,8 +118,8 @@ impl Lagrangian {
             };
             limits.extend(signs.into_iter().map(|sign| Limit { condition, sign }));
         }
-        adam(options.learning_rate)?;
-        adam(options.dual_learning_rate)?;
+        Adam::new(options.learning_rate)?;
+        Adam::new(options.dual_learning_rate)?;
         Ok(Self {
             goal: goal.clone(),
             counter: Counter::new(problem.shape().groups, Surrogate::Softplus, 1.0),
@@ -154,8 +154,8 @@ impl Lagrangian {
         Ok(Players {
             thresholds: thresholds.unwrap_or_else(|| vec![first; self.problem.thresholds()]),
             multipliers: vec![0.0; self.limits.len()],
-            descent: adam(self.options.learning_rate)?,
-            ascent: adam(self.options.dual_learning_rate)?,
+            descent: Adam::new(self.options.learning_rate)?,
+            ascent: Adam::new(self.options.dual_learning_rate)?,
         })
     }
 
@@ -258,10 +258,6 @@ fn mean_weight(rows: &dyn Shard) -> f64 {
     (totals.positives + totals.negatives) / rows.rows() as f64
 }
 
-fn adam(learning_rate: f64) -> Result<Adam, OptimizerError> {
-    Adam::new(AdamConfig { learning_rate, ..AdamConfig::default() })
-}
-
 impl Loss for Lagrangian {
     fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
         rows.whole().check_scores(scores)?;
@@ -313,7 +309,7 @@ impl Loss for Lagrangian {
             let of = |(name, values): (&String, &Values)| {
                 Some((name.strip_prefix(player)?.strip_prefix(' ')?.to_owned(), values.clone()))
             };
-            let mut adam = adam(learning_rate)?;
+            let mut adam = Adam::new(learning_rate)?;
             adam.restore(&State { entries: state.iter().filter_map(of).collect() })?;
             Ok::<Adam, OptimizerError>(adam)
         };

@@ -5,7 +5,7 @@ use crate::Goal;
 use crate::features::Features;
 use crate::model::Linear;
 use crate::model::{Model, Rows};
-use crate::optimizer::{Adam, AdamConfig, Optimizer};
+use crate::optimizer::{Adam, Optimizer};
 use crate::sample::Sample;
 use crate::train::Judge;
 
@@ -54,7 +54,7 @@ pub(super) fn descend<L: Loss>(
     steps: usize,
     mut look: impl FnMut(usize, &L, &[f32]),
 ) -> [f32; 3] {
-    let mut adam = Adam::new(AdamConfig { learning_rate: 0.02, ..AdamConfig::default() }).unwrap();
+    let mut adam = Adam::new(0.02).unwrap();
     let mut parameters = start;
     let (mut scores, mut v, mut gradient) = (vec![0.0; sample.len()], vec![0.0; sample.len()], [0.0; 3]);
     for step in 0..steps {
