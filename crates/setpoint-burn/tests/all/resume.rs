@@ -44,7 +44,7 @@ fn a_state_of_another_goal_or_a_damaged_one_is_refused() {
         refused,
         "the state cannot be restored: it is of the goal \"recall @ fpr<=5%\", and this loss is for \"recall @ fpr<=1%\""
     );
-    let whole = serde_json::to_value(&loss.state()).unwrap();
+    let whole = serde_json::to_value(loss.state()).unwrap();
     for (entry, value) in [
         ("thresholds", serde_json::json!({"f64": [0.0, 1.0]})),
         ("sharpness", serde_json::json!({"f64": [-1.0]})),
@@ -58,5 +58,5 @@ fn a_state_of_another_goal_or_a_damaged_one_is_refused() {
         let refused = loss.restore(&damaged).unwrap_err().to_string();
         assert!(refused.starts_with("the state cannot be restored: "), "{entry}: {refused}");
     }
-    assert_eq!(serde_json::to_value(&loss.state()).unwrap(), whole, "a refused state changes nothing");
+    assert_eq!(serde_json::to_value(loss.state()).unwrap(), whole, "a refused state changes nothing");
 }
