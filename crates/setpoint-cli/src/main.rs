@@ -15,7 +15,7 @@ use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
 use plan::TrainPlan;
-use setpoint_run::{Failure, Kind};
+use setpoint_run::{Failure, FailureKind};
 
 fn main() -> ExitCode {
     let typed: Vec<OsString> = std::env::args_os().collect();
@@ -24,9 +24,9 @@ fn main() -> ExitCode {
         Ok(Err(failure)) | Err(Ended::Failed(failure)) => {
             run::line(&format!("error: {}", args::in_flags(&failure.message)));
             ExitCode::from(match failure.kind {
-                Kind::No => 1,
-                Kind::Input => 2,
-                Kind::Interrupted => 130,
+                FailureKind::No => 1,
+                FailureKind::Input => 2,
+                FailureKind::Interrupted => 130,
             })
         }
         Err(Ended::Shown(error)) => {

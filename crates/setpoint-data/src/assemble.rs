@@ -5,7 +5,7 @@ use crate::chunk::{MISSING, Texts};
 use crate::dataset::Codes;
 use crate::encode::{LabelSchema, Notes};
 use crate::label::{self, LabelError, LabelRule, Positive};
-use crate::layout::{Kind, Layout, Use};
+use crate::layout::{ColumnKind, Layout, Use};
 use crate::read::{Raw, ReadError, svmlight};
 use crate::role::{RoleError, Roles};
 use crate::table::{Body, FeatureColumn, Table};
@@ -60,11 +60,11 @@ pub(crate) fn from_raw(
     };
     let feature = |column: &usize| {
         let (kind, slot) = match layout.uses[*column] {
-            Use::Text(slot) => (Kind::Category, slot),
-            Use::Number(slot) | Use::Real(slot, _) => (Kind::Number, slot),
-            Use::Skip => (Kind::Number, 0),
+            Use::Text(slot) => (ColumnKind::Category, slot),
+            Use::Number(slot) | Use::Real(slot, _) => (ColumnKind::Number, slot),
+            Use::Skip => (ColumnKind::Number, 0),
         };
-        let offset = if kind == Kind::Number { layout.offsets[slot] } else { 0.0 };
+        let offset = if kind == ColumnKind::Number { layout.offsets[slot] } else { 0.0 };
         FeatureColumn { name: name(*column), kind, slot, form: layout.forms[*column], offset }
     };
     let columns: Vec<FeatureColumn> = layout.features.iter().map(feature).collect();

@@ -9,7 +9,7 @@ use crate::role::{RoleError, Roles, find, find_all, hint};
 /// What a feature column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ColumnKind {
     /// Numbers.
     Number,
     /// One of some texts.
@@ -61,7 +61,7 @@ pub(crate) struct Layout {
 /// The columns a model was trained on.
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
-    pub columns: Vec<(String, Kind, Option<Form>)>,
+    pub columns: Vec<(String, ColumnKind, Option<Form>)>,
     /// What is subtracted from the numbers of each.
     pub offsets: Vec<f64>,
     pub header: bool,
@@ -82,7 +82,12 @@ impl Expected {
 
 impl Layout {
     /// The plan for training; `kinds` are those of the file's columns as far as known.
-    pub fn plan(file: &str, names: &[String], roles: &Roles, kinds: &[Kind]) -> Result<Self, RoleError> {
+    pub fn plan(
+        file: &str,
+        names: &[String],
+        roles: &Roles,
+        kinds: &[ColumnKind],
+    ) -> Result<Self, RoleError> {
         let mut layout = Self::roles(file, names, roles)?;
         let dropped = find_all(file, names, &roles.drop, "drop")?;
         let forced = find_all(file, names, &roles.categorical, "categorical")?;
@@ -90,7 +95,7 @@ impl Layout {
             if dropped.contains(&column) || !layout.is_free(column, roles.group_is_feature) {
                 continue;
             }
-            layout.add_feature(column, if forced.contains(&column) { Kind::Category } else { *kind });
+            layout.add_feature(column, if forced.contains(&column) { ColumnKind::Category } else { *kind });
         }
         if layout.features.is_empty() {
             return Err(RoleError::NoFeatures {
@@ -122,8 +127,8 @@ impl Layout {
             layout.add_feature(column, *kind);
             layout.forms[column] = *form;
             layout.shift(column, *offset);
-            if let (Use::Real(..), _) | (Use::Text(_), Kind::Number) = (layout.uses[column], kind) {
-                let second = if *kind == Kind::Number { "a number" } else { "a category" };
+            if let (Use::Real(..), _) | (Use::Text(_), ColumnKind::Number) = (layout.uses[column], kind) {
+                let second = if *kind == ColumnKind::Number { "a number" } else { "a category" };
                 return Err(layout.two_roles(file, column, "a role", second));
             }
         }
@@ -204,16 +209,16 @@ impl Layout {
             || (group_is_feature && self.group == Some(column) && self.entity != Some(column))
     }
 
-    fn add_feature(&mut self, column: usize, kind: Kind) {
+    fn add_feature(&mut self, column: usize, kind: ColumnKind) {
         self.features.push(column);
         if self.uses[column] == Use::Skip {
             self.uses[column] = match kind {
-                Kind::Number => Use::Number(self.numbers),
-                Kind::Category => Use::Text(self.texts),
+                ColumnKind::Number => Use::Number(self.numbers),
+                ColumnKind::Category => Use::Text(self.texts),
             };
             match kind {
-                Kind::Number => self.numbers += 1,
-                Kind::Category => self.texts += 1,
+                ColumnKind::Number => self.numbers += 1,
+                ColumnKind::Category => self.texts += 1,
             }
             self.offsets.resize(self.numbers, 0.0);
         }
@@ -281,17 +286,20 @@ mod tests {
             ..Roles::default()
         };
         let columns = names(&["a", "y", "g", "d", "c"]);
-        let layout = Layout::plan("t", &columns, &roles, &[Kind::Number; 5]).unwrap();
+        let layout = Layout::plan("t", &columns, &roles, &[ColumnKind::Number; 5]).unwrap();
         assert_eq!(layout.features, [0, 4]);
         assert_eq!(layout.uses, [Use::Number(0), Use::Text(0), Use::Text(1), Use::Skip, Use::Text(2)]);
         let roles = Roles { group_is_feature: true, ..roles };
-        assert_eq!(Layout::plan("t", &columns, &roles, &[Kind::Number; 5]).unwrap().features, [0, 2, 4]);
+        assert_eq!(
+            Layout::plan("t", &columns, &roles, &[ColumnKind::Number; 5]).unwrap().features,
+            [0, 2, 4]
+        );
     }
 
     #[test]
     fn a_headerless_file_may_leave_out_only_the_label() {
         let expected = Expected {
-            columns: vec![("2".into(), Kind::Number, None), ("3".into(), Kind::Category, None)],
+            columns: vec![("2".into(), ColumnKind::Number, None), ("3".into(), ColumnKind::Category, None)],
             offsets: vec![7.0, 0.0],
             header: false,
             width: 3,
@@ -307,7 +315,7 @@ mod tests {
     #[test]
     fn a_column_the_model_needs_must_be_there() {
         let expected = Expected {
-            columns: vec![("age".into(), Kind::Number, None)],
+            columns: vec![("age".into(), ColumnKind::Number, None)],
             offsets: vec![0.0],
             header: true,
             width: 2,
@@ -327,7 +335,7 @@ mod tests {
     fn a_weight_cannot_be_the_group() {
         let roles = Roles { weight: Some("a".into()), group: Some("a".into()), ..Roles::default() };
         assert!(matches!(
-            Layout::plan("t", &names(&["a", "b"]), &roles, &[Kind::Number; 2]),
+            Layout::plan("t", &names(&["a", "b"]), &roles, &[ColumnKind::Number; 2]),
             Err(RoleError::TwoRoles { .. })
         ));
     }

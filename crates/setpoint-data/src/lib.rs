@@ -48,7 +48,7 @@ pub use image::{
     RecordLayout, belongs_to_folder, default_cache, recognise_images,
 };
 pub use label::{Comparison, LabelError, LabelRule, Positive};
-pub use layout::Kind;
+pub use layout::ColumnKind;
 pub use memory::{About, Numbers, Values};
 pub use offset::narrow;
 pub use read::{Format, ReadError, ReadOptions, Separator, hash};

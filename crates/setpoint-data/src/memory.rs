@@ -13,7 +13,7 @@ use crate::chunk::{Chunk, MISSING, Texts};
 use crate::dataset::Codes;
 use crate::encode::{EncodeError, Encoder, Input, Inputs, LabelSchema, Notes};
 use crate::form::{Form, number, shortened};
-use crate::layout::Kind;
+use crate::layout::ColumnKind;
 use crate::offset::{self, narrow};
 use crate::read::error::expected;
 use crate::read::kind::mixed;
@@ -110,8 +110,8 @@ impl<'a> Settled<'a> {
     /// A column as a trained encoder takes it.
     fn like(file: &str, input: &Input, values: Values<'a>, missing: &Missing) -> Result<Self, EncodeError> {
         let column = || input.name.clone();
-        let wrong = |expected| EncodeError::Kind { file: file.to_owned(), column: column(), expected };
-        let is_number = input.kind() == Kind::Number;
+        let wrong = |expected| EncodeError::ColumnKind { file: file.to_owned(), column: column(), expected };
+        let is_number = input.kind() == ColumnKind::Number;
         let (texts, of) = match values {
             Values::Numbers(_) if is_number => return Ok(Self::new(values)),
             Values::Times(times) if input.form == Some(Form::Date) => {
@@ -258,14 +258,14 @@ impl Table {
                 Values::Numbers(column) | Values::Times(column) => {
                     numbers.push(column);
                     offsets.push(known.get(name.as_str()).map_or(0.0, |input| input.offset));
-                    (Kind::Number, numbers.len() - 1)
+                    (ColumnKind::Number, numbers.len() - 1)
                 }
                 Values::Texts { texts: values, of, .. } => {
                     codes.push(of);
                     let mut different = Texts::default();
                     different.values = values;
                     texts.push(different);
-                    (Kind::Category, codes.len() - 1)
+                    (ColumnKind::Category, codes.len() - 1)
                 }
             };
             features.push(FeatureColumn { name, kind, slot, form, offset: 0.0 });
@@ -274,7 +274,7 @@ impl Table {
         if encoder.is_none() {
             shift(&mut chunks, &numbers, rounded, &mut offsets);
         }
-        for column in features.iter_mut().filter(|column| column.kind == Kind::Number) {
+        for column in features.iter_mut().filter(|column| column.kind == ColumnKind::Number) {
             column.offset = offsets[column.slot];
         }
         refuse_infinite(&about.name, &features, &chunks)?;
@@ -451,7 +451,7 @@ fn refuse_identifiers(file: &str, rows: usize, columns: &[(String, Settled<'_>)]
 fn refuse_infinite(file: &str, columns: &[FeatureColumn], chunks: &[Chunk]) -> Result<(), EncodeError> {
     let mut start = 0;
     for chunk in chunks {
-        for column in columns.iter().filter(|column| column.kind == Kind::Number) {
+        for column in columns.iter().filter(|column| column.kind == ColumnKind::Number) {
             if let Some(row) = chunk.number(column.slot).iter().position(|value| value.is_infinite()) {
                 let (file, column) = (file.to_owned(), column.name.clone());
                 return Err(EncodeError::Infinite { file, row: start + row + 1, column });

@@ -11,7 +11,7 @@ use crate::dataset::Codes;
 use crate::encode::{Encoder, LabelSchema, Notes};
 use crate::form::Form;
 use crate::label::{LabelRule, Positive};
-use crate::layout::{Expected, Kind};
+use crate::layout::{ColumnKind, Expected};
 use crate::read::source::Source;
 use crate::read::{Format, ReadOptions, Request, delimited, parquet, sniff, svmlight};
 use crate::role::{RoleError, Roles};
@@ -52,7 +52,7 @@ pub(crate) enum Body {
 #[derive(Clone, Debug)]
 pub(crate) struct FeatureColumn {
     pub name: String,
-    pub kind: Kind,
+    pub kind: ColumnKind,
     pub slot: usize,
     /// How its numbers are written, where not plainly.
     pub form: Option<Form>,

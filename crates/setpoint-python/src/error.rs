@@ -4,7 +4,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use setpoint::goal::Goal;
 use setpoint::message::spell;
-use setpoint_run::{Failure, Kind};
+use setpoint_run::{Failure, FailureKind};
 
 /// What will be raised.
 #[derive(Debug)]
@@ -23,9 +23,9 @@ impl<E: Into<Failure>> From<E> for Wrong {
     fn from(error: E) -> Self {
         let failure = error.into();
         let class = match failure.kind {
-            Kind::No => "InfeasibleError",
-            Kind::Input => "InputError",
-            Kind::Interrupted => "StoppedError",
+            FailureKind::No => "InfeasibleError",
+            FailureKind::Input => "InputError",
+            FailureKind::Interrupted => "StoppedError",
         };
         Self { class, message: in_python(&failure.message) }
     }

@@ -8,13 +8,13 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use setpoint::artifact::ModelFile;
-use setpoint_data::{About, Inputs, Kind, LabelRule, LabelSchema};
+use setpoint_data::{About, ColumnKind, Inputs, LabelRule, LabelSchema};
 use setpoint_report::{Seconds, to_json};
 use setpoint_run::{Examples, Opened, evaluate, load, margins, notes, opened, train};
 
 use crate::array::{GroupArrays, codes, sample, slice, together};
 use crate::error::{Wrong, in_python};
-use crate::options::Plan;
+use crate::options::FitPlan;
 use crate::pool::{work, work_watched};
 use crate::table::{Features, View};
 use crate::watch::Watch;
@@ -64,7 +64,7 @@ pub fn fit<'py>(
     options: &str,
     report: Option<Py<PyAny>>,
 ) -> PyResult<(Model, String)> {
-    let plan = Plan::new(options)?;
+    let plan = FitPlan::new(options)?;
     let (column, positive, negative) = label;
     let schema = LabelSchema { column, position: names.len(), rule: LabelRule::Pair { positive, negative } };
     let about = About {
@@ -89,7 +89,7 @@ fn run(
     view: View<'_>,
     about: About,
     names: Vec<String>,
-    plan: &Plan,
+    plan: &FitPlan,
     watch: &mut Watch<'_>,
 ) -> Result<(Model, String), Wrong> {
     let start = Instant::now();
@@ -138,9 +138,9 @@ impl Model {
     fn inputs(&self) -> PyResult<Option<Vec<(String, bool)>>> {
         let encoder = self.opened.schema.encoder().map_err(Wrong::from)?;
         Ok(match &encoder.inputs {
-            Inputs::Table(inputs) => {
-                Some(inputs.iter().map(|input| (input.name.clone(), input.kind() == Kind::Number)).collect())
-            }
+            Inputs::Table(inputs) => Some(
+                inputs.iter().map(|input| (input.name.clone(), input.kind() == ColumnKind::Number)).collect(),
+            ),
             Inputs::Sparse { .. } => None,
         })
     }

@@ -27,13 +27,13 @@ struct Options {
 }
 
 /// What to run.
-pub struct Plan {
+pub struct FitPlan {
     pub job: Job,
     pub split: SplitPlan,
     pub min_group: Option<u64>,
 }
 
-impl Plan {
+impl FitPlan {
     /// Checks the settings.
     pub fn new(text: &str) -> Result<Self, Wrong> {
         let options: Options = serde_json::from_str(text)?;

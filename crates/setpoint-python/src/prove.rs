@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use setpoint::metric::Ranked;
 use setpoint::problem::ProblemOptions;
 use setpoint::threshold::exact;
-use setpoint_run::{Asked, Kind};
+use setpoint_run::{Asked, FailureKind};
 
 use crate::array::{GroupArrays, sample, slice, together};
 use crate::error::{Wrong, goal, in_python};
@@ -66,7 +66,7 @@ pub fn choose(
                     let record = serde_json::to_string(&certified.record)?;
                     return Ok((certified.thresholds, certified.by_rank.groups, Some(record), None, None));
                 }
-                Err(failure) if failure.kind == Kind::Interrupted => return Err(failure.into()),
+                Err(failure) if failure.kind == FailureKind::Interrupted => return Err(failure.into()),
                 Err(failure) => refused = Some(in_python(&failure.message)),
             }
             let near = Asked { approximate: true, ..proved };

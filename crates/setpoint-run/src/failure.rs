@@ -17,7 +17,7 @@ use setpoint_trees::TreesError;
 
 /// What kind of ending it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FailureKind {
     /// It ran, and the answer is no.
     No,
     /// Bad usage or input.
@@ -30,7 +30,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The kind.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// What was found, what was expected, what to do.
     pub message: String,
 }
@@ -38,17 +38,17 @@ pub struct Failure {
 impl Failure {
     /// It ran, and the answer is no.
     pub fn no(message: impl fmt::Display) -> Self {
-        Self { kind: Kind::No, message: message.to_string() }
+        Self { kind: FailureKind::No, message: message.to_string() }
     }
 
     /// Bad usage or input.
     pub fn input(message: impl fmt::Display) -> Self {
-        Self { kind: Kind::Input, message: message.to_string() }
+        Self { kind: FailureKind::Input, message: message.to_string() }
     }
 
     /// Ctrl-C.
     pub fn interrupted(message: impl fmt::Display) -> Self {
-        Self { kind: Kind::Interrupted, message: message.to_string() }
+        Self { kind: FailureKind::Interrupted, message: message.to_string() }
     }
 
     /// The same, with what was being done in front.
@@ -105,7 +105,7 @@ impl Error for Failure {}
 
 impl From<MetricError> for Failure {
     fn from(error: MetricError) -> Self {
-        let kind = if error.is_no_value() { Kind::No } else { Kind::Input };
+        let kind = if error.is_no_value() { FailureKind::No } else { FailureKind::Input };
         Self { kind, message: chain(&error) }
     }
 }
@@ -113,7 +113,7 @@ impl From<MetricError> for Failure {
 impl From<ThresholdError> for Failure {
     fn from(error: ThresholdError) -> Self {
         let no = error.is_no_value() || matches!(error, ThresholdError::NotSettled { .. });
-        let kind = if no { Kind::No } else { Kind::Input };
+        let kind = if no { FailureKind::No } else { FailureKind::Input };
         Self { kind, message: chain(&error) }
     }
 }
@@ -124,8 +124,8 @@ impl From<CertifyError> for Failure {
             CertifyError::TooFew { .. }
             | CertifyError::TooFewEntities { .. }
             | CertifyError::NoneCertified { .. }
-            | CertifyError::Contradiction { .. } => Kind::No,
-            _ => Kind::Input,
+            | CertifyError::Contradiction { .. } => FailureKind::No,
+            _ => FailureKind::Input,
         };
         Self { kind, message: chain(&error) }
     }

@@ -36,7 +36,7 @@ pub use certify::{Asked, Certified, certify};
 pub use choice::{CnnSize, ModelChoice};
 pub use evaluate::evaluate;
 pub use examples::{Examples, Loaded, load, load_more, notes};
-pub use failure::{Failure, Kind};
+pub use failure::{Failure, FailureKind};
 pub use fit::{Checkpoints, Fitted, fit};
 pub use group::{POOL, spell_as};
 pub use image::{hold_images, load_images, split_images};

@@ -16,7 +16,7 @@ use crate::store::Store;
 
 /// A booster as the goal chose it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
+pub struct BoosterCandidate {
     /// What was grown.
     pub name: String,
     /// The goal's value on validation at the best rounds; `None` where its conditions cannot be met.
@@ -49,9 +49,9 @@ pub struct TreesFit {
     /// The best single booster for log loss: the baseline.
     pub baseline: Ensemble,
     /// How the baseline was chosen.
-    pub baseline_candidate: Candidate,
+    pub baseline_candidate: BoosterCandidate,
     /// Every booster of the search, then ico's.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<BoosterCandidate>,
     /// The gain over the baseline on validation rows, before any retraining. For `auto` what is compared
     /// is chosen on one half of them and judged on the other, so the best of many is not flattered.
     pub gain: Option<Gain>,

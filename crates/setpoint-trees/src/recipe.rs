@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use setpoint::Sample;
 use setpoint::train::{Judge, Standard, TrainError};
 
-use crate::conclude::Candidate;
+use crate::conclude::BoosterCandidate;
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::grow::Look;
@@ -21,7 +21,7 @@ pub(crate) struct Chosen<'s> {
     pub(crate) scores: &'s [f32],
     /// What it was chosen by.
     promise: Promise,
-    pub(crate) candidate: Candidate,
+    pub(crate) candidate: BoosterCandidate,
 }
 
 impl<'s> Chosen<'s> {
@@ -47,7 +47,7 @@ impl<'s> Chosen<'s> {
             expected: "one that a search has grown",
         })?;
         let validation = judge.value(&seen(look))?;
-        let candidate = Candidate { name: searched.name.clone(), validation, rounds: look.rounds };
+        let candidate = BoosterCandidate { name: searched.name.clone(), validation, rounds: look.rounds };
         Ok(Self { searched, scores: &look.scores, promise, candidate })
     }
 

@@ -280,7 +280,7 @@ impl Engine {
             for ((slack, price), condition) in
                 slack.iter_mut().zip(&self.derivative.prices).zip(self.problem.conditions())
             {
-                if condition.kind == crate::problem::Kind::AtMost {
+                if condition.sense == crate::problem::Sense::AtMost {
                     let target = condition.expression.constant.abs();
                     let most = rate * target.min(1.0 - target).max(0.001);
                     *slack = (*slack + (rate * price).clamp(-most, most)).max(0.0);

@@ -4,7 +4,7 @@ use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use serde_json::{Map, Value};
 use setpoint::message::number;
-use setpoint::train::{Kind, Setting};
+use setpoint::train::{Setting, SettingKind};
 
 use super::in_flags;
 
@@ -41,10 +41,10 @@ fn flag(setting: &'static Setting) -> Arg {
         .help_heading(setting.heading)
         .help(in_flags(&setting.help));
     match setting.kind {
-        Kind::Flag => flag.action(ArgAction::SetTrue),
-        Kind::Whole => flag.value_name("N"),
-        Kind::Number | Kind::Text => flag.value_name("X"),
-        Kind::Choice => {
+        SettingKind::Flag => flag.action(ArgAction::SetTrue),
+        SettingKind::Whole => flag.value_name("N"),
+        SettingKind::Number | SettingKind::Text => flag.value_name("X"),
+        SettingKind::NamedValue => {
             let choices = setting.choices.iter();
             let named = choices.map(|choice| PossibleValue::new(choice.name.as_str()).help(choice.help));
             flag.value_name("NAME").value_parser(named.collect::<Vec<_>>())
@@ -62,7 +62,7 @@ impl FromArgMatches for SettingArgs {
         let mut given = Map::new();
         for Setting { name, kind, .. } in Setting::all() {
             let value = match kind {
-                Kind::Flag => matches.get_flag(name).then_some(Value::Bool(true)),
+                SettingKind::Flag => matches.get_flag(name).then_some(Value::Bool(true)),
                 _ => matches.get_one(name).map(|text: &String| Value::from(text.as_str())),
             };
             given.extend(value.map(|value| (name.clone(), value)));

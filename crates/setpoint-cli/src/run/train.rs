@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::json;
 use setpoint_data::Table;
 use setpoint_report::{Seconds, TrainRecord, to_json};
-use setpoint_run::{Checkpoints, Failure, Kind, Loaded, load_more};
+use setpoint_run::{Checkpoints, Failure, FailureKind, Loaded, load_more};
 
 use super::checkpoint::{self, Directory};
 use super::progress::{Display, line};
@@ -113,11 +113,11 @@ fn open_store(
 /// What to do about a run that ended early.
 fn explain(plan: &TrainPlan, failure: Failure) -> Failure {
     match (failure.kind, &plan.checkpoint) {
-        (Kind::Interrupted, Some(path)) => {
+        (FailureKind::Interrupted, Some(path)) => {
             Failure::interrupted(format!("stopped; go on with --checkpoint {} --resume", path.display()))
         }
-        (Kind::Interrupted, None) => Failure::interrupted("stopped; nothing was written"),
-        (Kind::No, _) => failure.context(&plan.job.goal),
+        (FailureKind::Interrupted, None) => Failure::interrupted("stopped; nothing was written"),
+        (FailureKind::No, _) => failure.context(&plan.job.goal),
         _ => failure,
     }
 }

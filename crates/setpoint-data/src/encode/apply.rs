@@ -13,7 +13,7 @@ use crate::Error;
 use crate::chunk::{Chunk, MISSING, Texts};
 use crate::dataset::{Dataset, checked_sample, fits_memory};
 use crate::form::Key;
-use crate::layout::Kind;
+use crate::layout::ColumnKind;
 use crate::table::{Body, FeatureColumn, Table};
 
 /// An input and where its values are.
@@ -270,7 +270,7 @@ impl Column<'_> {
             Encoding::Number { missing, .. } | Encoding::Category { missing, .. } => missing.is_none(),
             Encoding::Plain | Encoding::Code { .. } => self.input.complete,
         };
-        if self.input.kind() == Kind::Number {
+        if self.input.kind() == ColumnKind::Number {
             let missing = || chunk.number(self.slot).iter().filter(|value| value.is_nan()).count() as u64;
             unseen.missing += if is_complete { missing() } else { 0 };
             return;

@@ -7,7 +7,7 @@ use setpoint::features::{Scaling, Sparse};
 
 use super::{Category, EncodeError, Encoder, Encoding, Input, Inputs};
 use crate::chunk::{Chunk, MISSING};
-use crate::layout::Kind;
+use crate::layout::ColumnKind;
 use crate::table::{Body, Table};
 
 impl Encoder {
@@ -41,8 +41,10 @@ impl Encoder {
                 let encodings: Vec<Option<Encoding>> = columns
                     .par_iter()
                     .map(|column| match column.kind {
-                        Kind::Number => number(chunks, column.slot, &chosen),
-                        Kind::Category => category(chunks, column.slot, &texts[column.slot].values, &chosen),
+                        ColumnKind::Number => number(chunks, column.slot, &chosen),
+                        ColumnKind::Category => {
+                            category(chunks, column.slot, &texts[column.slot].values, &chosen)
+                        }
                     })
                     .collect();
                 let mut inputs = Vec::new();

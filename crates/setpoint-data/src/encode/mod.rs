@@ -32,7 +32,7 @@ use thiserror::Error;
 
 use crate::form::Form;
 use crate::label::LabelRule;
-use crate::layout::{Expected, Kind};
+use crate::layout::{ColumnKind, Expected};
 use crate::sparse::Numbering;
 
 /// How a table becomes a matrix: plain data, stored with the model.
@@ -202,7 +202,7 @@ pub enum EncodeError {
     },
     /// A column in memory of another kind than in training.
     #[error("{file}: column {} does not hold {expected}, as it did in training", quote(column))]
-    Kind {
+    ColumnKind {
         /// What the data is called.
         file: String,
         /// The column.
@@ -440,10 +440,10 @@ impl Encoder {
 impl Input {
     /// Whether the column holds numbers or categories.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ColumnKind {
         match self.encoding {
-            Encoding::Number { .. } | Encoding::Plain => Kind::Number,
-            Encoding::Category { .. } | Encoding::Code { .. } => Kind::Category,
+            Encoding::Number { .. } | Encoding::Plain => ColumnKind::Number,
+            Encoding::Category { .. } | Encoding::Code { .. } => ColumnKind::Category,
         }
     }
 

@@ -15,7 +15,7 @@ use super::{Missing, Raw, ReadError, Request, text_of};
 use crate::Error;
 use crate::chunk::Chunk;
 use crate::form::{is_storable, number, shortened, truth};
-use crate::layout::{Kind, Layout, RealKind, Use};
+use crate::layout::{ColumnKind, Layout, RealKind, Use};
 use crate::offset::narrow;
 use crate::role::Roles;
 use crate::tally::Tally;
@@ -104,7 +104,7 @@ fn head_columns(
     let bytes = text[..whole.unwrap_or(0)].to_vec();
     let width = dialect.names.len();
     let roles = Roles { drop: Vec::new(), ..Roles::default() };
-    let mut layout = Layout::plan(file, &dialect.names, &roles, &vec![Kind::Number; width])?;
+    let mut layout = Layout::plan(file, &dialect.names, &roles, &vec![ColumnKind::Number; width])?;
     let block = Block { bytes, line: 1 + dialect.skip_lines };
     let parse = |layout: &Layout| Parser { file, dialect, layout, missing }.parse(&block);
     let mut chunk = parse(&layout)?;

@@ -4,7 +4,7 @@ use super::{Raw, ReadError};
 use crate::Error;
 use crate::chunk::Chunk;
 use crate::form::Form;
-use crate::layout::{Kind, Layout, Use};
+use crate::layout::{ColumnKind, Layout, Use};
 use crate::offset;
 use crate::role::{RoleError, Roles, find_all};
 use crate::tally::{Reading, Tally};
@@ -12,24 +12,24 @@ use crate::tally::{Reading, Tally};
 /// What texts are called that are all plain numbers, in a format that has types for both.
 pub(crate) const NUMBERS: &str = "numbers, which all its texts are; categorical keeps them texts";
 
-/// Kind, form and offset of every column, as far as known.
+/// ColumnKind, form and offset of every column, as far as known.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<ColumnKind>,
     pub forms: Vec<Option<Form>>,
     /// What is subtracted from its numbers.
     offsets: Vec<f64>,
 }
 
 impl Columns {
-    pub fn new(kinds: Vec<Kind>) -> Self {
+    pub fn new(kinds: Vec<ColumnKind>) -> Self {
         Self { forms: vec![None; kinds.len()], offsets: vec![0.0; kinds.len()], kinds }
     }
 
     /// What the first rows of columns say that were read as plain numbers.
     pub fn of_head(tallies: impl Iterator<Item = Option<Tally>>) -> Self {
         let tallies: Vec<Option<Tally>> = tallies.collect();
-        let mut columns = Self::new(vec![Kind::Number; tallies.len()]);
+        let mut columns = Self::new(vec![ColumnKind::Number; tallies.len()]);
         for (column, tally) in tallies.into_iter().enumerate() {
             tally.into_iter().for_each(|tally| columns.set(column, tally.reading()));
         }
@@ -38,10 +38,10 @@ impl Columns {
 
     fn set(&mut self, column: usize, reading: Reading) {
         (self.kinds[column], self.forms[column]) = match reading {
-            Reading::Plain => (Kind::Number, None),
-            Reading::Form(form) => (Kind::Number, Some(form)),
+            Reading::Plain => (ColumnKind::Number, None),
+            Reading::Form(form) => (ColumnKind::Number, Some(form)),
             // As texts, all values can be looked at.
-            Reading::Category | Reading::Mixed => (Kind::Category, None),
+            Reading::Category | Reading::Mixed => (ColumnKind::Category, None),
         };
     }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::combination::Whole;
-use super::{Combination, Condition, Form, FormTerm, Kind, ProblemError, ProblemOptions, Ratio};
+use super::{Combination, Condition, Form, FormTerm, ProblemError, ProblemOptions, Ratio, Sense};
 use crate::count::Shape;
 use crate::goal::{Constraint, Counts, Goal, Rate, Relation, Top};
 use crate::message::quote;
@@ -111,12 +111,12 @@ impl Build {
         let mut add = |expression: Combination, relation: Relation, target: f64| {
             let mut expression = expression;
             expression.constant -= target;
-            let (expression, kind) = match relation {
-                Relation::Equal => (expression, Kind::Equal),
-                Relation::AtMost => (expression, Kind::AtMost),
-                Relation::AtLeast => (expression.scaled(-1.0), Kind::AtMost),
+            let (expression, sense) = match relation {
+                Relation::Equal => (expression, Sense::Equal),
+                Relation::AtMost => (expression, Sense::AtMost),
+                Relation::AtLeast => (expression.scaled(-1.0), Sense::AtMost),
             };
-            conditions.push(Condition { expression, kind, source });
+            conditions.push(Condition { expression, sense, source });
         };
         let groups = self.totals.len();
         match constraint {

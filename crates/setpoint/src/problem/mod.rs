@@ -27,7 +27,7 @@ use crate::shard::Shard;
 
 /// How a constraint binds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Sense {
     /// g = 0.
     Equal,
     /// g <= 0.
@@ -40,7 +40,7 @@ pub struct Condition {
     /// g.
     pub expression: Combination,
     /// = 0 or <= 0.
-    pub kind: Kind,
+    pub sense: Sense,
     /// Which of the goal's constraints it comes from; for an area, which bin.
     pub source: usize,
 }
@@ -153,7 +153,7 @@ impl Problem {
                     loss = loss.minus(build.overall(height, bin)?, -1.0 / bins as f64);
                     let mut expression = build.overall(area.axis, bin)?;
                     expression.constant -= target;
-                    conditions.push(Condition { expression, kind: Kind::Equal, source: bin });
+                    conditions.push(Condition { expression, sense: Sense::Equal, source: bin });
                 }
                 (loss, conditions, bins)
             }
@@ -174,7 +174,7 @@ impl Problem {
             }),
             totals: build.totals,
         };
-        let equalities = problem.conditions.iter().filter(|c| c.kind == Kind::Equal).count();
+        let equalities = problem.conditions.iter().filter(|c| c.sense == Sense::Equal).count();
         if equalities > problem.thresholds() {
             return Err(ProblemError::TooManyEqualities { equalities, thresholds: problem.thresholds() });
         }
@@ -276,10 +276,10 @@ impl Problem {
         self.conditions.len() == self.thresholds()
             && self.conditions.iter().enumerate().all(|(k, condition)| {
                 condition.expression.cells().all(|cell| self.threshold_of(cell) == k)
-                    && match condition.kind {
-                        Kind::Equal => true,
+                    && match condition.sense {
+                        Sense::Equal => true,
                         // A loss that rises with the threshold pushes it down until the condition stops it.
-                        Kind::AtMost => matches!(
+                        Sense::AtMost => matches!(
                             (self.loss.monotone(self, k), condition.expression.monotone(self, k)),
                             (Some(Monotone::Rising), Some(Monotone::Falling))
                                 | (Some(Monotone::Falling), Some(Monotone::Rising))

@@ -73,7 +73,7 @@ impl Coupling {
 }
 
 /// One cut of a group that its own conditions allow.
-struct Candidate {
+struct CutChoice {
     cut: usize,
     counts: Counts,
     /// The rate of each coupling here.
@@ -84,7 +84,7 @@ struct Search<'a> {
     objective: Rate,
     maximise: bool,
     cuts: &'a [Cuts],
-    candidates: Vec<Vec<Candidate>>,
+    candidates: Vec<Vec<CutChoice>>,
     couplings: Vec<Coupling>,
     overall: Vec<(usize, Condition)>,
 }
@@ -133,8 +133,8 @@ impl<'a> Search<'a> {
     }
 
     /// The cuts of one group that its own conditions allow and where the coupled rates are defined.
-    fn candidates(&self, cuts: &Cuts, own: &[(usize, Condition)]) -> Result<Vec<Candidate>, ThresholdError> {
-        let mut candidates: Vec<Candidate> = Vec::new();
+    fn candidates(&self, cuts: &Cuts, own: &[(usize, Condition)]) -> Result<Vec<CutChoice>, ThresholdError> {
+        let mut candidates: Vec<CutChoice> = Vec::new();
         for cut in 0..cuts.len() {
             let counts = cuts.counts_at(cut);
             if !own.iter().all(|(_, condition)| condition.holds(&counts)) {
@@ -146,7 +146,7 @@ impl<'a> Search<'a> {
                     coupling.rate.of(&counts).inspect(|value| *slot = *value).is_some()
                 });
             if defined {
-                candidates.push(Candidate { cut, counts, rates });
+                candidates.push(CutChoice { cut, counts, rates });
             }
         }
         if candidates.is_empty() {
@@ -355,7 +355,7 @@ impl<'a> Search<'a> {
                 let mut total = 0.0;
                 let mut choice = Vec::with_capacity(self.candidates.len());
                 for (group, values) in self.candidates.iter().zip(values) {
-                    let inside = |candidate: &Candidate| {
+                    let inside = |candidate: &CutChoice| {
                         let [x, y] = candidate.rates;
                         x >= *a
                             && y >= *b

@@ -15,7 +15,7 @@ use super::ThresholdError;
 use super::quadratic::{self, Minimum, Row};
 use crate::algebra::{cholesky, dot};
 use crate::count::{Cell, Count};
-use crate::problem::{Combination, Kind, Monotone, Problem};
+use crate::problem::{Combination, Monotone, Problem, Sense};
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
@@ -414,7 +414,7 @@ impl<C: Count> Search<'_, C> {
     }
 
     fn is_equality(&self, k: usize) -> bool {
-        self.slack.is_some() || self.problem.conditions()[k].kind == Kind::Equal
+        self.slack.is_some() || self.problem.conditions()[k].sense == Sense::Equal
     }
 
     /// The condition missed by most, by how much, and the sum over all.

@@ -10,7 +10,7 @@ use crate::count::reference::Reference;
 use crate::count::{Cell, Count};
 use crate::goal::{Constraint, Counts, Direction, Objective};
 use crate::metric::{Condition, Cuts};
-use crate::problem::{Kind, Problem, ProblemOptions};
+use crate::problem::{Problem, ProblemOptions, Sense};
 use crate::sample::Sample;
 use crate::surrogate::Surrogate;
 
@@ -254,5 +254,5 @@ fn equalities_beyond_the_thresholds_are_refused() {
         "{error}"
     );
     let equal = Problem::new(&goal("f1 @ fpr=1%"), &sample, &ProblemOptions::default()).unwrap();
-    assert_eq!(equal.conditions()[0].kind, Kind::Equal);
+    assert_eq!(equal.conditions()[0].sense, Sense::Equal);
 }

@@ -37,8 +37,8 @@ pub use combined::{Combined, Member};
 pub use judge::{Gain, Judge, if_any};
 pub use observer::{Detail, Observer, Progress, Silent};
 pub use settings::{
-    Bandwidth, BatchOrder, Choice, Kind, MethodChoice, OptimizerChoice, PositiveWeight, Schedule, Scope,
-    Setting, Settings, Thresholds,
+    Bandwidth, BatchOrder, MethodChoice, NamedValue, OptimizerChoice, PositiveWeight, Schedule, Scope,
+    Setting, SettingKind, Settings, Thresholds,
 };
 pub use stage::{Running, Snapshot, StageKind, Store};
 pub use standard::Standard;

@@ -27,9 +27,9 @@ pub struct Setting {
     /// What it does, and its default; other settings stand in angle quotes.
     pub help: String,
     /// What its values are.
-    pub kind: Kind,
+    pub kind: SettingKind,
     /// The values that there are, where they have names.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<NamedValue>,
     /// What messages say it may be.
     pub expected: String,
     /// Its default; null where the kind of model or the data decides.
@@ -81,9 +81,9 @@ impl Setting {
     /// A value as people write it, in the form that the setting is stored in, if it has one.
     fn read(&self, value: &Value) -> Value {
         let stored = match (self.kind, value) {
-            (Kind::Whole, Value::String(text)) => text.parse::<u64>().ok().map(Value::from),
-            (Kind::Number, Value::String(text)) => text.parse::<f64>().ok().map(Value::from),
-            (Kind::Text, Value::Number(number)) => Some(number.to_string().into()),
+            (SettingKind::Whole, Value::String(text)) => text.parse::<u64>().ok().map(Value::from),
+            (SettingKind::Number, Value::String(text)) => text.parse::<f64>().ok().map(Value::from),
+            (SettingKind::Text, Value::Number(number)) => Some(number.to_string().into()),
             _ => None,
         };
         // Not a number is null, which would stand for no value.
@@ -94,7 +94,7 @@ impl Setting {
 /// What the values of a setting are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum SettingKind {
     /// On or off.
     Flag,
     /// Whole numbers.
@@ -104,12 +104,12 @@ pub enum Kind {
     /// Texts, or numbers without a unit.
     Text,
     /// Names.
-    Choice,
+    NamedValue,
 }
 
 /// One of the values that a setting can have.
 #[derive(Debug, Serialize)]
-pub struct Choice {
+pub struct NamedValue {
     /// Its name.
     pub name: String,
     /// What it means.
@@ -118,10 +118,10 @@ pub struct Choice {
 
 /// A type that settings are of.
 pub(crate) trait Written {
-    const KIND: Kind;
+    const KIND: SettingKind;
     const EXPECTED: &'static str = "";
 
-    fn choices() -> Vec<Choice> {
+    fn choices() -> Vec<NamedValue> {
         Vec::new()
     }
 
@@ -134,7 +134,7 @@ pub(crate) trait Written {
 macro_rules! written {
     ($($type:ty: $kind:ident, $expected:literal, $number:expr;)+) => {
         $(impl Written for $type {
-            const KIND: Kind = Kind::$kind;
+            const KIND: SettingKind = SettingKind::$kind;
             const EXPECTED: &'static str = $expected;
 
             fn number(&self) -> Option<f64> {
@@ -160,7 +160,7 @@ written! {
 }
 
 impl<T: Written> Written for Option<T> {
-    const KIND: Kind = T::KIND;
+    const KIND: SettingKind = T::KIND;
     const EXPECTED: &'static str = T::EXPECTED;
 
     fn number(&self) -> Option<f64> {
@@ -200,11 +200,11 @@ macro_rules! choices {
         }
 
         impl $crate::train::settings::Written for $name {
-            const KIND: $crate::train::Kind = $crate::train::Kind::Choice;
+            const KIND: $crate::train::SettingKind = $crate::train::SettingKind::NamedValue;
 
-            fn choices() -> Vec<$crate::train::Choice> {
+            fn choices() -> Vec<$crate::train::NamedValue> {
                 let choice = |variant: Self, help: &'static str| {
-                    $crate::train::Choice { name: variant.to_string(), help: help.trim_start() }
+                    $crate::train::NamedValue { name: variant.to_string(), help: help.trim_start() }
                 };
                 vec![$(choice(Self::$variant, concat!($($help),+))),+]
             }

@@ -27,7 +27,7 @@ use super::{Missing, Raw, ReadError, Request};
 use crate::Error;
 use crate::chunk::Chunk;
 use crate::form::Form;
-use crate::layout::{Kind, Layout, Use};
+use crate::layout::{ColumnKind, Layout, Use};
 use crate::offset;
 
 /// Rows decoded at a time.
@@ -67,7 +67,8 @@ fn read_checked(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
     let schema = metadata.file_metadata().schema_descr();
     let names: Vec<String> = schema.columns().iter().map(|column| column.path().parts().join(".")).collect();
     let meanings: Vec<Meaning> = schema.columns().iter().map(|column| meaning(column)).collect();
-    let kind = |meaning: &Meaning| if *meaning == Meaning::Text { Kind::Category } else { Kind::Number };
+    let kind =
+        |meaning: &Meaning| if *meaning == Meaning::Text { ColumnKind::Category } else { ColumnKind::Number };
     let mut columns = Columns::new(meanings.iter().map(kind).collect());
     for (form, meaning) in columns.forms.iter_mut().zip(&meanings) {
         *form = matches!(meaning, Meaning::Time(_)).then_some(Form::Date);
@@ -262,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_few_bytes_do_not_stand_for_billions_of_rows() {
-        let layout = Layout::plan("t", &["x".to_owned()], &Roles::default(), &[Kind::Number]).unwrap();
+        let layout = Layout::plan("t", &["x".to_owned()], &Roles::default(), &[ColumnKind::Number]).unwrap();
         assert!(check_rows("t", 1 << 28, &layout, 1000).is_ok());
         let error = check_rows("t", 4_000_000_000, &layout, 1000).unwrap_err().to_string();
         assert!(error.contains("4000000000 rows of 1 columns in 1000 bytes"), "{error}");

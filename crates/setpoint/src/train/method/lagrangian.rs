@@ -42,7 +42,7 @@ use crate::count::{Cell, CellPartial, Counter, count_exact};
 use crate::engine::EngineError;
 use crate::goal::{Goal, Objective, Relation, safe_side};
 use crate::optimizer::{Adam, Optimizer, OptimizerError, State, Values};
-use crate::problem::{Combination, Kind, Problem, ProblemOptions, Ratio};
+use crate::problem::{Combination, Problem, ProblemOptions, Ratio, Sense};
 use crate::shard::Shard;
 use crate::surrogate::Surrogate;
 use crate::threshold::exact;
@@ -111,10 +111,10 @@ impl Lagrangian {
         };
         let mut limits = Vec::new();
         for (condition, of) in problem.conditions().iter().enumerate() {
-            let signs = match (area, of.kind) {
+            let signs = match (area, of.sense) {
                 (Some(safe), _) => vec![safe],
-                (None, Kind::AtMost) => vec![1.0],
-                (None, Kind::Equal) => vec![1.0, -1.0],
+                (None, Sense::AtMost) => vec![1.0],
+                (None, Sense::Equal) => vec![1.0, -1.0],
             };
             limits.extend(signs.into_iter().map(|sign| Limit { condition, sign }));
         }

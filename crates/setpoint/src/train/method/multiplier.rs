@@ -27,7 +27,7 @@ use crate::count::{Cell, CellPartial, Counter, count_exact};
 use crate::engine::EngineError;
 use crate::goal::{Constraint, Goal};
 use crate::optimizer::Values;
-use crate::problem::{Kind, Problem, ProblemOptions};
+use crate::problem::{Problem, ProblemOptions, Sense};
 use crate::sample::Sample;
 use crate::shard::Shard;
 use crate::surrogate::Surrogate;
@@ -97,7 +97,7 @@ impl Multipliers {
             if violation.is_finite() {
                 *multiplier += STEEPNESS * violation;
             }
-            if condition.kind == Kind::AtMost {
+            if condition.sense == Sense::AtMost {
                 *multiplier = multiplier.max(0.0);
             }
         }
@@ -156,7 +156,7 @@ impl Loss for Multipliers {
         for (condition, multiplier) in self.problem.conditions().iter().zip(&self.multipliers) {
             let offset = multiplier / STEEPNESS;
             let shifted = condition.expression.value(&cells) + offset;
-            let pressed = if condition.kind == Kind::AtMost { shifted.max(0.0) } else { shifted };
+            let pressed = if condition.sense == Sense::AtMost { shifted.max(0.0) } else { shifted };
             value += 0.5 * STEEPNESS * (pressed * pressed - offset * offset);
             if pressed != 0.0 {
                 add(&condition.expression, STEEPNESS * pressed);
