@@ -196,7 +196,7 @@ fn check_roles(file: &str, roles: &Roles) -> Result<Vec<(u32, u32)>, RoleError> 
         return sparse("split-time", "it has no time column");
     }
     if roles.score.is_some() {
-        return sparse("--score", "it has no score column");
+        return sparse("score", "it has no score column");
     }
     if !roles.categorical.is_empty() {
         return sparse("categorical", "all its values are numbers");

@@ -43,7 +43,7 @@ fn scores_keep_their_digits_and_other_columns_are_not_looked_at() {
     );
     let roles = Roles { label: None, ..roles };
     let sparse = Table::from_bytes("t.svm", b"1 1:2\n-1 1:3\n".to_vec(), &ReadOptions::default(), &roles);
-    assert!(sparse.unwrap_err().to_string().contains("--score does not apply"));
+    assert!(sparse.unwrap_err().to_string().contains("‹score› does not apply"));
 }
 
 #[test]
