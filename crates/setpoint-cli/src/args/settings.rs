@@ -44,7 +44,7 @@ fn flag(setting: &'static Setting) -> Arg {
         SettingKind::Flag => flag.action(ArgAction::SetTrue),
         SettingKind::Whole => flag.value_name("N"),
         SettingKind::Number | SettingKind::Text => flag.value_name("X"),
-        SettingKind::NamedValue => {
+        SettingKind::Choice => {
             let choices = setting.choices.iter();
             let named = choices.map(|choice| PossibleValue::new(choice.name.as_str()).help(choice.help));
             flag.value_name("NAME").value_parser(named.collect::<Vec<_>>())

@@ -104,7 +104,7 @@ pub enum SettingKind {
     /// Texts, or numbers without a unit.
     Text,
     /// Names.
-    NamedValue,
+    Choice,
 }
 
 /// One of the values that a setting can have.
@@ -200,7 +200,7 @@ macro_rules! choices {
         }
 
         impl $crate::train::settings::Written for $name {
-            const KIND: $crate::train::SettingKind = $crate::train::SettingKind::NamedValue;
+            const KIND: $crate::train::SettingKind = $crate::train::SettingKind::Choice;
 
             fn choices() -> Vec<$crate::train::NamedValue> {
                 let choice = |variant: Self, help: &'static str| {
