@@ -89,7 +89,7 @@ def test_bad_steps_are_refused():
     scores, y = scored()
     for change, words in [
         ({"solve": "magic"}, "expected smooth, exact or hold"),
-        ({"surrogate": "relu"}, "expected sigmoid or softplus"),
+        ({"surrogate": "relu"}, "expected one of sigmoid, softplus"),
         ({"sharpness": -1.0}, "sharpness"),
         ({"thresholds": [0.0, 1.0]}, "thresholds"),
         ({"labels": np.zeros(len(y))}, "no positives"),
