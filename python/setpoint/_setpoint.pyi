@@ -114,9 +114,7 @@ def sharpness(
 def check_loss(text: str) -> None: ...
 
 class BatchLoss:
-    def __init__(
-        self, text: str, pool: int, mix: float, warm_up: int, bandwidth: str, surrogate: str
-    ) -> None: ...
+    def __init__(self, text: str, pool: int, mix: float, warm_up: int, bandwidth: str, surrogate: str) -> None: ...
     def step(
         self,
         scores: npt.NDArray[np.float32],
