@@ -84,9 +84,9 @@ class OperatingPointLoss(nn.Module):
         return {**self.__dict__, "_loss": self._loss.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        state, self._loss = self._loss, self._fresh()
-        self._loss.restore(state)
+        super().__setstate__({name: value for name, value in state.items() if name != "_loss"})
+        self._loss = self._fresh()
+        self._loss.restore(state["_loss"])
 
     def forward(self, logits: Tensor, targets: Tensor, weight: Optional[Tensor] = None) -> Tensor:
         """The loss of a batch; `logits` are scores of any scale, `targets` 0 or 1."""
