@@ -240,9 +240,10 @@ impl Engine {
 
     /// Moves smooth thresholds a Newton step on from where they were settled: closer for rows to come.
     pub fn follow(&mut self) {
-        if let (Solve::Smooth, Some(thresholds)) = (self.options.solve, &mut self.thresholds) {
+        if let (Solve::Smooth, Some(start)) = (self.options.solve, &self.thresholds) {
             let (sharpness, slack) = (self.options.sharpness, self.slack.as_deref());
-            smooth::follow(&self.problem, &mut self.cells, sharpness, &self.free, slack, thresholds);
+            let request = Request { sharpness, start, free: &self.free, slack };
+            self.thresholds = Some(smooth::follow(&self.problem, &mut self.cells, request));
         }
     }
 
@@ -470,8 +471,7 @@ impl Engine {
             }
             return Ok(1);
         }
-        let solved =
-            smooth::solve(&self.problem, &mut source, request, &self.options.smooth, &mut self.cells)?;
+        let solved = smooth::solve(&self.problem, source, request, &self.options.smooth, &mut self.cells)?;
         self.problem.fill_grid(&solved.thresholds, &mut self.grid);
         self.thresholds = Some(solved.thresholds);
         self.active = solved.active;

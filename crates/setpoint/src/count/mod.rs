@@ -128,6 +128,12 @@ pub trait Count {
     fn count(&mut self, thresholds: &[f64], cells: &mut [Cell]) -> Result<(), SampleError>;
 }
 
+impl<C: Count> Count for &mut C {
+    fn count(&mut self, thresholds: &[f64], cells: &mut [Cell]) -> Result<(), SampleError> {
+        (**self).count(thresholds, cells)
+    }
+}
+
 /// How smooth decisions are counted, with room for the work.
 #[derive(Debug)]
 pub struct Counter {

@@ -68,7 +68,7 @@ pub struct Request<'a> {
 /// If the conditions cannot be met, or the search does not settle.
 pub fn solve(
     problem: &Problem,
-    source: &mut impl Count,
+    source: impl Count,
     request: Request<'_>,
     options: &SmoothOptions,
     cells: &mut [Cell],
@@ -85,7 +85,7 @@ pub fn solve(
         sharpness,
         free,
         slack,
-        options,
+        options: *options,
         cells,
         grid: vec![0.0; problem.shape().groups * problem.shape().columns],
         passes: 0,
@@ -100,36 +100,22 @@ fn independent(problem: &Problem, free: &[bool]) -> bool {
         && (0..problem.conditions().len()).all(|k| problem.monotone(k).is_some())
 }
 
-/// Moves thresholds by one Newton step from the counts at them, where that can be done for each alone: a start
-/// for the next solve.
-pub fn follow(
-    problem: &Problem,
-    cells: &mut [Cell],
-    sharpness: f64,
-    free: &[bool],
-    slack: Option<&[f64]>,
-    thresholds: &mut [f64],
-) {
+/// Thresholds a Newton step on from the counts at them, where that can be done for each alone: a start for the
+/// next solve.
+#[must_use]
+pub fn follow(problem: &Problem, cells: &mut [Cell], request: Request<'_>) -> Vec<f64> {
+    let Request { sharpness, start, free, .. } = request;
     if !independent(problem, free) {
-        return;
+        return start.to_vec();
     }
-    let search = Search {
-        problem,
-        source: &mut NoCounts,
-        sharpness,
-        free,
-        slack,
-        options: &SmoothOptions::default(),
-        cells,
-        grid: Vec::new(),
-        passes: 0,
-    };
-    for (k, threshold) in thresholds.iter_mut().enumerate() {
+    let search = Search::looking(problem, cells, request);
+    let longest = STRIDE / sharpness;
+    let step = |(k, threshold): (usize, &f64)| {
         let RootStep { newton, rise, .. } = search.root_step(k);
-        if newton.is_finite() && (newton > 0.0) == rise {
-            *threshold += newton.clamp(-STRIDE / sharpness, STRIDE / sharpness);
-        }
-    }
+        let sound = newton.is_finite() && (newton > 0.0) == rise;
+        threshold + if sound { newton.clamp(-longest, longest) } else { 0.0 }
+    };
+    start.iter().enumerate().map(step).collect()
 }
 
 /// Which conditions pull at thresholds that were not solved on the surrogate (exact, held or tracked).
@@ -139,18 +125,7 @@ pub fn follow(
 #[must_use]
 pub fn active_conditions(problem: &Problem, cells: &mut [Cell], request: Request<'_>) -> Vec<bool> {
     let conditions = problem.conditions().len();
-    let Request { sharpness, free, slack, .. } = request;
-    let search = Search {
-        problem,
-        source: &mut NoCounts,
-        sharpness,
-        free,
-        slack,
-        options: &SmoothOptions::default(),
-        cells,
-        grid: Vec::new(),
-        passes: 0,
-    };
+    let search = Search::looking(problem, cells, request);
     match search.minimise(&search.model(), &vec![0.0; conditions]) {
         Some(minimum) => search.active(&minimum.multipliers[..conditions]),
         // Conditions that contradict each other to first order: only the equalities can be trusted.
@@ -169,14 +144,24 @@ impl Count for NoCounts {
 
 struct Search<'a, C: Count> {
     problem: &'a Problem,
-    source: &'a mut C,
+    source: C,
     sharpness: f64,
     free: &'a [bool],
     slack: Option<&'a [f64]>,
-    options: &'a SmoothOptions,
+    options: SmoothOptions,
     cells: &'a mut [Cell],
     grid: Vec<f64>,
     passes: usize,
+}
+
+impl<'a> Search<'a, NoCounts> {
+    /// A look at counts that are there.
+    fn looking(problem: &'a Problem, cells: &'a mut [Cell], request: Request<'a>) -> Self {
+        let Request { sharpness, free, slack, .. } = request;
+        let options = SmoothOptions::default();
+        let (grid, passes) = (Vec::new(), 0);
+        Self { problem, source: NoCounts, sharpness, free, slack, options, cells, grid, passes }
+    }
 }
 
 impl<C: Count> Search<'_, C> {

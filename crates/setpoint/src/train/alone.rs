@@ -41,7 +41,8 @@ pub fn fit_alone<'r>(
     if let Some(done) = reporter.begin(0, task.kind(), &name) {
         return Ok(done);
     }
-    task.fit(&goal, &mut train, &mut selection, &mut reporter, settings, &start)
+    let best = task.run(&goal, &mut train, &mut selection, &mut reporter, settings, &start)?;
+    reporter.end(best)
 }
 
 /// The one stage that the settings ask for.

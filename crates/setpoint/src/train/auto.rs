@@ -124,7 +124,8 @@ impl Rounds<'_> {
                 candidates.push(done);
                 continue;
             }
-            candidates.push(task.fit(goal, &mut train, &mut selection, reporter, settings, &start)?);
+            let best = task.run(goal, &mut train, &mut selection, reporter, settings, &start)?;
+            candidates.push(reporter.end(best)?);
         }
         let evaluations = reporter.evaluations - evaluations;
         conclude(goal, train, selection, candidates, settings, evaluations)

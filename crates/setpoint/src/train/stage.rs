@@ -87,8 +87,9 @@ pub(super) struct Reporter<'r> {
     snapshot: Snapshot,
     stage: (StageKind, String),
     stages: usize,
-    /// Gradient evaluations over all stages.
+    /// Gradient evaluations over all stages, and those before the stage under way.
     pub(super) evaluations: u64,
+    before: u64,
 }
 
 impl<'r> Reporter<'r> {
@@ -98,12 +99,13 @@ impl<'r> Reporter<'r> {
         stages: usize,
     ) -> Self {
         let snapshot = store.as_mut().and_then(|store| store.load()).unwrap_or_default();
-        Self { observer, store, snapshot, stage: Default::default(), stages, evaluations: 0 }
+        Self { observer, store, snapshot, stage: Default::default(), stages, evaluations: 0, before: 0 }
     }
 
     /// Begins a stage; returns its result if a checkpoint has it already.
     pub(super) fn begin(&mut self, index: usize, kind: StageKind, name: &str) -> Option<Candidate> {
         self.stage = (kind, name.to_owned());
+        self.before = self.evaluations;
         let done = self.snapshot.done.get(index).map(|done| Candidate { kind, ..done.clone() });
         if let Some(candidate) = &done {
             self.evaluations += candidate.evaluations;
@@ -146,11 +148,22 @@ impl<'r> Reporter<'r> {
         saved
     }
 
-    /// Ends a stage and saves what is done.
-    pub(super) fn end(&mut self, candidate: &Candidate) -> Result<(), TrainError> {
+    /// Ends a stage with its best parameters, and saves what is done.
+    pub(super) fn end(&mut self, best: Best) -> Result<Candidate, TrainError> {
+        let (kind, name) = self.stage.clone();
+        let candidate = Candidate {
+            kind,
+            name,
+            parameters: best.parameters,
+            validation: best.value,
+            step: best.step,
+            evaluations: self.evaluations - self.before,
+        };
         self.snapshot.done.push(candidate.clone());
         self.snapshot.running = None;
-        let Some(store) = &mut self.store else { return Ok(()) };
-        store.save(&self.snapshot).map_err(|message| TrainError::Checkpoint { message })
+        if let Some(store) = &mut self.store {
+            store.save(&self.snapshot).map_err(|message| TrainError::Checkpoint { message })?;
+        }
+        Ok(candidate)
     }
 }

@@ -8,8 +8,8 @@ use super::mini_batch;
 use super::selection::{Best, Selection};
 use super::stage::Reporter;
 use super::{
-    Bandwidth, BatchLoss, BatchOptions, Candidate, MethodChoice, OptimizerChoice, Part, PositiveWeight,
-    Settings, StageKind, Thresholds, TrainError,
+    Bandwidth, BatchLoss, BatchOptions, MethodChoice, OptimizerChoice, Part, PositiveWeight, Settings,
+    StageKind, Thresholds, TrainError,
 };
 use crate::engine::{EngineOptions, Inequality, Solve};
 use crate::goal::Goal;
@@ -141,32 +141,8 @@ impl Task {
         })
     }
 
-    /// What the stage comes to from `start`, kept as done.
-    pub(super) fn fit(
-        &self,
-        goal: &Goal,
-        train: &mut Part<'_>,
-        selection: &mut Selection<'_>,
-        reporter: &mut Reporter<'_>,
-        settings: &Settings,
-        start: &[f32],
-    ) -> Result<Candidate, TrainError> {
-        let before = reporter.evaluations;
-        let best = self.run(goal, train, selection, reporter, settings, start)?;
-        let candidate = Candidate {
-            kind: self.kind(),
-            name: self.name(),
-            parameters: best.parameters,
-            validation: best.value,
-            step: best.step,
-            evaluations: reporter.evaluations - before,
-        };
-        reporter.end(&candidate)?;
-        Ok(candidate)
-    }
-
     /// Fits the stage from `start`, or from where a checkpoint left it.
-    fn run(
+    pub(super) fn run(
         &self,
         goal: &Goal,
         train: &mut Part<'_>,
