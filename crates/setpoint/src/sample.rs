@@ -2,11 +2,13 @@
 //!
 //! Checked once, at the door; everything behind it relies on it.
 
-use std::collections::HashMap;
+mod error;
+mod together;
 
-use thiserror::Error;
+pub use error::SampleError;
+pub use together::{Entities, Groups};
 
-use crate::message::{number, quote};
+use together::codes_like;
 
 /// Labels, weights, groups and entities of a set of examples, in the order of their scores.
 #[derive(Clone, Debug)]
@@ -18,30 +20,6 @@ pub struct Sample {
     totals: ClassTotals,
 }
 
-/// Which examples belong together: those of one patient, customer or query.
-///
-/// Entities are the independent draws then, not examples.
-#[derive(Clone, Debug)]
-pub struct Entities {
-    column: String,
-    /// From 0 in the order in which entities first occur, so that each number below `len` does.
-    of: Vec<u32>,
-    len: usize,
-}
-
-/// Which group each example belongs to.
-#[derive(Clone, Debug)]
-pub struct Groups {
-    column: String,
-    names: Vec<String>,
-    of: Vec<u32>,
-    /// Row numbers sorted by group (stable), so that a group's rows can be visited alone.
-    order: Vec<u32>,
-    /// Where each group starts in `order`; one more entry than groups.
-    starts: Vec<usize>,
-    totals: Vec<ClassTotals>,
-}
-
 /// Weight of the positives and negatives of a sample or of one of its groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClassTotals {
@@ -49,106 +27,6 @@ pub struct ClassTotals {
     pub positives: f64,
     /// Summed weight of the negatives.
     pub negatives: f64,
-}
-
-/// Why a sample was refused.
-#[derive(Clone, Debug, Error, PartialEq)]
-#[non_exhaustive]
-pub enum SampleError {
-    /// No examples.
-    #[error("the sample is empty: nothing to count")]
-    Empty,
-    /// More examples than row numbers can hold.
-    #[error("{rows} examples are too many: at most {limit} fit one sample")]
-    TooLarge {
-        /// Examples given.
-        rows: usize,
-        /// Largest number supported.
-        limit: usize,
-    },
-    /// Two columns differ in length.
-    #[error("{what}: expected {expected} values, one for each label, got {got}")]
-    Length {
-        /// Which column.
-        what: &'static str,
-        /// Number of labels.
-        expected: usize,
-        /// Number of values in the column.
-        got: usize,
-    },
-    /// Every example has the same label, and the rate asked for needs the other.
-    #[error("labels hold no {missing} (0 of {rows}): {rate} is undefined; use a larger or stratified sample")]
-    OneClass {
-        /// `positives` or `negatives`.
-        missing: &'static str,
-        /// Number of examples.
-        rows: usize,
-        /// The rate that needs them.
-        rate: String,
-    },
-    /// A group lacks the class that a rate needs.
-    #[error(
-        "group {} of column {} has no {missing}: {rate} is undefined there; pool small groups or drop the condition",
-        quote(group),
-        quote(column)
-    )]
-    GroupWithoutClass {
-        /// The group column.
-        column: String,
-        /// The group.
-        group: String,
-        /// `positives` or `negatives`.
-        missing: &'static str,
-        /// The rate that needs them.
-        rate: String,
-    },
-    /// A score is NaN or infinite.
-    #[error("score {} of example {index} is not a finite number", number(*value))]
-    Score {
-        /// Position, from 0.
-        index: usize,
-        /// What was found.
-        value: f32,
-    },
-    /// A weight is negative, zero, NaN or infinite.
-    #[error("weight {} of example {index} is not a positive number", number(*value))]
-    Weight {
-        /// Position, from 0.
-        index: usize,
-        /// What was found.
-        value: f32,
-    },
-    /// A group code has no name.
-    #[error("group code {code} of example {index} is not below the {names} group names given")]
-    GroupCode {
-        /// Position, from 0.
-        index: usize,
-        /// What was found.
-        code: u32,
-        /// Number of names.
-        names: usize,
-    },
-    /// Shards whose group codes do not mean the same.
-    #[error("the shards do not have the same groups by the same names, in the same order")]
-    Shards,
-    /// A named group holds no example.
-    #[error("group {} of column {} has no examples", quote(group), quote(column))]
-    EmptyGroup {
-        /// The group column.
-        column: String,
-        /// The group.
-        group: String,
-    },
-}
-
-impl SampleError {
-    /// The same of rows that come after so many others.
-    pub(crate) fn after(self, rows: usize) -> Self {
-        match self {
-            Self::Score { index, value } => Self::Score { index: rows + index, value },
-            other => other,
-        }
-    }
 }
 
 impl ClassTotals {
@@ -390,107 +268,6 @@ impl Sample {
             None => Ok(()),
         }
     }
-}
-
-impl Entities {
-    /// Numbers the entities anew, in the order in which they occur.
-    fn new(column: String, of: impl Iterator<Item = u32>) -> Self {
-        let mut numbers = HashMap::new();
-        let of = of.map(|code| {
-            let next = numbers.len() as u32;
-            *numbers.entry(code).or_insert(next)
-        });
-        Self { column, of: of.collect(), len: numbers.len() }
-    }
-
-    /// The column the entities come from.
-    #[must_use]
-    pub fn column(&self) -> &str {
-        &self.column
-    }
-
-    /// Each example's entity, from 0.
-    #[must_use]
-    pub fn of(&self) -> &[u32] {
-        &self.of
-    }
-
-    /// Number of entities, at least one.
-    #[must_use]
-    #[allow(clippy::len_without_is_empty, reason = "a sample is never empty")]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-}
-
-impl Groups {
-    /// Every code must have a name; the rows are yet to be sorted.
-    fn new(column: String, names: Vec<String>, of: Vec<u32>) -> Self {
-        let mut groups =
-            Self { column, names, of, order: Vec::new(), starts: Vec::new(), totals: Vec::new() };
-        groups.sort();
-        groups
-    }
-
-    /// Sorts the rows by group.
-    fn sort(&mut self) {
-        let Self { names, of, order, starts, .. } = self;
-        starts.clear();
-        starts.resize(names.len() + 1, 0);
-        for code in &*of {
-            starts[*code as usize + 1] += 1;
-        }
-        for group in 0..names.len() {
-            starts[group + 1] += starts[group];
-        }
-        order.clear();
-        order.resize(of.len(), 0);
-        // Each start moves on to its end, and is set back.
-        for (row, code) in of.iter().enumerate() {
-            order[starts[*code as usize]] = row as u32;
-            starts[*code as usize] += 1;
-        }
-        starts.rotate_right(1);
-        starts[0] = 0;
-    }
-
-    /// The column the groups come from.
-    #[must_use]
-    pub fn column(&self) -> &str {
-        &self.column
-    }
-
-    /// The groups' names, by code.
-    #[must_use]
-    pub fn names(&self) -> &[String] {
-        &self.names
-    }
-
-    /// Each example's group code.
-    #[must_use]
-    pub fn codes(&self) -> &[u32] {
-        &self.of
-    }
-
-    /// Summed weight of each class, by group.
-    #[must_use]
-    pub fn totals(&self) -> &[ClassTotals] {
-        &self.totals
-    }
-
-    /// Row numbers of one group, ascending.
-    #[must_use]
-    pub fn rows(&self, group: usize) -> &[u32] {
-        &self.order[self.starts[group]..self.starts[group + 1]]
-    }
-}
-
-/// The codes of groups that take the names of others, to be filled.
-fn codes_like<'g>(groups: &'g mut Option<Groups>, others: &Groups) -> &'g mut Vec<u32> {
-    let groups = groups.get_or_insert_with(|| Groups::new(String::new(), Vec::new(), Vec::new()));
-    groups.column.clone_from(&others.column);
-    groups.names.clone_from(&others.names);
-    &mut groups.of
 }
 
 fn totals_of(labels: &[bool], weights: Option<&[f32]>, rows: impl Iterator<Item = usize>) -> ClassTotals {
