@@ -39,7 +39,7 @@ def chosen(scores, y, who, goal):
         "approximate": {"entities": who, "approximate": True},
     }.items():
         try:
-            ways[way] = setpoint.certify(scores, y, goal, **options).threshold
+            ways[way] = setpoint.certify(y, scores, goal, **options).threshold
         except setpoint.InfeasibleError:
             ways[way] = None
     return ways

@@ -37,7 +37,7 @@ def main() -> None:
             callbacks=[lgb.early_stopping(30, verbose=False)],
         )
         scores = booster.predict(X, raw_score=True)
-        proved = setpoint.certify(scores[calibration], y[calibration], GOAL, confidence=0.9)
+        proved = setpoint.certify(y[calibration], scores[calibration], GOAL, confidence=0.9)
         at_condition = setpoint.metrics.value_at(y[test], scores[test], GOAL)
         rates = setpoint.metrics.rates_at(y[test], scores[test], proved.threshold)
         print(f"{name:16}{at_condition:18.1%}{rates['recall']:20.1%}{rates['fpr']:8.2%}")

@@ -28,9 +28,9 @@ def main() -> None:
     plain = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     models = {
         "LogisticRegression, threshold 0.5": plain,
-        "LogisticRegression, tuned threshold": SetpointThreshold(plain, GOAL, confidence=None),
-        "SetpointClassifier, tuned threshold": SetpointClassifier(GOAL, confidence=None),
-        "SetpointClassifier, certified threshold": SetpointClassifier(GOAL),
+        "LogisticRegression, tuned threshold": SetpointThreshold(plain, GOAL, confidence=None, positive="spam"),
+        "SetpointClassifier, tuned threshold": SetpointClassifier(GOAL, confidence=None, positive="spam"),
+        "SetpointClassifier, certified threshold": SetpointClassifier(GOAL, positive="spam"),
     }
     print(f"{'':42}caught  real mail lost")
     for name, model in models.items():

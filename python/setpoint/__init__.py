@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Any
 from . import metrics
 from ._certify import Certificate, certify
 from ._engine import Step, step
-from ._errors import DataWarning, GoalError, InfeasibleError, InputError, SetpointError, StoppedError
+from ._errors import (
+    DataWarning,
+    GoalError,
+    InfeasibleError,
+    InputError,
+    SetpointError,
+    StoppedError,
+    UncertifiedWarning,
+)
 from ._model import Model, load
+from ._onnx import certify_onnx
+from ._scores import evaluate, report
 from ._setpoint import __version__
 
 if TYPE_CHECKING:
@@ -28,10 +38,14 @@ __all__ = [
     "SetpointThreshold",
     "Step",
     "StoppedError",
+    "UncertifiedWarning",
     "__version__",
     "certify",
+    "certify_onnx",
+    "evaluate",
     "load",
     "metrics",
+    "report",
     "step",
 ]
 

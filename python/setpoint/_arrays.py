@@ -19,10 +19,13 @@ HEAVIEST = 1e30
 
 Groups = tuple[str, list[str], np.ndarray]
 
+# Labels, scores, weights, groups and entities of rows.
+Measured = tuple[np.ndarray, np.ndarray, Optional[np.ndarray], Optional[Groups], Optional[Groups]]
+
 # What means a missing value in a file, in lower case.
 MISSING_TEXTS = frozenset(["", *(text.lower() for text in _setpoint.MISSING_TEXTS)])
 # Labels that need no explanation, as texts.
-PLAIN_LABELS = {"true": True, "1": True, "false": False, "0": False, "-1": False}
+PLAIN_LABELS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "-1": False, "no": False}
 
 
 def as_numpy(values: Any, name: str) -> np.ndarray:
@@ -63,8 +66,8 @@ def vector(values: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
 def binary(y: Any, positive: Any = None, name: str = "y") -> np.ndarray:
     """True for positives.
 
-    Booleans, 0 and 1, or -1 and 1, or texts of them, are read as they are; for other labels `positive` says
-    which.
+    Booleans, 0 and 1, -1 and 1, or texts of them, and no and yes are read as they are; for other labels
+    `positive` says which.
     """
     labels = array(y, name)
     missing = [is_missing(label) for label in labels] if labels.dtype == object else labels != labels
@@ -91,11 +94,45 @@ def binary(y: Any, positive: Any = None, name: str = "y") -> np.ndarray:
         if np.all(ones | (labels == 0)) or np.all(ones | (labels == -1)):
             return np.ascontiguousarray(ones)
     elif labels.dtype.kind in "OUST":
-        plain = [group_name(label) for label in labels]
-        if set(plain) <= PLAIN_LABELS.keys() and not {"0", "-1"} <= set(plain):
-            return np.array([PLAIN_LABELS[label] for label in plain], dtype=bool)
+        known = plain(labels)
+        if known is not None:
+            return known
     found = ", ".join(reprlib.repr(value) for value in np.unique(labels.astype(str))[:5].tolist())
     raise InputError(f"{name} holds {found}: expected 0 and 1 or booleans; say which is positive with positive=")
+
+
+def plain(labels: Any) -> Optional[np.ndarray]:
+    """True for positives, where labels need no explanation."""
+    names = [group_name(label).lower() for label in labels]
+    found = set(names)
+    if found <= PLAIN_LABELS.keys() and not {"0", "-1"} <= found:
+        return np.array([PLAIN_LABELS[name] for name in names], dtype=bool)
+    return None
+
+
+ORDER = "the order is (y, scores, goal), labels first"
+
+
+def scored(y: Any, scores: Any, positive: Any = None, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and scores; the order of earlier versions is refused, and this one named."""
+    if isinstance(y, str):
+        raise InputError(f"y={reprlib.repr(y)}: expected labels, and the goal last; {ORDER}")
+    try:
+        truth = binary(y, positive)
+    except InputError as error:
+        if _are_labels(scores, positive):
+            raise InputError(f"{error}; {ORDER}, and scores hold labels") from None
+        raise
+    if positive is not None and not truth.any() and _are_labels(scores, positive):
+        raise InputError(f"y holds no positive={reprlib.repr(positive)}, and scores do; {ORDER}")
+    return truth, vector(scores, "scores", dtype)
+
+
+def _are_labels(values: Any, positive: Any) -> bool:
+    try:
+        return bool(binary(values, positive).any())
+    except InputError:
+        return False
 
 
 def weighted(
@@ -129,6 +166,15 @@ def weighted(
             if coded_groups is not None:
                 coded_groups = coded(array(groups, "groups")[kept], column, len(labels))
     return labels, scores, weights, coded_groups
+
+
+def measured(
+    labels: np.ndarray, scores: np.ndarray, sample_weight: Any, groups: Any, column: Optional[str], entities: Any
+) -> Measured:
+    """Rows to be measured, all of which count, with weights, groups and entities."""
+    if sample_weight is not None and not np.all(vector(sample_weight, "sample_weight") > 0):
+        raise InputError("sample_weight holds weights that are not positive: leave those rows out")
+    return (*weighted(labels, scores, sample_weight, groups, column), together(entities, len(labels)))
 
 
 def coded(groups: Any, column: Optional[str], rows: int, name: str = "groups") -> Optional[Groups]:

@@ -4,6 +4,8 @@ The gradient mixes log loss with the goal's, g = g_log + 2 a v with a = mean|g_l
 curvature stays positive: h = h_log + |a v|.
 """
 
+import importlib.util
+import os
 from typing import Any, Optional
 
 import numpy as np
@@ -13,6 +15,15 @@ from ._arrays import binary, vector
 from ._errors import InfeasibleError, InputError
 from ._settings import read_goal, surrogates
 from .metrics import value_at
+
+
+def name_lightgbm() -> None:
+    """Names this interpreter's LightGBM, if it has one, for the compiled half to load."""
+    found = importlib.util.find_spec("lightgbm")
+    if found is not None and found.origin is not None:
+        folder = os.path.join(os.path.dirname(found.origin), "lib")
+        if os.path.isdir(folder):
+            os.environ.setdefault("SETPOINT_LIGHTGBM", folder)
 
 
 class Objective:

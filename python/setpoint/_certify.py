@@ -4,7 +4,7 @@ import json
 from typing import Any, NamedTuple, Optional
 
 from . import _setpoint
-from ._arrays import binary, coded, together, vector
+from ._arrays import coded, scored, together
 from ._errors import InputError
 from ._settings import probability, read_goal, setting
 
@@ -28,14 +28,16 @@ class Certificate(NamedTuple):
     """Each condition: its text, group, target, observed rate, counts and method."""
     text: str
     """All of it in words."""
+    record: dict[str, Any]
+    """All of it as plain data, as files of certificates hold it."""
 
     def __str__(self) -> str:
         return self.text
 
 
 def certify(
+    y: Any,
     scores: Any,
-    labels: Any,
     goal: str,
     *,
     confidence: float = 0.95,
@@ -57,9 +59,9 @@ def certify(
     Raises InfeasibleError where the examples are too few; the message says how many are needed.
     """
     level = probability("confidence", confidence)
-    values, truth = vector(scores, "scores"), binary(labels, positive, "labels")
+    truth, values = scored(y, scores, positive)
     if len(values) != len(truth):
-        raise InputError(f"{len(values)} scores and {len(truth)} labels: expected one score for each label")
+        raise InputError(f"{len(truth)} labels and {len(values)} scores: expected one score for each label")
     column = None
     if groups is not None:
         column = _column(goal)
@@ -75,7 +77,8 @@ def certify(
         level,
     )
     record = json.loads(found)
-    return Certificate(text=text, **{key: record.get(key) for key in Certificate._fields if key != "text"})
+    own = {key: record.get(key) for key in Certificate._fields if key not in ("text", "record")}
+    return Certificate(text=text, record=record, **own)
 
 
 def _column(goal: str) -> Optional[str]:

@@ -1,6 +1,5 @@
 """SetpointClassifier: trained for its goal."""
 
-import importlib.util
 import inspect
 import json
 import os
@@ -20,8 +19,9 @@ from sklearn.utils.validation import (
 
 from . import _setpoint
 from ._arrays import MISSING_TEXTS, together
+from ._boost import name_lightgbm
 from ._decide import Decides, counting_rows, seed, strict, two_classes
-from ._errors import tell
+from ._errors import tell, tell_uncertified
 from ._frames import (
     csr,
     frame_columns,
@@ -68,7 +68,8 @@ class SetpointClassifier(Decides, BaseEstimator):
     positive : the label that counts as positive; by default the greater of the two.
     split : shares of train, validation and calibration.
     min_group : groups with fewer rows are pooled into "(other)".
-    allow_nan : take NaN and None in X for missing values, filled with the mean and flagged.
+    allow_nan : take NaN and None in X for missing values, filled with the mean and flagged; False raises an
+        error instead. Trees take them as they are, always.
     random_state : seed of the split and of mini-batches.
     verbose : 1 shows a progress line on stderr.
     {training}
@@ -99,7 +100,7 @@ class SetpointClassifier(Decides, BaseEstimator):
         positive: Any = None,
         split: str = "train=0.6,validation=0.2,calibration=0.2",
         min_group: Optional[int] = None,
-        allow_nan: bool = False,
+        allow_nan: bool = True,
         random_state: Any = 0,
         verbose: Union[bool, int] = 0,
         **training: Any,
@@ -120,7 +121,7 @@ class SetpointClassifier(Decides, BaseEstimator):
         """
         settings = self._settings()
         X, y, names = self._fit_data(X, y)
-        self.classes_, labels = two_classes(y, self.positive)
+        self.classes_, labels, notes = two_classes(y, self.positive)
         weights, kept = counting_rows(sample_weight, labels)
         coded_groups = self._coded(groups, len(labels))
         coded_entities = together(entities, len(labels))
@@ -133,7 +134,7 @@ class SetpointClassifier(Decides, BaseEstimator):
         if weights is not None:
             weights = weights.astype(np.float32)
         if self.model == "trees":
-            _name_lightgbm()
+            name_lightgbm()
         line = Line(type(self).__name__) if self.verbose else None
         negative, positive = (str(value) for value in self.classes_)
         inner, record = _setpoint.fit(
@@ -149,14 +150,18 @@ class SetpointClassifier(Decides, BaseEstimator):
         )
         self.model_ = Model(inner)
         self.report_ = json.loads(record)
-        self.thresholds_ = self.model_.thresholds
-        self.groups_ = self.model_.groups
-        self.certificate_ = self.report_["certificate"]
-        self.approximate_ = self.report_["approximate"]
+        self.report_["notes"][:0] = notes
         if line is not None:
             line.close(f"kept {self.report_['winner']}")
         tell(self.report_["notes"])
+        tell_uncertified(self.report_["certificate_refused"])
         return self
+
+    # Read from the model: set, they would change nothing, and so they cannot be.
+    thresholds_ = property(lambda self: self.model_.thresholds)
+    groups_ = property(lambda self: self.model_.groups)
+    certificate_ = property(lambda self: self.report_["certificate"])
+    approximate_ = property(lambda self: self.report_["approximate"])
 
     def _fit_data(self, X: Any, y: Any) -> tuple[Any, np.ndarray, list[str]]:
         """X as the compiled half takes it, y as a vector, and the names of the columns."""
@@ -172,10 +177,7 @@ class SetpointClassifier(Decides, BaseEstimator):
             features: Any = columns
             self._refuse_missing(names, columns)
         else:
-            finite: Any = "allow-nan" if self.allow_nan and not is_sparse(X) else True
-            X, y = validate_data(
-                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=finite
-            )
+            X, y = validate_data(self, X, y, **self._accepts(X))
             features = csr(X) if is_sparse(X) else X
             known = getattr(self, "feature_names_in_", None)
             if is_sparse(X):
@@ -187,8 +189,16 @@ class SetpointClassifier(Decides, BaseEstimator):
             self._label += "_"
         return features, y, names
 
+    def _takes_missing(self) -> bool:
+        return bool(self.allow_nan) or self.model == "trees"
+
+    def _accepts(self, X: Any) -> dict[str, Any]:
+        """What scikit-learn is to accept as a matrix."""
+        finite = "allow-nan" if self._takes_missing() and not is_sparse(X) else True
+        return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": finite}
+
     def _refuse_missing(self, names: list[str], columns: list[Any], fitted: bool = False) -> None:
-        if self.allow_nan:
+        if self._takes_missing():
             return
         for name, column in zip(names, columns):
             if missing_rows(column).any():
@@ -220,18 +230,10 @@ class SetpointClassifier(Decides, BaseEstimator):
         # A column of texts in training may hold numbers alone in these rows.
         if is_frame(X) and not (is_numeric(X) and all(number for _, number in inputs or [])):
             _check_feature_names(self, X, reset=False)
-            if not self.allow_nan:
+            if not self._takes_missing():
                 self._refuse_missing(*frame_columns(X), fitted=True)
             return self.model_.scores(X)
-        finite = "allow-nan" if self.allow_nan and not is_sparse(X) else True
-        X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=finite,
-        )
+        X = validate_data(self, X, reset=False, **self._accepts(X))
         if is_sparse(X) and inputs is not None:
             X = X.toarray()
         elif not is_sparse(X) and inputs is None:
@@ -240,10 +242,11 @@ class SetpointClassifier(Decides, BaseEstimator):
             X = csr_matrix(X)
         return self.model_.scores(X)
 
-    def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:
-        """Score minus threshold; a score right at its threshold, which is positive, gets the smallest number."""
-        scores = self._scores(X)
+    def _margins(self, scores: np.ndarray, groups: Any) -> np.ndarray:
         return strict(self.model_._inner.margins(scores, self.model_._groups(groups, len(scores))))
+
+    def _probability(self, scores: np.ndarray) -> Optional[np.ndarray]:
+        return self.model_._inner.probabilities(scores)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The chance of each class, in the order of `classes_`.
@@ -251,33 +254,38 @@ class SetpointClassifier(Decides, BaseEstimator):
         A logistic curve through the calibration rows (Platt scaling), never falling in the score. The
         decisions of `predict` follow the goal's threshold, not a probability of one half.
         """
-        positive = self.model_._inner.probabilities(self._scores(X)) if hasattr(self, "model_") else None
-        check_is_fitted(self, "model_")
+        positive = self._probability(self._scores(X))
         assert positive is not None, "fitted models have probabilities"
         return np.column_stack([1 - positive, positive])
+
+    def evaluate(self, X: Any, y: Any, **given: Any) -> dict[str, Any]:
+        """Metrics with intervals on labelled rows; the parameters are those of `setpoint.Model.evaluate`."""
+        check_is_fitted(self, "model_")
+        return self.model_.evaluate(X, y, **{"positive": self.classes_[1], **given})
+
+    def report(self, path: Union[str, "os.PathLike[str]"], X: Any, y: Any, **given: Any) -> dict[str, Any]:
+        """Writes the report of the model on labelled rows, a page to look at; returns what `evaluate` does."""
+        check_is_fitted(self, "model_")
+        return self.model_.report(path, X, y, **{"positive": self.classes_[1], **given})
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the model file, for `setpoint.load` and the command line."""
         check_is_fitted(self, "model_")
         self.model_.save(path)
 
+    def to_onnx(self, path: Union[str, "os.PathLike[str]"], X: Any = None, groups: Any = None) -> None:
+        """Writes an ONNX file with the decision inside; see `Model.to_onnx`. It decides 1 for the positive class."""
+        check_is_fitted(self, "model_")
+        self.model_.to_onnx(path, X, groups)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.allow_nan
+        tags.input_tags.allow_nan = self._takes_missing()
         return tags
 
 
 SetpointClassifier.__doc__ = (SetpointClassifier.__doc__ or "").replace("{training}", training_help())
-
-
-def _name_lightgbm() -> None:
-    """Names this interpreter's LightGBM, if it has one, for the compiled half to load."""
-    found = importlib.util.find_spec("lightgbm")
-    if found is not None and found.origin is not None:
-        folder = os.path.join(os.path.dirname(found.origin), "lib")
-        if os.path.isdir(folder):
-            os.environ.setdefault("SETPOINT_LIGHTGBM", folder)
 
 
 def _rows(X: Any, kept: np.ndarray) -> Any:

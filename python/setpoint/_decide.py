@@ -9,8 +9,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ._arrays import Groups, as_numpy, binary, coded, vector
-from ._errors import InputError
+from ._arrays import Groups, as_numpy, binary, coded, plain, vector
+from ._errors import InputError, refuse_set
+from ._frames import beside
 from ._settings import read_goal, setting, shape
 from .metrics import value_at
 
@@ -23,8 +24,9 @@ def pair(y: np.ndarray) -> Optional[np.ndarray]:
     return np.array([low, high]) if low != high and np.all((y == low) | (y == high)) else None
 
 
-def two_classes(y: Any, positive: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The classes, negative first, and for each row whether it is positive."""
+def two_classes(y: Any, positive: Any) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """The classes, negative first; for each row whether it is positive; and what to say of the choice."""
+    notes = []
     found = pair(y)
     if found is None:
         check_classification_targets(y)
@@ -44,7 +46,15 @@ def two_classes(y: Any, positive: Any) -> tuple[np.ndarray, np.ndarray]:
         if shape(positive) != () or positive not in classes:
             raise InputError(f"positive={reprlib.repr(positive)} is not one of the labels {classes.tolist()}")
         classes = np.array([value for value in classes if value != positive] + [positive], dtype=classes.dtype)
-    return classes, np.ascontiguousarray(y == classes[1])
+    else:
+        known = plain(classes)
+        if known is None or known[0] == known[1]:
+            low, high = classes.tolist()
+            greater = f"{high!r} counts as positive, the greater of the labels {low!r} and {high!r}"
+            notes = [f"{greater}: say which with positive="]
+        elif known[0]:
+            classes = classes[::-1]
+    return classes, np.ascontiguousarray(y == classes[1]), notes
 
 
 def counting_rows(sample_weight: Any, labels: np.ndarray) -> tuple[Optional[np.ndarray], np.ndarray]:
@@ -78,6 +88,12 @@ def seed(random_state: Any) -> int:
 class Decides(ClassifierMixin):
     """What both estimators share: decisions by threshold, and the goal as the score."""
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = name.startswith("_") or name.endswith("_") or name in self._get_param_names()
+        if not own or isinstance(getattr(type(self), name, None), property):
+            raise refuse_set(self, name)
+        super().__setattr__(name, value)
+
     def _column(self) -> Optional[str]:
         return read_goal(self.goal)[1]
 
@@ -87,7 +103,33 @@ class Decides(ClassifierMixin):
     def predict(self, X: Any, groups: Any = None) -> np.ndarray:
         """The class of each row: positive where the score is at or above the threshold."""
         check_is_fitted(self, "classes_")
-        return self.classes_[(self.decision_function(X, groups) > 0).astype(int)]
+        return self._decide(self._scores(X), groups)
+
+    def _decide(self, scores: np.ndarray, groups: Any) -> np.ndarray:
+        return self.classes_[(self._margins(scores, groups) > 0).astype(int)]
+
+    def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:
+        """Score minus threshold; a score right at its threshold, which is positive, gets the smallest number."""
+        return self._margins(self._scores(X), groups)
+
+    def predict_frame(self, X: Any, groups: Any = None, *, keep: Any = None) -> Any:
+        """Score, probability of the positive class where there is one, and decision, as columns of a frame.
+
+        Beside them are the columns of X that `keep` names, or "all"; those that the model was not fitted on
+        are not shown to it. The index is that of X.
+        """
+        check_is_fitted(self, "classes_")
+
+        def decide(X: Any) -> dict[str, np.ndarray]:
+            scores = self._scores(X)
+            columns = {
+                "score": scores,
+                "probability": self._probability(scores),
+                "decision": self._decide(scores, groups),
+            }
+            return {name: column for name, column in columns.items() if column is not None}
+
+        return beside(X, keep, getattr(self, "feature_names_in_", None), decide)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
         """The goal's value where its conditions hold on this data; higher is better.

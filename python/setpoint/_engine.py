@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _setpoint
-from ._arrays import binary, vector, weighted
+from ._arrays import scored, vector, weighted
 from ._settings import read_goal, setting, shape
 
 
@@ -24,9 +24,10 @@ class Step(NamedTuple):
 
 
 def step(
-    goal: str,
+    y: Any,
     scores: Any,
-    labels: Any,
+    goal: str,
+    *,
     weights: Any = None,
     groups: Any = None,
     thresholds: Union[float, Sequence[float], None] = None,
@@ -41,12 +42,10 @@ def step(
     `smooth`. `sharpness` is how fast the surrogate switches per unit of score; by default 10 over the
     standard deviation of the scores.
     """
+    truth, values = scored(y, scores, dtype=np.float32)
     _, column, _ = read_goal(goal)
     surrogate, solve = setting("surrogate", surrogate, str), setting("solve", solve, str)
-    values = vector(scores, "scores", np.float32)
-    truth, values, weight, coded_groups = weighted(
-        binary(labels, name="labels"), values, weights, groups, column, "weights"
-    )
+    truth, values, weight, coded_groups = weighted(truth, values, weights, groups, column, "weights")
     if sharpness is None:
         sharpness = _setpoint.sharpness(goal, values, truth, weight, "0.1sd")
     given: Any = [thresholds] if shape(thresholds) == () else thresholds

@@ -4,6 +4,9 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable
+from typing import Optional
+
+from . import _setpoint
 
 HERE = os.path.dirname(__file__)
 
@@ -32,11 +35,29 @@ class DataWarning(UserWarning):
     """What there is to know of the data where all was done as asked: the notes of the command line."""
 
 
-def tell(notes: Iterable[str]) -> None:
+class UncertifiedWarning(UserWarning):
+    """Thresholds that were chosen, and that nothing proves to hold on new data; it says why."""
+
+
+def refuse_set(of: object, name: str) -> AttributeError:
+    """What to raise where an attribute is set that nothing would follow."""
+    kind = type(of).__name__
+    return AttributeError(
+        f"{kind}.{name} cannot be set: nothing would follow it; settings are given when a {kind} is made, and a "
+        "threshold of your own is compared with the scores"
+    )
+
+
+def tell(notes: Iterable[str], kind: type[Warning] = DataWarning) -> None:
     """One warning with all notes of a call, at the line outside of this package that made it."""
     text = "\n".join(notes)
     if text:
         frame, depth = sys._getframe(1), 2
         while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == HERE:
             frame, depth = frame.f_back, depth + 1
-        warnings.warn(text, DataWarning, stacklevel=depth)
+        warnings.warn(text, kind, stacklevel=depth)
+
+
+def tell_uncertified(reason: Optional[str]) -> None:
+    """Warns of thresholds without a proof, where one was wanted and refused for this reason."""
+    tell([] if reason is None else [_setpoint.uncertified(reason)], UncertifiedWarning)

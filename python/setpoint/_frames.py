@@ -8,7 +8,8 @@ to say, which reads them as it reads files.
 import datetime
 import decimal
 import numbers as abstract
-from collections.abc import Sequence
+import reprlib
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 import numpy as np
@@ -180,6 +181,34 @@ def refuse_twice(names: Sequence[str]) -> None:
 def is_numeric(X: Any) -> bool:
     """Whether every column of a frame has a type for numbers."""
     return all(numbers(X[key]) is not None for key in X.columns)
+
+
+def beside(X: Any, keep: Any, known: Optional[Sequence[str]], decide: Callable[[Any], dict[str, Any]]) -> Any:
+    """A frame with the kept columns of X, and those that `decide` finds for X, by the index of X.
+
+    Kept columns that are not `known`, where that is said, are not shown to it.
+    """
+    if not is_frame(X):
+        if keep is not None:
+            raise InputError(f"keep={reprlib.repr(keep)}: X has no columns with names; pass a data frame")
+        from pandas import DataFrame
+
+        return DataFrame(decide(X))
+    keys = {str(key): key for key in X.columns}
+    named = [keep] if isinstance(keep, str) else keep or []
+    kept = list(keys) if named == ["all"] else [str(name) for name in named]
+    said = f"keep={reprlib.repr(keep)}: X has"
+    for name in kept:
+        if name not in keys:
+            raise InputError(f'{said} no column {name!r}; expected names of its columns, or "all"')
+    hidden = set() if known is None else {*kept} - {*known}
+    columns = decide(X[[key for name, key in keys.items() if name not in hidden]] if hidden else X)
+    for name in kept:
+        if name in columns:
+            raise InputError(f"{said} a column {name!r} of its own: rename it, or leave it out")
+    if hasattr(X, "index"):
+        return X[[keys[name] for name in kept]].assign(**columns)
+    return type(X)({**{name: X[name] for name in kept}, **columns})
 
 
 def csr(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:

@@ -7,10 +7,10 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from . import _setpoint
-from ._arrays import Groups, binary, coded, together, vector, weighted
-from ._errors import InputError, tell
-from ._frames import for_model
-from ._settings import file_name, probability
+from ._arrays import Groups, array, binary, coded, group_name, measured
+from ._errors import InputError, refuse_set, tell
+from ._frames import MISSING, beside, for_model, texts
+from ._settings import file_name, page_name, probability
 
 
 class Model:
@@ -21,8 +21,14 @@ class Model:
     """
 
     def __init__(self, inner: _setpoint.Model) -> None:
-        self._inner = inner
-        self.document: dict[str, Any] = json.loads(inner.document())
+        vars(self).update(_inner=inner, document=json.loads(inner.document()))
+
+    _inner: _setpoint.Model
+    document: dict[str, Any]
+    """What the file says."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise refuse_set(self, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_bytes, (self._inner.to_bytes(),)
@@ -93,12 +99,29 @@ class Model:
 
     def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:
         """Score minus threshold: positive decisions are those of 0 or more."""
-        scores = self.scores(X)
+        return self._margins(self.scores(X), groups)
+
+    def _margins(self, scores: np.ndarray, groups: Any) -> np.ndarray:
         return self._inner.margins(scores, self._groups(groups, len(scores)))
 
     def predict(self, X: Any, groups: Any = None) -> np.ndarray:
         """1 for positive, else 0."""
         return (self.decision_function(X, groups) >= 0).astype(np.int64)
+
+    def predict_frame(self, X: Any, groups: Any = None, *, keep: Any = None) -> Any:
+        """Score, probability and decision (1 for positive) of each row, as columns of a frame.
+
+        Beside them are the columns of X that `keep` names, or "all"; the index is that of X.
+        """
+
+        def decide(X: Any) -> dict[str, np.ndarray]:
+            scores = self.scores(X)
+            probability = self._inner.probabilities(scores)
+            chance = {} if probability is None else {"probability": probability}
+            decisions = (self._margins(scores, groups) >= 0).astype(np.int64)
+            return {"score": scores, **chance, "decision": decisions}
+
+        return beside(X, keep, self.feature_names, decide)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The chance of each class, negative first: a logistic curve through the calibration rows."""
@@ -117,28 +140,54 @@ class Model:
         entities: Any = None,
         positive: Any = None,
         confidence: float = 0.95,
+        _page: Optional[tuple[str, str]] = None,
     ) -> dict[str, Any]:
         """Metrics with intervals at the goal's condition and at the threshold, as `setpoint evaluate --json`.
 
-        `entities` says which rows belong together, for intervals and tests that count those.
+        `entities` says which rows belong together, for intervals and tests that count those. `positive` is the
+        label that counts as positive, by default that of training.
         """
         names, features, notes = self._features(X)
-        labels = binary(y, positive)
+        labels = self._labels(y, positive)
         column = self.document["groups"]["column"] if self.document["groups"] else None
-        if sample_weight is not None and not np.all(vector(sample_weight, "sample_weight") > 0):
-            raise InputError("sample_weight holds weights that are not positive: leave those rows out")
-        _, _, weights, coded_groups = weighted(labels, labels, sample_weight, groups, column)
+        rows = measured(labels, labels, sample_weight, groups, column, entities)
         level = probability("confidence", confidence)
-        entity_codes = together(entities, len(labels))
-        found = self._inner.evaluate(features, names, labels, weights, coded_groups, entity_codes, level)
+        found = self._inner.evaluate(features, names, labels, *rows[2:], level, _page)
         record = json.loads(found)
         record["notes"] = [*notes, *record["notes"]]
         tell(record["notes"])
         return record
 
+    def report(
+        self, path: Union[str, "os.PathLike[str]"], X: Any, y: Any, *, title: str = "labelled rows", **given: Any
+    ) -> dict[str, Any]:
+        """Writes the report on labelled rows, a page to look at; takes and returns what `evaluate` does."""
+        return self.evaluate(X, y, _page=page_name(path, title), **given)
+
+    def _labels(self, y: Any, positive: Any) -> np.ndarray:
+        """True for positives: by the two labels of training, where these are such."""
+        pair = (self.label or {}).get("rule", {}).get("pair")
+        if pair and positive is None:
+            labels = array(y, "y")
+            values, codes = np.unique(labels, return_inverse=True) if labels.dtype.kind in "biuf" else texts(labels)
+            names = [group_name(value) for value in values]
+            if {*names} <= {*map(group_name, pair.values())} and not (codes == MISSING).any():
+                return np.array([name == group_name(pair["positive"]) for name in names], dtype=bool)[codes]
+        return binary(y, positive)
+
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the model file: whole, or not at all."""
         self._inner.save(file_name(path))
+
+    def to_onnx(self, path: Union[str, "os.PathLike[str]"], X: Any = None, groups: Any = None) -> None:
+        """Writes an ONNX file that takes the raw columns and gives `score`, `probability` and `decision`.
+
+        Decisions are those of `predict` in any runtime. Scores of networks differ in their last digits: pass rows
+        as `X`, those of training for instance, and their thresholds keep a distance from the scores around them.
+        """
+        scores = None if X is None else self.scores(X)
+        found = None if scores is None else self._groups(groups, len(scores))
+        self._inner.to_onnx(file_name(path), scores, found)
 
 
 def _from_bytes(data: bytes) -> Model:

@@ -12,6 +12,11 @@ Labels = npt.NDArray[np.bool_]
 Scores = npt.NDArray[np.float64]
 Groups = tuple[str, list[str], npt.NDArray[np.uint32]]
 
+# Thresholds, their groups, certificate and approximate limits as JSON, and why there is no certificate.
+Chosen = tuple[list[float], list[str], Optional[str], Optional[str], Optional[str]]
+# Where a report goes, and its title.
+Page = Optional[tuple[str, str]]
+
 MISSING_TEXTS: list[str]
 SETTINGS: str
 
@@ -22,6 +27,7 @@ class Model:
     def from_bytes(bytes: bytes) -> Model: ...
     def save(self, path: Any) -> None: ...
     def to_bytes(self) -> bytes: ...
+    def to_onnx(self, path: Any, scores: Optional[npt.NDArray[np.float32]], groups: Optional[Groups]) -> None: ...
     def document(self) -> str: ...
     def inputs(self) -> Optional[list[tuple[str, bool]]]: ...
     def columns(self) -> int: ...
@@ -39,8 +45,10 @@ class Model:
         groups: Optional[Groups],
         entities: Optional[Groups],
         confidence: float,
+        page: Page,
     ) -> str: ...
 
+def command(typed: Sequence[str]) -> int: ...
 def fit(
     features: Any,
     names: Sequence[str],
@@ -52,6 +60,16 @@ def fit(
     options: str,
     report: Optional[Callable[..., None]],
 ) -> tuple[Model, str]: ...
+def onnx_scores(file: bytes, output: Optional[str]) -> tuple[bytes, str]: ...
+def onnx_decided(
+    file: bytes,
+    output: Optional[str],
+    columns: int,
+    thresholds: Sequence[float],
+    groups: Optional[tuple[Optional[str], list[str]]],
+    goal: str,
+    certificate: str,
+) -> bytes: ...
 def check_goal(text: str) -> tuple[str, Optional[str], bool]: ...
 def value_at(
     text: str,
@@ -86,13 +104,29 @@ def certify(
 ) -> tuple[str, str]: ...
 def choose(
     text: str,
-    scores: Scores,
     labels: Labels,
+    scores: Scores,
     weights: Optional[Scores],
     groups: Optional[Groups],
     entities: Optional[Groups],
     confidence: Optional[float],
-) -> tuple[list[float], list[str], Optional[str], Optional[str], Optional[str]]: ...
+) -> Chosen: ...
+def evaluate_scores(
+    text: str,
+    labels: Labels,
+    scores: Scores,
+    weights: Optional[Scores],
+    groups: Optional[Groups],
+    entities: Optional[Groups],
+    positive: Optional[str],
+    chosen: Optional[Chosen],
+    here: bool,
+    shared_threshold: bool,
+    confidence: float,
+    page: Page,
+) -> tuple[str, Optional[str]]: ...
+def uncertified(reason: str) -> str: ...
+def write_file(path: str, content: bytes) -> None: ...
 def step(
     text: str,
     scores: npt.NDArray[np.float32],

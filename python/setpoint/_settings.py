@@ -109,6 +109,11 @@ def file_name(path: Any) -> str:
     raise refuse("path", path, "the name of a file")
 
 
+def page_name(path: Any, title: Any) -> tuple[str, str]:
+    """Where a report goes, and what it is of."""
+    return file_name(path), setting("title", title, str)
+
+
 def read_goal(goal: Any, name: str = "goal") -> tuple[str, Optional[str], bool]:
     """The goal as it is printed, its group column, and whether more of its objective is better."""
     return _setpoint.check_goal(setting(name, goal, str))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from . import _setpoint
-from ._arrays import binary, vector, weighted
+from ._arrays import scored, weighted
 from ._errors import InputError
 from ._settings import probability, read_goal, refuse, setting, shape
 
@@ -64,7 +64,7 @@ class Interval(NamedTuple):
 
 def operating_point(
     y: Any,
-    score: Any,
+    scores: Any,
     goal: str,
     *,
     sample_weight: Any = None,
@@ -77,11 +77,9 @@ def operating_point(
     Conditions on groups are met with a threshold for each group, or with `shared_threshold` by one for all.
     """
     _, column, _ = read_goal(goal)
-    labels, scores, weights, coded = weighted(
-        binary(y, positive), vector(score, "score"), sample_weight, groups, column
-    )
+    labels, values, weights, coded = weighted(*scored(y, scores, positive), sample_weight, groups, column)
     shared = setting("shared_threshold", shared_threshold, bool)
-    value, thresholds, counts = _setpoint.value_at(goal, labels, scores, weights, coded, shared)
+    value, thresholds, counts = _setpoint.value_at(goal, labels, values, weights, coded, shared)
     names = ("true_positives", "false_negatives", "false_positives", "true_negatives")
     named = None if counts is None else dict(zip(names, counts))
     return OperatingPoint(value, np.array(thresholds), named)
@@ -89,7 +87,7 @@ def operating_point(
 
 def value_at(
     y: Any,
-    score: Any,
+    scores: Any,
     goal: str,
     *,
     sample_weight: Any = None,
@@ -100,7 +98,7 @@ def value_at(
     """The best value of the goal's objective where its conditions hold exactly on this data."""
     return operating_point(
         y,
-        score,
+        scores,
         goal,
         sample_weight=sample_weight,
         groups=groups,
@@ -110,11 +108,11 @@ def value_at(
 
 
 def rates_at(
-    y: Any, score: Any, threshold: float, *, sample_weight: Any = None, positive: Any = None
+    y: Any, scores: Any, threshold: float, *, sample_weight: Any = None, positive: Any = None
 ) -> dict[str, Optional[float]]:
     """Every rate of the decisions `score >= threshold`; None where its denominator is zero."""
-    labels, scores, weights, _ = weighted(binary(y, positive), vector(score, "score"), sample_weight, None, None)
-    return dict(_setpoint.rates_at(labels, scores, weights, _threshold(threshold)))
+    labels, values, weights, _ = weighted(*scored(y, scores, positive), sample_weight, None, None)
+    return dict(_setpoint.rates_at(labels, values, weights, _threshold(threshold)))
 
 
 def _threshold(threshold: Any) -> float:
@@ -132,22 +130,22 @@ def _range(name: str, limits: Any) -> tuple[float, float]:
     return low, high
 
 
-def _counts(y: Any, score: Any, sample_weight: Any, positive: Any) -> tuple[np.ndarray, ...]:
-    labels, scores, weights, _ = weighted(binary(y, positive), vector(score, "score"), sample_weight, None, None)
-    return _setpoint.curve(labels, scores, weights)
+def _counts(y: Any, scores: Any, sample_weight: Any, positive: Any) -> tuple[np.ndarray, ...]:
+    labels, values, weights, _ = weighted(*scored(y, scores, positive), sample_weight, None, None)
+    return _setpoint.curve(labels, values, weights)
 
 
-def roc_curve(y: Any, score: Any, *, sample_weight: Any = None, positive: Any = None) -> Curve:
+def roc_curve(y: Any, scores: Any, *, sample_weight: Any = None, positive: Any = None) -> Curve:
     """fpr (x) against recall (y)."""
-    true, false, thresholds = _counts(y, score, sample_weight, positive)
+    true, false, thresholds = _counts(y, scores, sample_weight, positive)
     if not (true[-1] > 0 and false[-1] > 0):
         raise InputError("y holds one class only: a ROC curve needs both")
     return Curve(false / false[-1], true / true[-1], thresholds)
 
 
-def pr_curve(y: Any, score: Any, *, sample_weight: Any = None, positive: Any = None) -> Curve:
+def pr_curve(y: Any, scores: Any, *, sample_weight: Any = None, positive: Any = None) -> Curve:
     """Recall (x) against precision (y), from the strictest threshold that predicts anybody positive."""
-    true, false, thresholds = (part[1:] for part in _counts(y, score, sample_weight, positive))
+    true, false, thresholds = (part[1:] for part in _counts(y, scores, sample_weight, positive))
     if not true[-1] > 0:
         raise InputError("y holds no positives: a precision-recall curve needs them")
     return Curve(true / true[-1], true / (true + false), thresholds)
@@ -155,7 +153,7 @@ def pr_curve(y: Any, score: Any, *, sample_weight: Any = None, positive: Any = N
 
 def roc_auc(
     y: Any,
-    score: Any,
+    scores: Any,
     *,
     fpr: Optional[tuple[float, float]] = None,
     recall: Optional[tuple[float, float]] = None,
@@ -170,12 +168,12 @@ def roc_auc(
         raise InputError("fpr and recall: give one range")
     name, limits = ("fpr", fpr) if fpr is not None else ("recall", recall)
     goal = "roc-auc" if limits is None else "roc-auc @ {} in {}..{}".format(name, *_range(name, limits))
-    return value_at(y, score, goal, sample_weight=sample_weight, positive=positive)
+    return value_at(y, scores, goal, sample_weight=sample_weight, positive=positive)
 
 
 def pr_auc(
     y: Any,
-    score: Any,
+    scores: Any,
     *,
     recall: tuple[float, float] = (0.0, 1.0),
     sample_weight: Any = None,
@@ -184,18 +182,18 @@ def pr_auc(
     """The mean precision over a range of recall."""
     low, high = _range("recall", recall)
     goal = "pr-auc" if (low, high) == (0, 1) else f"pr-auc @ recall in {low}..{high}"
-    return value_at(y, score, goal, sample_weight=sample_weight, positive=positive)
+    return value_at(y, scores, goal, sample_weight=sample_weight, positive=positive)
 
 
-def average_precision(y: Any, score: Any, *, sample_weight: Any = None, positive: Any = None) -> float:
+def average_precision(y: Any, scores: Any, *, sample_weight: Any = None, positive: Any = None) -> float:
     """The area under the precision-recall staircase: scikit-learn's `average_precision_score`."""
-    return pr_auc(y, score, sample_weight=sample_weight, positive=positive)
+    return pr_auc(y, scores, sample_weight=sample_weight, positive=positive)
 
 
 def interval(
     y: Any,
-    score: Any,
-    metric: str,
+    scores: Any,
+    goal: str,
     *,
     threshold: Optional[float] = None,
     confidence: float = 0.95,
@@ -209,14 +207,14 @@ def interval(
     Clopper-Pearson for rates at a threshold, DeLong for the whole roc-auc, else a bootstrap stratified
     by class.
     """
-    labels, scores, weights, _ = weighted(binary(y, positive), vector(score, "score"), sample_weight, None, None)
+    labels, values, weights, _ = weighted(*scored(y, scores, positive), sample_weight, None, None)
     drawn = setting("replicates", replicates, int)
     if not 1 <= drawn <= MOST_REPLICATES:
         raise refuse("replicates", replicates, f"a whole number from 1 to {MOST_REPLICATES:,}")
     value, lower, upper, method = _setpoint.interval(
-        setting("metric", metric, str),
+        setting("goal", goal, str),
         labels,
-        scores,
+        values,
         weights,
         None if threshold is None else _threshold(threshold),
         probability("confidence", confidence),

@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from . import _setpoint
-from ._errors import InputError
+from ._errors import InputError, refuse_set
 from ._settings import read_goal, refuse, setting, surrogates
 from .metrics import operating_point, rates_at
 
@@ -70,6 +70,12 @@ class OperatingPointLoss(nn.Module):
             raise refuse("mix", mix, "a share between 0 and 1")
         self.bandwidth, self.surrogate = surrogates(bandwidth, surrogate)
         self._loss = self._fresh()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # The compiled half has taken the settings over; buffers and hooks of torch's own are as ever.
+        if "_loss" in self.__dict__ and name in ("goal", "pool", "mix", "warmup", "bandwidth", "surrogate"):
+            raise refuse_set(self, name)
+        super().__setattr__(name, value)
 
     def _fresh(self) -> _setpoint.BatchLoss:
         return _setpoint.BatchLoss(self.goal, self.pool, self.mix, self.warmup, self.bandwidth, self.surrogate)

@@ -25,7 +25,7 @@ def check_derivatives(objective, call):
     chance = 1 / (1 + np.exp(-raw))
     log, curve = chance - y, chance * (1 - chance)
     sharpness = setpoint._setpoint.sharpness(GOAL, raw.astype(np.float32), y == 1, None, "0.5tail")
-    v = setpoint.step(GOAL, raw, y, sharpness=sharpness).gradient
+    v = setpoint.step(y, raw, GOAL, sharpness=sharpness).gradient
     a = np.abs(log).mean() / np.abs(v).mean()
     np.testing.assert_allclose(g, log + 2 * a * v, atol=1e-6)
     np.testing.assert_allclose(h, curve + np.abs(a * v), atol=1e-6)

@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 import setpoint
 from setpoint import SetpointClassifier, SetpointThreshold, metrics
@@ -123,8 +124,8 @@ def test_texts_and_missing_values_of_a_frame_are_encoded(frame):
     polars = pytest.importorskip("polars")
     X, y = frame.drop(columns="label"), frame["label"]
     with pytest.raises(ValueError, match="contains NaN"):
-        SetpointClassifier("recall @ fpr<=10%").fit(X, y)
-    model = SetpointClassifier("recall @ fpr<=10%", allow_nan=True).fit(X, y)
+        SetpointClassifier("recall @ fpr<=10%", allow_nan=False).fit(X, y)
+    model = SetpointClassifier("recall @ fpr<=10%").fit(X, y)
     assert model.report_["columns"] == 7, "age, income and its flag, three towns and no town"
     without_nan = {name: [None if value != value else value for value in X[name]] for name in X.columns}
     other = polars.DataFrame(without_nan)
@@ -212,7 +213,7 @@ def test_pipeline_search_and_cross_validation(data):
 
 def test_clone_and_pickle(data):
     X, y = data
-    model = SetpointClassifier("f1", confidence=None, ridge=0.01).fit(X, y)
+    model = SetpointClassifier("f1", confidence=None, method="ico", ridge=0.01).fit(X, y)
     assert clone(model).get_params() == model.get_params() and not hasattr(clone(model), "model_")
     again = pickle.loads(pickle.dumps(model))
     assert (again.decision_function(X) == model.decision_function(X)).all()
@@ -274,15 +275,15 @@ def test_bad_settings_are_named(data, setting, words):
 
 def test_bad_data_raises_what_scikit_learn_users_expect(data):
     X, y = data
-    fitted = SetpointClassifier().fit(X, y)
+    fitted = SetpointClassifier(allow_nan=False).fit(X, y)
     hole = X.copy()
     hole[3, 1] = np.nan
     infinite = np.where(np.isnan(hole), np.inf, hole)
     for call, words in [
         (lambda: SetpointClassifier().fit(X[:10], y), "inconsistent numbers of samples"),
         (lambda: SetpointClassifier().fit(X[:, 0], y), "Expected 2D array"),
-        (lambda: SetpointClassifier().fit(hole, y), "contains NaN"),
-        (lambda: SetpointClassifier(allow_nan=True).fit(infinite, y), "infinity"),
+        (lambda: SetpointClassifier(allow_nan=False).fit(hole, y), "contains NaN"),
+        (lambda: SetpointClassifier().fit(infinite, y), "infinity"),
         (lambda: SetpointClassifier().fit(X, np.zeros(len(y))), "one class"),
         (lambda: SetpointClassifier().fit(X, np.arange(len(y)) % 3), "Only binary classification"),
         (lambda: SetpointClassifier().fit(X, X[:, 0]), "continuous"),
@@ -300,11 +301,39 @@ def test_bad_data_raises_what_scikit_learn_users_expect(data):
         SetpointClassifier().predict(X)
 
 
-def test_missing_values_can_be_allowed(data):
+def test_missing_values_are_taken_unless_they_are_not_to_be(data):
     X, y = data
     hole = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
-    model = SetpointClassifier("recall @ fpr<=5%", allow_nan=True).fit(hole, y)
+    model = SetpointClassifier("recall @ fpr<=5%").fit(hole, y)
     assert model.report_["columns"] == 2 * X.shape[1] and model.score(hole, y) > 0.4
+    strict = SetpointClassifier(allow_nan=False)
+    assert get_tags(model).input_tags.allow_nan and not get_tags(strict).input_tags.allow_nan
+    with pytest.raises(ValueError, match="contains NaN"):
+        strict.fit(hole, y)
+    pytest.importorskip("lightgbm")
+    trees = SetpointClassifier("recall @ fpr<=5%", model="trees", search=1, rounds=20, allow_nan=False)
+    assert trees.fit(hole, y).score(hole, y) > 0.3
+
+
+def test_attributes_that_nothing_would_follow_cannot_be_set(data):
+    X, y = data
+    model = SetpointClassifier("recall @ fpr<=5%").fit(X, y)
+    tuned = SetpointThreshold(LogisticRegression(), "recall @ fpr<=5%").fit(X, y)
+    for of, name in [
+        (model, "threshold"),
+        (model, "thresholds_"),
+        (model, "certificate_"),
+        (tuned, "threshold"),
+        (tuned, "threshold_"),
+        (tuned, "thresholds_"),
+        (model.model_, "threshold"),
+        (model.model_, "thresholds"),
+        (model.model_, "goal"),
+    ]:
+        with pytest.raises(AttributeError, match=f"{name} cannot be set: nothing would follow it"):
+            setattr(of, name, 99)
+    model.goal = "recall @ fpr<=10%"
+    assert model.fit(X, y).certificate_["condition"] == "fpr<=10%"
 
 
 @pytest.fixture

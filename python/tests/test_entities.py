@@ -24,24 +24,24 @@ def visits(entities, rows, seed):
 
 def test_scores_are_certified_by_entity():
     X, y, who = visits(400, 8, 1)
-    by_row = setpoint.certify(X[:, 0], y, "fpr<=10%")
-    proved = setpoint.certify(X[:, 0], y, "fpr<=10%", entities=who)
+    by_row = setpoint.certify(y, X[:, 0], "fpr<=10%")
+    proved = setpoint.certify(y, X[:, 0], "fpr<=10%", entities=who)
     assert proved.threshold > by_row.threshold
     assert proved.entities == {"column": "entities", "count": 400}
     assert proved.conditions[0]["method"]["name"] == "betting"
     X, y, who = visits(30, 20, 2)
     with pytest.raises(setpoint.InfeasibleError, match=r"30 entities .* at least [0-9]+ like these are needed"):
-        setpoint.certify(X[:, 0], y, "fpr<=10%", entities=who)
-    near = setpoint.certify(X[:, 0], y, "fpr<=10%", entities=who, approximate=True)
+        setpoint.certify(y, X[:, 0], "fpr<=10%", entities=who)
+    near = setpoint.certify(y, X[:, 0], "fpr<=10%", entities=who, approximate=True)
     assert str(near).startswith("approximate, not certified")
     with pytest.raises(setpoint.InputError, match="entities has"):
-        setpoint.certify(X[:, 0], y, "fpr<=10%", entities=who[:5])
+        setpoint.certify(y, X[:, 0], "fpr<=10%", entities=who[:5])
 
 
 def test_one_row_an_entity_is_as_if_there_were_none():
     X, y, _ = visits(500, 1, 3)
-    by_row = setpoint.certify(X[:, 0], y, "fpr<=10%")
-    alone = setpoint.certify(X[:, 0], y, "fpr<=10%", entities=np.arange(500))
+    by_row = setpoint.certify(y, X[:, 0], "fpr<=10%")
+    alone = setpoint.certify(y, X[:, 0], "fpr<=10%", entities=np.arange(500))
     assert (alone.threshold, alone.entities) == (by_row.threshold, None)
 
 

@@ -85,7 +85,7 @@ def test_sparse_models_go_both_ways(cli, tmp_path):
 
 def test_columns_that_are_missing_or_of_another_kind_are_named(frame, tmp_path):
     pytest.importorskip("pandas")
-    model = SetpointClassifier("recall @ fpr<=10%", allow_nan=True).fit(frame.drop(columns="label"), frame["label"])
+    model = SetpointClassifier("recall @ fpr<=10%").fit(frame.drop(columns="label"), frame["label"])
     model.save(tmp_path / "m.safetensors")
     loaded = setpoint.load(tmp_path / "m.safetensors")
     with pytest.raises(setpoint.InputError, match=r"needs column .*town"):
@@ -98,7 +98,7 @@ def test_columns_that_are_missing_or_of_another_kind_are_named(frame, tmp_path):
     assert loaded.predict(new).shape == (len(frame),), "unseen categories and extra columns are no error"
     many = frame.assign(name=[f"n{i}" for i in range(len(frame))])
     with pytest.raises(setpoint.InputError, match="name"):
-        SetpointClassifier(allow_nan=True).fit(many.drop(columns="label"), many["label"])
+        SetpointClassifier().fit(many.drop(columns="label"), many["label"])
 
 
 def test_files_that_are_none_are_refused(tmp_path):

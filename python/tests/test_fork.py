@@ -121,10 +121,10 @@ def test_functions_work_in_a_child():
         scores = X[:, 0]
 
         def work():
-            setpoint.certify(scores, y, "fpr<=5%")
+            setpoint.certify(y, scores, "fpr<=5%")
             setpoint.metrics.interval(y, scores, "recall @ fpr<=5%", replicates=200)
             setpoint.metrics.roc_curve(y, scores)
-            setpoint.step("recall @ fpr<=5%", scores, y)
+            setpoint.step(y, scores, "recall @ fpr<=5%")
 
         work()
         ends_well(work)

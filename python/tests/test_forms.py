@@ -173,8 +173,8 @@ def test_odd_texts_among_numbers_are_named(forms):
         values = [texts if row % 7 == 0 else str(row * 0.5) for row in range(rows)]
         mixed = frame.assign(count=pandas.Series(values, dtype=object))
         with pytest.raises(ValueError, match="counts as missing"):
-            SetpointClassifier(GOAL).fit(mixed, y)
-        model = SetpointClassifier(GOAL, allow_nan=True).fit(mixed, y)
+            SetpointClassifier(GOAL, allow_nan=False).fit(mixed, y)
+        model = SetpointClassifier(GOAL).fit(mixed, y)
         assert dict(model.model_._inner.inputs()) == {"count": True, "town": False}
         numbers = frame.assign(count=[np.nan if row % 7 == 0 else row * 0.5 for row in range(rows)])
         assert (model.decision_function(mixed) == model.decision_function(numbers)).all()

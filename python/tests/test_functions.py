@@ -28,14 +28,14 @@ def scored(rows=400, seed=0):
 def test_the_gradient_is_that_of_the_loss_through_the_resolved_threshold(goal):
     scores, y = scored()
     sharpness = 4.0
-    found = setpoint.step(goal, scores, y, sharpness=sharpness)
+    found = setpoint.step(y, scores, goal, sharpness=sharpness)
     random = np.random.default_rng(1)
     for _ in range(5):
         direction = random.normal(size=len(scores)).astype(np.float32)
         # 2^-8: exact in 32 bits, small against the width of the surrogate.
         size = np.float32(2.0**-8)
-        ahead = setpoint.step(goal, scores + size * direction, y, sharpness=sharpness)
-        behind = setpoint.step(goal, scores - size * direction, y, sharpness=sharpness)
+        ahead = setpoint.step(y, scores + size * direction, goal, sharpness=sharpness)
+        behind = setpoint.step(y, scores - size * direction, goal, sharpness=sharpness)
         slope = (ahead.loss - behind.loss) / (2 * float(size))
         along = float(found.gradient @ direction)
         # Second differences leave errors of about size², rounding of scores 1e-7 / size.
@@ -44,34 +44,34 @@ def test_the_gradient_is_that_of_the_loss_through_the_resolved_threshold(goal):
 
 def test_shifting_all_scores_changes_nothing():
     scores, y = scored()
-    found = setpoint.step("recall @ fpr<=10%", scores, y)
+    found = setpoint.step(y, scores, "recall @ fpr<=10%")
     assert abs(found.gradient.sum()) < 1e-5 and np.abs(found.gradient).max() > 1e-4
-    moved = setpoint.step("recall @ fpr<=10%", scores + 1, y)
+    moved = setpoint.step(y, scores + 1, "recall @ fpr<=10%")
     assert moved.loss == pytest.approx(found.loss, abs=1e-5)
     assert moved.thresholds == pytest.approx(found.thresholds + 1, abs=1e-4)
 
 
 def test_thresholds_can_be_held_solved_exactly_and_smoothly():
     scores, y = scored()
-    held = setpoint.step("recall @ fpr<=10%", scores, y, thresholds=[0.5], solve="hold", sharpness=1e4)
+    held = setpoint.step(y, scores, "recall @ fpr<=10%", thresholds=[0.5], solve="hold", sharpness=1e4)
     assert held.thresholds.tolist() == [0.5]
     rates = setpoint.metrics.rates_at(y, scores, 0.5)
     # A sharp surrogate counts.
     assert -held.loss == pytest.approx(rates["recall"], abs=0.01)
     assert held.constraints[0] == pytest.approx(rates["fpr"] - 0.1, abs=0.01)
-    exact = setpoint.step("recall @ fpr<=10%", scores, y, solve="exact")
+    exact = setpoint.step(y, scores, "recall @ fpr<=10%", solve="exact")
     point = setpoint.metrics.operating_point(y, scores, "recall @ fpr<=10%")
     decided = [(scores >= threshold).sum() for threshold in (exact.thresholds[0], point.thresholds[0])]
     assert decided[0] == decided[1]
-    smooth = setpoint.step("recall @ fpr<=10%", scores, y)
+    smooth = setpoint.step(y, scores, "recall @ fpr<=10%")
     assert smooth.constraints == pytest.approx([0.0], abs=1e-6)
 
 
 def test_weights_count_as_copies_and_weight_zero_moves_nothing():
     scores, y = scored(100)
     weights = np.random.default_rng(0).integers(0, 3, 100)
-    whole = setpoint.step("recall @ fpr<=20%", scores, y, weights=weights, sharpness=3.0)
-    copies = setpoint.step("recall @ fpr<=20%", np.repeat(scores, weights), np.repeat(y, weights), sharpness=3.0)
+    whole = setpoint.step(y, scores, "recall @ fpr<=20%", weights=weights, sharpness=3.0)
+    copies = setpoint.step(np.repeat(y, weights), np.repeat(scores, weights), "recall @ fpr<=20%", sharpness=3.0)
     assert whole.loss == pytest.approx(copies.loss, abs=1e-9)
     assert len(whole.gradient) == 100 and not whole.gradient[weights == 0].any()
 
@@ -79,10 +79,10 @@ def test_weights_count_as_copies_and_weight_zero_moves_nothing():
 def test_groups_in_a_step():
     scores, y = scored()
     groups = np.where(np.arange(len(y)) % 2, "a", "b")
-    found = setpoint.step("accuracy @ gap(positive-rate, g)<=0.01", scores, y, groups=groups)
+    found = setpoint.step(y, scores, "accuracy @ gap(positive-rate, g)<=0.01", groups=groups)
     assert len(found.thresholds) == 2
     with pytest.raises(ValueError, match="pass groups="):
-        setpoint.step("recall @ fpr(g)<=5%", scores, y)
+        setpoint.step(y, scores, "recall @ fpr(g)<=5%")
 
 
 def test_bad_steps_are_refused():
@@ -92,10 +92,10 @@ def test_bad_steps_are_refused():
         ({"surrogate": "relu"}, "expected one of sigmoid, softplus"),
         ({"sharpness": -1.0}, "sharpness"),
         ({"thresholds": [0.0, 1.0]}, "thresholds"),
-        ({"labels": np.zeros(len(y))}, "no positives"),
+        ({"y": np.zeros(len(y))}, "no positives"),
         ({"scores": scores[:5]}, "inconsistent numbers of samples"),
     ]:
-        arguments = {"goal": "recall @ fpr<=10%", "scores": scores, "labels": y, **change}
+        arguments = {"goal": "recall @ fpr<=10%", "scores": scores, "y": y, **change}
         with pytest.raises(ValueError, match=words):
             setpoint.step(**arguments)
 
@@ -106,7 +106,7 @@ def test_a_certified_threshold_holds_on_fresh_data():
     for _ in range(200):
         y = random.random(2000) < 0.2
         score = random.normal(size=2000) + 2 * y
-        found = setpoint.certify(score, y, "fpr<=5%", confidence=0.9)
+        found = setpoint.certify(y, score, "fpr<=5%", confidence=0.9)
         # The population's fpr is the normal tail above the threshold.
         from math import erfc, sqrt
 
@@ -117,18 +117,18 @@ def test_a_certified_threshold_holds_on_fresh_data():
 
 def test_scores_that_differ_in_the_last_digits_are_certified_apart():
     rows = np.arange(400)
-    found = setpoint.certify(0.5 + rows * 1e-13, rows >= 300, "fpr<=1%")
+    found = setpoint.certify(rows >= 300, 0.5 + rows * 1e-13, "fpr<=1%")
     assert 0.5 + 299 * 1e-13 < found.threshold <= 0.5 + 300.5 * 1e-13
     assert str(found).startswith("certified at 95% confidence on 400 examples")
 
 
 def test_what_cannot_be_certified_says_what_is_needed():
     with pytest.raises(setpoint.InfeasibleError, match="at least 2995 are needed"):
-        setpoint.certify(np.arange(400.0), np.arange(400) >= 300, "fpr<=0.1%")
+        setpoint.certify(np.arange(400) >= 300, np.arange(400.0), "fpr<=0.1%")
     with pytest.raises(ValueError, match="pass groups="):
-        setpoint.certify(np.arange(400.0), np.arange(400) >= 300, "fpr(site)<=10%")
+        setpoint.certify(np.arange(400) >= 300, np.arange(400.0), "fpr(site)<=10%")
     groups = np.where(np.arange(4000) % 2, "a", "b")
-    by_group = setpoint.certify(np.arange(4000.0), np.arange(4000) >= 3000, "fpr(site)<=10%", groups=groups)
+    by_group = setpoint.certify(np.arange(4000) >= 3000, np.arange(4000.0), "fpr(site)<=10%", groups=groups)
     assert by_group.threshold is None and by_group.groups == ["a", "b"] and len(by_group.thresholds) == 2
 
 

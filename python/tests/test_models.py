@@ -52,7 +52,7 @@ def test_trees_take_categories_and_missing_values_as_they_are():
     y = random.random(3000) < np.where(town == "York", 0.6, 0.05)
     age[random.random(3000) < 0.3] = np.nan
     X = pd.DataFrame({"town": town, "age": age})
-    model = SetpointClassifier("recall @ fpr<=10%", model="trees", search=1, rounds=20, allow_nan=True)
+    model = SetpointClassifier("recall @ fpr<=10%", model="trees", search=1, rounds=20)
     model.fit(X, y)
     assert model.model_._inner.columns() == 2
     elsewhere = pd.DataFrame({"town": ["York", "Leeds", "Bath"], "age": [np.nan, 30.0, 30.0]})

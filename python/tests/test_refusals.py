@@ -1,6 +1,8 @@
 """Arguments that make no sense raise an error that names them; nothing panics, whatever is passed."""
 
 import inspect
+import os
+import tempfile
 import warnings
 
 import numpy as np
@@ -99,6 +101,17 @@ def model_evaluate(**given):
     return fitted().evaluate(**{"y": Y, "X": X, **given})
 
 
+def report(**given):
+    # What happens to be the name of a file is written here.
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory() as home:
+        os.chdir(home)
+        try:
+            return setpoint.report(**given)
+        finally:
+            os.chdir(before)
+
+
 def fitted(cache=[]):  # noqa: B006
     if not cache:
         cache.append(classifier().model_)
@@ -115,7 +128,7 @@ def all_of(function):
     return list(inspect.signature(function).parameters)
 
 
-SCORED = arguments(y=Y, score=SCORES)
+SCORED = arguments(y=Y, scores=SCORES)
 CASES = [
     (metrics.value_at, {**SCORED, "goal": GOAL}, all_of(metrics.value_at)),
     (metrics.value_at, {**SCORED, "goal": "recall @ fpr(g)<=30%", "groups": np.arange(ROWS) % 2}, ["groups"]),
@@ -123,10 +136,12 @@ CASES = [
     (metrics.roc_curve, SCORED, all_of(metrics.roc_curve)),
     (metrics.roc_auc, SCORED, ["fpr", "recall"]),
     (metrics.pr_auc, SCORED, ["recall"]),
-    (metrics.interval, {**SCORED, "metric": GOAL, "replicates": 50}, all_of(metrics.interval)),
-    (metrics.interval, {**SCORED, "metric": "fpr", "threshold": 0.0}, ["metric", "threshold", "confidence"]),
-    (setpoint.certify, {"scores": SCORES, "labels": Y, "goal": "fpr<=20%"}, all_of(setpoint.certify)),
-    (setpoint.step, {"goal": GOAL, "scores": SCORES, "labels": Y}, all_of(setpoint.step)),
+    (metrics.interval, {**SCORED, "goal": GOAL, "replicates": 50}, all_of(metrics.interval)),
+    (metrics.interval, {**SCORED, "goal": "fpr", "threshold": 0.0}, ["goal", "threshold", "confidence"]),
+    (setpoint.certify, {**SCORED, "goal": "fpr<=20%"}, all_of(setpoint.certify)),
+    (setpoint.step, {**SCORED, "goal": GOAL}, all_of(setpoint.step)),
+    (setpoint.evaluate, {**SCORED, "goal": GOAL}, [name for name in all_of(setpoint.evaluate) if name != "_page"]),
+    (report, {**SCORED, "goal": GOAL}, ["path", "title"]),
     (setpoint.load, {}, ["path"]),
     (objective, {"goal": GOAL}, ["goal", "bandwidth", "surrogate"]),
     (loss, {"goal": GOAL}, ["goal", "pool", "mix", "warmup", "bandwidth", "surrogate"]),
@@ -148,7 +163,7 @@ SETTINGS += ["shared_threshold", "inequality", "bins", "random_state", "verbose"
 CASES.append((classifier, {}, SETTINGS))
 
 # What a message may say instead of a parameter's name.
-OTHERWISE = {"score": "scores", "y": "labels", "goal": "conditions", "metric": "goal", "path": "file"}
+OTHERWISE = {"y": "labels", "goal": "conditions", "path": "file"}
 OTHERWISE.update(groups="only one group", prefit="not fitted")
 
 

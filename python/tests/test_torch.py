@@ -40,7 +40,7 @@ def test_the_gradient_matches_finite_differences(goal):
         ahead, behind = (float(loss(logits.detach() + s * size * direction, y)) for s in (1, -1))
         # Second differences leave about size², scores rounded to 32 bits 1e-7 / size.
         assert (ahead - behind) / (2 * size) == pytest.approx(float(logits.grad @ direction), rel=2e-3, abs=2e-4)
-    found = setpoint.step(goal, logits.detach().numpy(), y.numpy(), sharpness=4.0)
+    found = setpoint.step(y.numpy(), logits.detach().numpy(), goal, sharpness=4.0)
     assert np.allclose(logits.grad.numpy(), found.gradient, atol=1e-7)
 
 
@@ -203,3 +203,12 @@ def test_two_processes_have_the_gradient_of_one_on_the_joined_batch(tmp_path, mi
         found = torch.load(f"{tmp_path}/{rank}.pt")
         assert torch.allclose(found[0], gradient, atol=1e-6), (found[0], gradient)
         assert torch.allclose(found[1], thresholds, atol=1e-5)
+
+
+def test_settings_that_were_taken_over_cannot_be_set():
+    loss = OperatingPointLoss(GOAL, mix=0.25)
+    for name in ("goal", "pool", "mix", "warmup", "bandwidth", "surrogate", "threshold"):
+        with pytest.raises(AttributeError, match=name):
+            setattr(loss, name, 7)
+    again = pickle.loads(pickle.dumps(copy.deepcopy(loss)))
+    assert again.mix == 0.25 and again.train(False).training is False

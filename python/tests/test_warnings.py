@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import setpoint
-from setpoint import DataWarning, SetpointClassifier
+from setpoint import DataWarning, SetpointClassifier, SetpointThreshold, UncertifiedWarning
 
 pandas = pytest.importorskip("pandas")
-pytest.importorskip("sklearn")
+LogisticRegression = pytest.importorskip("sklearn.linear_model").LogisticRegression
 
 
 def frame(rows=1500, seed=0):
@@ -25,12 +25,12 @@ def frame(rows=1500, seed=0):
     return X, y
 
 
-def told(call):
+def told(call, kind=DataWarning):
     """What a call warns of, and where; one warning at most."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
-    ours = [one for one in caught if one.category is DataWarning]
+    ours = [one for one in caught if one.category is kind]
     assert len(ours) <= 1
     for one in ours:
         assert one.filename == __file__
@@ -43,9 +43,7 @@ def fitted(request):
         pytest.importorskip("lightgbm")
     settings = {"mlp": {"hidden": (8,), "epochs": 1}, "trees": {"search": 2, "rounds": 10, "rotations": 1}}
     X, y = frame()
-    found = SetpointClassifier(
-        "recall @ fpr<=20%", model=request.param, allow_nan=True, **settings.get(request.param, {})
-    )
+    found = SetpointClassifier("recall @ fpr<=20%", model=request.param, **settings.get(request.param, {}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         return found.fit(X, y)
@@ -85,6 +83,60 @@ def test_columns_of_another_kind_or_unknown_are_noted(fitted):
     assert told(lambda: fitted.predict(X.assign(town=7))) == found
     # An array has all columns, by place.
     assert told(lambda: model.scores(X)) == ""
+
+
+def test_what_ships_without_a_certificate_says_so_and_why():
+    X, y = frame()
+    X = X[["age", "income"]]
+    few = "cannot certify fpr <= 0.1% at 95% confidence; at least 2995 are needed"
+    weights = np.linspace(1, 2, len(y))
+    for make in (SetpointClassifier, lambda goal, **more: SetpointThreshold(LogisticRegression(), goal, **more)):
+        assert told(lambda make=make: make("recall @ fpr<=20%").fit(X, y), UncertifiedWarning) == ""
+        found = told(lambda make=make: make("recall @ fpr<=0.1%").fit(X, y), UncertifiedWarning)
+        assert found.startswith("the threshold is not certified: ") and found.endswith(few)
+        weighted = make("recall @ fpr<=20%")
+        found = told(lambda weighted=weighted: weighted.fit(X, y, sample_weight=weights), UncertifiedWarning)
+        assert "weights" in found and weighted.certificate_ is None
+        # Nobody asked for a certificate.
+        assert told(lambda make=make: make("recall @ fpr<=0.1%", confidence=None).fit(X, y), UncertifiedWarning) == ""
+    scores = X["age"]
+    assert few in told(lambda: setpoint.evaluate(y, scores, "recall @ fpr<=0.1%"), UncertifiedWarning)
+    given = {"goal": "recall @ fpr<=0.1%", "threshold": 80.0}
+    assert told(lambda: setpoint.evaluate(y, scores, **given), UncertifiedWarning) == ""
+
+
+def test_the_positive_class_is_named_unless_it_is_plain():
+    X, y = frame()
+    X = X[["age", "income"]]
+    for make in (SetpointClassifier, lambda **more: SetpointThreshold(LogisticRegression(), **more)):
+
+        def fit(labels, make=make, **more):
+            model = make(goal="recall @ fpr<=20%", **more)
+            return told(lambda: model.fit(X, labels)), model.classes_.tolist()
+
+        for pair in ([0, 1], [False, True], [-1, 1], [0.0, 1.0], ["no", "yes"], ["No", "Yes"], ["0", "1"]):
+            assert fit(np.array(pair)[y]) == ("", pair)
+        # The plain one is positive, though it is not the greater.
+        assert fit(np.array(["no", "YES"])[y]) == ("", ["no", "YES"])
+        for pair in ([1, 2], ["good", "poor"], ["<=50K", ">50K"]):
+            said, classes = fit(np.array(pair)[y])
+            assert classes == pair and said == (
+                f"{pair[1]!r} counts as positive, the greater of the labels {pair[0]!r} and {pair[1]!r}: "
+                "say which with positive="
+            )
+            assert fit(np.array(pair)[y], positive=pair[0]) == ("", pair[::-1])
+    model = SetpointClassifier("recall @ fpr<=20%", positive="good")
+    model.fit(X, pandas.Series(np.array(["good", "poor"])[y], name="risk"))
+    assert model.report_["label"] == {"column": "risk", "positive": "good"}
+    record = model.evaluate(X, np.array(["good", "poor"])[y])
+    assert record["label"] == model.report_["label"] and record["positives"] == (y == 0).sum()
+    assert model.model_.evaluate(X, np.array(["good", "poor"], dtype=object)[y]) == record
+    # Which label is positive is the model's to say, plain as they may be.
+    turned = SetpointClassifier("recall @ fpr<=20%", positive=0).fit(X, y).model_
+    for labels in (y, y.astype(float), y.astype(str), y.tolist()):
+        assert turned.evaluate(X, labels)["positives"] == (y == 0).sum()
+    with pytest.raises(setpoint.InputError, match="NaN or None"):
+        turned.evaluate(X, np.where(y == 0, np.nan, 1.0))
 
 
 def test_notes_of_a_fit_are_warnings_with_parameters_for_flags():

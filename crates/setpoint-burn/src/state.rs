@@ -1,9 +1,7 @@
 //! All that a loss carries from one batch to the next.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
-use setpoint::optimizer::Values;
+use setpoint::optimizer::State;
 
 /// What a loss has come to: save it beside the network and the optimizer, to resume as if nothing
 /// had happened.
@@ -14,5 +12,5 @@ use setpoint::optimizer::Values;
 pub struct LossState {
     /// The goal as text: a state serves no other.
     pub(crate) goal: String,
-    pub(crate) entries: BTreeMap<String, Values>,
+    pub(crate) entries: State,
 }

@@ -1,84 +1,9 @@
-//! The command line: what was typed becomes a plan, the plan runs, its outcome becomes an exit code.
+//! The command.
 
 #![forbid(unsafe_code)]
 
-mod args;
-mod config;
-mod interrupt;
-mod plan;
-mod run;
-
-use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
-
-use args::{Cli, Command};
-use plan::TrainPlan;
-use setpoint_run::{Failure, FailureKind};
-
 fn main() -> ExitCode {
-    let typed: Vec<OsString> = std::env::args_os().collect();
-    match parse(&typed).map(run) {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(failure)) | Err(Ended::Failed(failure)) => {
-            run::line(&format!("error: {}", args::in_flags(&failure.message)));
-            ExitCode::from(match failure.kind {
-                FailureKind::No => 1,
-                FailureKind::Input => 2,
-                FailureKind::Interrupted => 130,
-            })
-        }
-        Err(Ended::Shown(error)) => {
-            // Help and version go to stdout with 0, mistakes to stderr with 2.
-            let _ = error.print();
-            ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
-        }
-    }
-}
-
-/// Why there is no command to run.
-enum Ended {
-    Shown(clap::Error),
-    Failed(Failure),
-}
-
-/// The command line, with a run file's settings in it where one is named.
-fn parse(typed: &[OsString]) -> Result<Cli, Ended> {
-    let cli = Cli::try_parse_from(typed).map_err(Ended::Shown)?;
-    match &cli.command {
-        Command::Train(args) if config::is_run_file(&args.path) => {
-            let expanded = config::expand(&args.path, typed).map_err(Ended::Failed)?;
-            Cli::try_parse_from(expanded).map_err(Ended::Shown)
-        }
-        _ => Ok(cli),
-    }
-}
-
-fn run(cli: Cli) -> Result<(), Failure> {
-    let quiet = cli.common.quiet;
-    if let Command::Completions { shell } = &cli.command {
-        let mut script = Vec::new();
-        clap_complete::generate(*shell, &mut Cli::command(), "setpoint", &mut script);
-        return run::print(&String::from_utf8_lossy(&script));
-    }
-    interrupt::listen();
-    if let Some(threads) = cli.common.threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads));
-        pool.build_global().map_err(|error| Failure::input(format!("--threads {threads}: {error}")))?;
-    }
-    match &cli.command {
-        Command::Demo => run::demo(quiet),
-        Command::Train(args) => {
-            let plan = TrainPlan::new(args)?;
-            // On a thread of the pool: its many short loops then need not wake one.
-            rayon::scope(|_| run::train(&plan, args.json, quiet))
-        }
-        Command::Evaluate(args) => run::evaluate(args, quiet),
-        Command::Report(args) => run::report(args, quiet),
-        Command::Predict(args) => run::predict(args, quiet),
-        Command::Certify(args) => run::certify(args, quiet),
-        Command::Reproduce { experiment } => run::reproduce(experiment, quiet),
-        Command::Completions { .. } => Ok(()),
-    }
+    ExitCode::from(setpoint_cli::run(std::env::args_os().collect()))
 }

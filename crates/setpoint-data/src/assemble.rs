@@ -58,6 +58,7 @@ pub(crate) fn from_raw(
         }
         None => None,
     };
+    let kept = layout.kept.iter().map(|column| written(name(*column), &raw, *column)).collect();
     let feature = |column: &usize| {
         let (kind, slot) = match layout.uses[*column] {
             Use::Text(slot) => (ColumnKind::Category, slot),
@@ -90,6 +91,7 @@ pub(crate) fn from_raw(
         times,
         scores,
         queries: None,
+        kept,
         hash: None,
         notes,
     })
@@ -102,6 +104,10 @@ pub(crate) fn from_sparse(
     rule: Option<&LabelRule>,
 ) -> Result<Table, Error> {
     let column = "label";
+    if !roles.keep.is_empty() {
+        let (setting, hint) = ("keep", "its columns have no names");
+        return Err(RoleError::Sparse { file: file.to_owned(), setting, hint }.into());
+    }
     let texts: Vec<(&str, u64)> = texts_of(&raw.label_texts);
     let missing = raw.labels.iter().position(|code| *code == MISSING);
     let decided = match rule {
@@ -142,6 +148,7 @@ pub(crate) fn from_sparse(
         times: None,
         scores: None,
         queries,
+        kept: Vec::new(),
         hash: None,
         notes: Notes { unknown_entries: raw.unknown, ..Notes::default() },
         body: Body::Sparse { matrix: raw.matrix, numbering: raw.numbering, offsets: raw.offsets },
@@ -249,9 +256,14 @@ fn reals(raw: &Raw, column: usize) -> Vec<f64> {
 }
 
 pub(crate) fn codes(column: String, raw: &Raw, at: usize) -> Codes {
+    written(column, raw, at).canonical()
+}
+
+/// The texts of a column as they are in the file.
+fn written(column: String, raw: &Raw, at: usize) -> Codes {
     let Use::Text(slot) = raw.layout.uses[at] else { return Codes::default() };
     let of = raw.chunks.iter().flat_map(|chunk| chunk.code(slot)).copied().collect();
-    Codes { column, names: raw.texts[slot].values.clone(), of }.canonical()
+    Codes { column, names: raw.texts[slot].values.clone(), of }
 }
 
 /// Groups in alphabetical order, those that occur only; missing ones are a group.

@@ -164,7 +164,7 @@ mod tests {
             group: Some("g".into()),
             ..Roles::default()
         };
-        Table::from_bytes("t", text.into_bytes(), &ReadOptions::default(), &roles).unwrap()
+        Table::from_bytes("t", text.into_bytes(), &ReadOptions::default(), &roles, None).unwrap()
     }
 
     #[test]

@@ -52,6 +52,7 @@ pub(crate) struct Layout {
     pub entity: Option<usize>,
     pub time: Option<usize>,
     pub score: Option<usize>,
+    pub kept: Vec<usize>,
     /// Number columns that may not turn into categories.
     pub strict: bool,
     /// Columns that a model does not know.
@@ -157,6 +158,7 @@ impl Layout {
             entity: None,
             time: None,
             score: None,
+            kept: Vec::new(),
             strict: false,
             extra: Vec::new(),
         };
@@ -196,6 +198,17 @@ impl Layout {
                 _ => return Err(layout.two_roles(file, column, "another role", role)),
             }
             layout.uses[column] = new;
+        }
+        layout.kept = find_all(file, names, &roles.keep, "keep")?;
+        for column in layout.kept.clone() {
+            match layout.uses[column] {
+                Use::Skip => {
+                    layout.uses[column] = Use::Text(layout.texts);
+                    layout.texts += 1;
+                }
+                Use::Text(_) => {}
+                _ => return Err(layout.two_roles(file, column, "another role", "kept")),
+            }
         }
         Ok(layout)
     }

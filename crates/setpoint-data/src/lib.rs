@@ -10,7 +10,7 @@
 //! # fn main() -> Result<(), setpoint_data::Error> {
 //! let text = "age,town,bought\n".to_owned() + &"31,Leeds,no\n52,York,yes\n47,?,no\n39,York,yes\n".repeat(5);
 //! let roles = Roles { label: Some("bought".into()), ..Roles::default() };
-//! let table = Table::from_bytes("sales.csv", text.into_bytes(), &ReadOptions::default(), &roles)?;
+//! let table = Table::from_bytes("sales.csv", text.into_bytes(), &ReadOptions::default(), &roles, None)?;
 //!
 //! let plan: SplitPlan = "train=0.6,validation=0.4".parse()?;
 //! let parts = plan.split(&table, 7)?;
@@ -27,6 +27,7 @@ mod chunk;
 mod dataset;
 mod encode;
 mod form;
+mod identifier;
 mod image;
 mod label;
 mod layout;
@@ -41,8 +42,11 @@ mod tally;
 mod time;
 
 pub use dataset::{Codes, Dataset, select_sample};
-pub use encode::{Category, EncodeError, Encoder, Encoding, Input, Inputs, LabelSchema, Notes};
+pub use encode::{
+    Category, EncodeError, Encoder, Encoding, Input, Inputs, LabelSchema, Notes, RawColumn, RawValues, layout,
+};
 pub use form::{Form, same_value};
+pub use identifier::Identifier;
 pub use image::{
     ChannelStatistics, ImageError, ImageLayout, ImageOptions, ImageSet, ImageShape, ImageTask, Progress,
     RecordLayout, belongs_to_folder, default_cache, recognise_images,

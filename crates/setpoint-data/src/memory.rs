@@ -223,6 +223,7 @@ fn assembled(about: About, rows: usize, mut names: Vec<String>, body: Body, note
         times: None,
         scores: None,
         queries: None,
+        kept: Vec::new(),
         hash: None,
         notes,
     }
@@ -364,7 +365,8 @@ mod tests {
             text += &format!("{},{town},{}\n", row * row % 91, u8::from(row % 3 == 0));
         }
         let roles = Roles { label: Some("y".into()), positive: Positive::Auto, ..Roles::default() };
-        let read = Table::from_bytes("f.csv", text.into_bytes(), &ReadOptions::default(), &roles).unwrap();
+        let read =
+            Table::from_bytes("f.csv", text.into_bytes(), &ReadOptions::default(), &roles, None).unwrap();
         let made = Table::from_memory(about(rows), rows, columns(rows), None).unwrap();
         let parts = SplitPlan::default().split(&made, 3).unwrap();
         assert_eq!(parts, SplitPlan::default().split(&read, 3).unwrap());

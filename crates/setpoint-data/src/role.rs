@@ -36,6 +36,8 @@ pub struct Roles {
     pub split_time: Option<String>,
     /// A model's score of each row. Columns without a role are then not looked at.
     pub score: Option<String>,
+    /// Columns to keep as they are written. Columns without a role are then not looked at.
+    pub keep: Vec<String>,
     /// Columns to treat as categories even if they look like numbers.
     pub categorical: Vec<String>,
     /// Most categories a column may have before it is taken for an identifier.
@@ -60,6 +62,7 @@ impl Default for Roles {
             split_by_if_there: None,
             split_time: None,
             score: None,
+            keep: Vec::new(),
             categorical: Vec::new(),
             max_categories: 1000,
         }

@@ -38,6 +38,7 @@ pub struct Table {
     pub(crate) times: Option<Vec<f64>>,
     pub(crate) scores: Option<Vec<f64>>,
     pub(crate) queries: Option<Codes>,
+    pub(crate) kept: Vec<Codes>,
     pub(crate) hash: Option<String>,
     pub(crate) notes: Notes,
 }
@@ -72,7 +73,8 @@ impl Table {
         Self::load(&Source::open(path)?, options, roles, None)
     }
 
-    /// Reads bytes already in memory, as [`Table::read`] does a file; errors call them `name`.
+    /// Reads bytes already in memory, as [`Table::read`] does a file, or [`Table::read_for`] with an encoder; errors call
+    /// them `name`.
     ///
     /// # Errors
     /// As [`Table::read`].
@@ -81,8 +83,9 @@ impl Table {
         bytes: Vec<u8>,
         options: &ReadOptions,
         roles: &Roles,
+        encoder: Option<&Encoder>,
     ) -> Result<Self, Error> {
-        Self::load(&Source::from_bytes(name, bytes), options, roles, None)
+        Self::load(&Source::from_bytes(name, bytes), options, roles, encoder)
     }
 
     /// Reads a file to apply a fitted encoder to.
@@ -101,20 +104,6 @@ impl Table {
         encoder: &Encoder,
     ) -> Result<Self, Error> {
         Self::load(&Source::open(path)?, options, roles, Some(encoder))
-    }
-
-    /// Reads bytes already in memory, as [`Table::read_for`] does a file.
-    ///
-    /// # Errors
-    /// As [`Table::read_for`].
-    pub fn from_bytes_for(
-        name: &str,
-        bytes: Vec<u8>,
-        options: &ReadOptions,
-        roles: &Roles,
-        encoder: &Encoder,
-    ) -> Result<Self, Error> {
-        Self::load(&Source::from_bytes(name, bytes), options, roles, Some(encoder))
     }
 
     fn load(
@@ -156,7 +145,7 @@ impl Table {
         };
         let expected = match encoder {
             Some(encoder) => encoder.expected(),
-            None => roles.score.as_ref().map(|_| Expected::nothing()),
+            None => (roles.score.is_some() || !roles.keep.is_empty()).then(Expected::nothing),
         };
         let known = encoder.and_then(Encoder::sparse_columns);
         if encoder.is_some() && (format == Format::SvmLight) != known.is_some() {
@@ -233,6 +222,18 @@ impl Table {
     #[must_use]
     pub fn queries(&self) -> Option<&Codes> {
         self.queries.as_ref()
+    }
+
+    /// The columns that were to be kept as they are written; a missing value has no name.
+    #[must_use]
+    pub fn kept(&self) -> &[Codes] {
+        &self.kept
+    }
+
+    /// The names of all columns of the file; their numbers from 1 where it does not name them.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// What was left out on the way.

@@ -41,7 +41,7 @@ pub use watch::Watch;
 
 use journal::Journal;
 use picture::Picture;
-use problem::{Part, Problem};
+use problem::{HeldRows, Problem};
 use record::{Cell, Cells, Entry, FileRecord};
 use source::Sources;
 use table::Grid;

@@ -30,7 +30,7 @@ pub enum Held {
 
 /// Some examples, held by a model.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct HeldRows {
     /// The model over them.
     pub held: Held,
     /// The labels.
@@ -41,11 +41,11 @@ pub struct Part {
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// To train on.
-    pub train: Part,
+    pub train: HeldRows,
     /// To stop and to choose by.
-    pub validation: Part,
+    pub validation: HeldRows,
     /// To report, once.
-    pub test: Part,
+    pub test: HeldRows,
 }
 
 /// Hidden values of the network on tables.
@@ -80,7 +80,7 @@ impl Held {
     }
 }
 
-impl Part {
+impl HeldRows {
     /// The scores of some fits together.
     pub fn scores(&self, combined: &Combined) -> Result<Vec<f32>, TrainError> {
         let mut scores = vec![0.0; self.sample.len()];
@@ -116,8 +116,8 @@ impl Part {
 impl Problem {
     /// Linear models over the rows of a table.
     pub fn linear(matrices: [Matrix; 3]) -> Result<Self, TrainError> {
-        let part = |Matrix { values, columns, sample, zero }: Matrix| -> Result<Part, TrainError> {
-            Ok(Part { held: Held::linear(values, columns, zero)?, sample })
+        let part = |Matrix { values, columns, sample, zero }: Matrix| -> Result<HeldRows, TrainError> {
+            Ok(HeldRows { held: Held::linear(values, columns, zero)?, sample })
         };
         let [train, validation, test] = matrices.map(part);
         Ok(Self { train: train?, validation: validation?, test: test? })
@@ -130,10 +130,10 @@ impl Problem {
         let features: Arc<Features> = Features::from_row_major(values, columns)?.into();
         let network = Network::new(Architecture::mlp(columns, &HIDDEN, 0.0), Inputs::from(features))?;
         let mut first = 0;
-        let part = |Matrix { sample, .. }: Matrix| -> Result<Part, TrainError> {
+        let part = |Matrix { sample, .. }: Matrix| -> Result<HeldRows, TrainError> {
             let rows: Vec<u32> = (first..first + sample.len() as u32).collect();
             first += sample.len() as u32;
-            Ok(Part { held: Held::Network(network.selected(&rows)?), sample })
+            Ok(HeldRows { held: Held::Network(network.selected(&rows)?), sample })
         };
         let [train, validation, test] = matrices.map(part);
         Ok(Self { train: train?, validation: validation?, test: test? })

@@ -31,7 +31,7 @@ impl Source {
                 bytes.extend(more);
             }
         }
-        Ok(Table::from_bytes(self.files()[0], bytes, &ReadOptions::default(), &self.roles())?)
+        Ok(Table::from_bytes(self.files()[0], bytes, &ReadOptions::default(), &self.roles(), None)?)
     }
 
     fn roles(self) -> Roles {

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use setpoint::artifact::write_atomically;
-use setpoint_report::{Page, Part};
+use setpoint_report::{Chapter, Page};
 
 use crate::picture::Picture;
 use crate::table::Grid;
@@ -231,19 +231,19 @@ impl<R: Results> Record<R> {
     pub(crate) fn html(&self, pictures: &[Picture]) -> String {
         let mut page = Page::new(self.results.title(), self.circumstances(), &self.version);
         for grid in self.results.grids() {
-            page = page.part(Part::new(&grid.title).table(grid.holds, grid.columns()).text(&grid.note));
+            page = page.chapter(Chapter::new(&grid.title).table(grid.holds, grid.columns()).text(&grid.note));
         }
         if !pictures.is_empty() {
             let charts = pictures.iter().map(|picture| (picture.chart.clone(), picture.caption.clone()));
-            page = page.part(Part::new("Pictures").charts(charts.collect()));
+            page = page.chapter(Chapter::new("Pictures").charts(charts.collect()));
         }
-        let how = Part::new("How it was run").command(&self.command);
-        page = page.part(self.procedure().iter().fold(how, Part::text));
+        let how = Chapter::new("How it was run").command(&self.command);
+        page = page.chapter(self.procedure().iter().fold(how, Chapter::text));
         let mut files = setpoint_report::Table::new(["file", "SHA-256"]);
         for file in self.files.values().flatten() {
             files.row([file.name.clone(), file.sha256.clone()]);
         }
-        page.part(Part::new("Files").table("The data files and their SHA-256", files)).to_html()
+        page.chapter(Chapter::new("Files").table("The data files and their SHA-256", files)).to_html()
     }
 
     /// Writes `<experiment>.md`, `.html` and `.json`, and the pictures, each whole or not at all.

@@ -13,7 +13,7 @@ use setpoint::train::TrainError;
 use setpoint_data::{ImageError, ImageOptions, ImageSet, ImageTask, Parts, RecordLayout};
 
 use crate::network::protocol::{Cnn, Protocol};
-use crate::problem::{Held, Part, Problem, failed};
+use crate::problem::{Held, HeldRows, Problem, failed};
 use crate::record::unique;
 use crate::split::standardised;
 use crate::task::{Source, Task};
@@ -126,7 +126,7 @@ fn parts(labels: &ImageTask, task: &Task, sets: usize, seed: u64) -> Result<Part
 
 fn of_images(sets: &[Pictures], task: &Task, cnn: Cnn, parts: &Parts) -> Result<Problem, TrainError> {
     let first = &sets[0];
-    let part = |pictures: &Pictures, rows: &[u32]| -> Result<Part, TrainError> {
+    let part = |pictures: &Pictures, rows: &[u32]| -> Result<HeldRows, TrainError> {
         let architecture = match pictures.inputs.as_ref() {
             Inputs::Images(images) => {
                 let [height, width, channels] = images.shape();
@@ -138,7 +138,7 @@ fn of_images(sets: &[Pictures], task: &Task, cnn: Cnn, parts: &Parts) -> Result<
             _ => unreachable!("pictures are images"),
         };
         let network = Network::new(architecture, Arc::clone(&pictures.inputs))?.selected(rows)?;
-        Ok(Part { held: Held::Network(network), sample: pictures.tasks[task.name].sample(rows)? })
+        Ok(HeldRows { held: Held::Network(network), sample: pictures.tasks[task.name].sample(rows)? })
     };
     Ok(Problem {
         train: part(first, parts.rows("train"))?,

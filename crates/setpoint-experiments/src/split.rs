@@ -134,7 +134,7 @@ mod tests {
             dense += &format!("{},{a},{b}\n", u8::from(label));
         }
         let read = |name, text: String, roles| {
-            Table::from_bytes(name, text.into_bytes(), &ReadOptions::default(), &roles).unwrap()
+            Table::from_bytes(name, text.into_bytes(), &ReadOptions::default(), &roles, None).unwrap()
         };
         let roles = Roles { label: Some("y".to_owned()), ..Roles::default() };
         [read("t.svm", sparse, Roles::default()), read("t.csv", dense, roles)]

@@ -74,7 +74,7 @@ pub(crate) struct Column<C> {
 
 /// How much better than the best rival.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Gain<'c> {
+pub(crate) struct Lead<'c> {
     /// The rival with the best mean on test.
     pub rival: &'c str,
     /// Mean of the paired differences, in points; positive is better.
@@ -84,7 +84,7 @@ pub(crate) struct Gain<'c> {
 }
 
 impl<C> Comparison<'_, C> {
-    pub fn gain(&self, task: &Task, goal: &str) -> Option<Gain<'_>> {
+    pub fn gain(&self, task: &Task, goal: &str) -> Option<Lead<'_>> {
         let sign = sign(&parse(goal));
         let values = |column: &Column<C>| (self.values)(task, goal, &column.of);
         let ours = values(self.columns.iter().find(|column| column.title == self.subject)?)?;
@@ -93,7 +93,7 @@ impl<C> Comparison<'_, C> {
         let (rival, theirs) = valued.max_by(|a, b| (sign * mean(&a.1)).total_cmp(&(sign * mean(&b.1))))?;
         let (difference, error) = paired(&ours, &theirs);
         // Adding 0 turns -0 into 0.
-        Some(Gain { rival, difference: sign * difference + 0.0, error })
+        Some(Lead { rival, difference: sign * difference + 0.0, error })
     }
 
     pub fn grid(&self) -> Grid {
@@ -110,7 +110,7 @@ impl<C> Comparison<'_, C> {
                 row.extend(values.map(|values| values.map_or_else(|| "n/a".to_owned(), |all| spread(&all))));
                 row.push(self.gain(task, goal).map_or_else(
                     || "-".to_owned(),
-                    |Gain { rival, difference, error }| format!("{difference:+.2} ± {error:.2} ({rival})"),
+                    |Lead { rival, difference, error }| format!("{difference:+.2} ± {error:.2} ({rival})"),
                 ));
                 rows.push(row);
             }

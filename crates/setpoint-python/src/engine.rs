@@ -1,13 +1,11 @@
 //! The engine: scores in, thresholds and score gradient out.
 
-use std::collections::BTreeMap;
-
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use setpoint::Sample;
 use setpoint::engine::{Engine, EngineError, EngineOptions, Solve};
 use setpoint::goal::Goal;
-use setpoint::optimizer::Values;
+use setpoint::optimizer::State;
 use setpoint::problem::{Problem, ProblemOptions};
 use setpoint::train::method::Loss;
 use setpoint::train::{Bandwidth, BatchLoss, BatchOptions, TrainError};
@@ -204,7 +202,7 @@ impl PyBatchLoss {
     }
 
     fn restore(&mut self, state: &str) -> PyResult<()> {
-        let state: BTreeMap<String, Values> = serde_json::from_str(state).map_err(Wrong::from)?;
+        let state: State = serde_json::from_str(state).map_err(Wrong::from)?;
         Ok(self.loss.restore(&state).map_err(Wrong::from)?)
     }
 }

@@ -9,13 +9,22 @@ mod engine;
 mod error;
 mod metric;
 mod model;
+mod onnx;
 mod options;
 mod pool;
 mod prove;
 mod table;
 mod watch;
 
+use std::ffi::OsString;
+
 use pyo3::prelude::*;
+
+/// Runs the command line on what was typed, the program's name first; returns the exit code.
+#[pyfunction]
+fn command(py: Python<'_>, typed: Vec<OsString>) -> u8 {
+    py.detach(|| setpoint_cli::run(typed))
+}
 
 /// The compiled half of setpoint; use the package around it.
 #[pymodule]
@@ -27,6 +36,7 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::Model>()?;
     module.add_class::<engine::PyBatchLoss>()?;
     for function in [
+        wrap_pyfunction!(command, module)?,
         wrap_pyfunction!(model::fit, module)?,
         wrap_pyfunction!(metric::check_goal, module)?,
         wrap_pyfunction!(metric::value_at, module)?,
@@ -35,6 +45,11 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(metric::interval, module)?,
         wrap_pyfunction!(prove::certify, module)?,
         wrap_pyfunction!(prove::choose, module)?,
+        wrap_pyfunction!(prove::evaluate_scores, module)?,
+        wrap_pyfunction!(prove::uncertified, module)?,
+        wrap_pyfunction!(prove::write_file, module)?,
+        wrap_pyfunction!(onnx::onnx_scores, module)?,
+        wrap_pyfunction!(onnx::onnx_decided, module)?,
         wrap_pyfunction!(engine::step, module)?,
         wrap_pyfunction!(engine::sharpness, module)?,
         wrap_pyfunction!(engine::check_loss, module)?,

@@ -140,7 +140,7 @@ pub fn interval(
     let rate: Option<(Rate, f64)> = match threshold {
         Some(threshold) => {
             let rate = text.parse().map_err(|error: ParseError| {
-                Wrong::input(format!("metric at a threshold: expected a rate such as recall: {error}"))
+                Wrong::input(format!("goal at a threshold: expected a rate such as recall: {error}"))
             })?;
             Some((rate, threshold))
         }

@@ -7,15 +7,17 @@ use std::time::Instant;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use setpoint::artifact::ModelFile;
+use setpoint::artifact::{ModelFile, write_atomically};
 use setpoint_data::{About, ColumnKind, Inputs, LabelRule, LabelSchema};
+use setpoint_onnx::{Decided, export};
 use setpoint_report::{Seconds, to_json};
-use setpoint_run::{Examples, Opened, evaluate, load, margins, notes, opened, train};
+use setpoint_run::{Examples, Opened, evaluate, load, margins, notes, opened, report_model, train};
 
 use crate::array::{GroupArrays, codes, sample, slice, together};
 use crate::error::{Wrong, in_python};
 use crate::options::FitPlan;
 use crate::pool::{work, work_watched};
+use crate::prove::{Page, described, write_page};
 use crate::table::{Features, View};
 use crate::watch::Watch;
 
@@ -99,7 +101,7 @@ fn run(
     let load = start.elapsed().as_secs_f64();
     let mut trained = train(&plan.job, &mut loaded, watch, None)?;
     let total = start.elapsed().as_secs_f64();
-    trained.record.seconds = Seconds { load, train: total - load, total };
+    trained.record.seconds = Seconds { load, train: total - load, total, ..Seconds::default() };
     trained.record.sentences().for_each(|text| *text = in_python(text));
     let record = to_json(&trained.record)?;
     Ok((Model::new(trained.file)?, record))
@@ -122,6 +124,24 @@ impl Model {
     /// Writes the model file: whole, or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         Ok(work(py, || Ok(self.file.save(path)?))?)
+    }
+
+    /// Writes an ONNX file; scores of rows place the threshold of a network.
+    fn to_onnx(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        scores: Option<PyReadonlyArray1<'_, f32>>,
+        groups: Option<GroupArrays<'_>>,
+    ) -> PyResult<()> {
+        let scores = scores.as_ref().map(|scores| slice(scores).map(<[f32]>::to_vec)).transpose()?;
+        let groups = groups.as_ref().map(codes).transpose()?;
+        Ok(work(py, || {
+            let decided =
+                scores.map(|scores| Decided::new(&self.opened, scores, groups.as_ref())).transpose()?;
+            let bytes = export(&self.opened, decided.as_ref().map(Decided::observed))?;
+            Ok(write_atomically(&path, |out| out.write_all(&bytes))?)
+        })?)
     }
 
     /// The bytes of the model file.
@@ -216,7 +236,7 @@ impl Model {
         Ok(Some(probabilities.into_pyarray(py)))
     }
 
-    /// Metrics on labelled rows, with intervals, as JSON.
+    /// Metrics on labelled rows, with intervals, as JSON; and their page, if one is wanted.
     #[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
     fn evaluate<'py>(
         &self,
@@ -228,6 +248,7 @@ impl Model {
         groups: Option<GroupArrays<'py>>,
         entities: Option<GroupArrays<'py>>,
         confidence: f64,
+        page: Option<Page>,
     ) -> PyResult<String> {
         let weights = weights.as_ref().map(slice).transpose()?;
         let sample = together(sample(slice(&labels)?, weights, groups.as_ref())?, entities.as_ref())?;
@@ -235,8 +256,13 @@ impl Model {
         let record = work(py, || {
             let (features, notes) = self.encode(view, names)?;
             let held = self.opened.blueprint.hold(features)?;
-            let mut record = evaluate(&self.opened, &mut Examples { held, sample }, confidence)?;
+            let mut examples = Examples { held, sample };
+            let mut record = evaluate(&self.opened, &mut examples, confidence)?;
             record.notes.splice(0..0, notes);
+            if let Some(page) = page {
+                let described = described(&page, confidence);
+                write_page(page, report_model(&self.opened, &mut examples, &record, &described)?)?;
+            }
             record.sentences().for_each(|text| *text = in_python(text));
             Ok(to_json(&record)?)
         });

@@ -12,6 +12,9 @@ const FEW_POSITIVES: u64 = 100;
 /// A larger share of the rows than this on one score beside the threshold is a tie worth naming.
 const TIED: f64 = 0.005;
 
+/// The parts of a training run.
+const PARTS: [&str; 4] = ["train", "validation", "calibration", "test"];
+
 /// What the cautions depend on.
 #[derive(Clone, Debug)]
 pub struct Circumstances<'a> {
@@ -44,6 +47,7 @@ impl Circumstances<'_> {
         add("drift", self.drift());
         add("population", self.population.map(sentence));
         add("decided-alike", self.decided_alike());
+        add("goal-not-met", self.goal_not_met());
         add("not-certified", self.not_certified());
         add("no-test", self.no_test());
         add("class-balance", self.class_balance());
@@ -70,6 +74,7 @@ impl Circumstances<'_> {
             return evaluation
                 .drift_refused
                 .as_ref()
+                .filter(|_| self.thresholds_from != Some(self.shown))
                 .map(|reason| format!("Whether the certificate still holds was not tested: {reason}."));
         }
         let grave = evaluation.drift.iter().any(|drift| drift.verdict == "violated");
@@ -80,6 +85,11 @@ impl Circumstances<'_> {
     fn decided_alike(&self) -> Option<String> {
         let found = self.shown()?.evaluation.decided_alike();
         (!found.is_empty()).then(|| format!("{}.", capital(&found.join("; "))))
+    }
+
+    fn goal_not_met(&self) -> Option<String> {
+        let unmet = self.shown()?.evaluation.not_met()?;
+        Some(format!("The goal is not met on these rows, and nothing is certified: {unmet}."))
     }
 
     fn not_certified(&self) -> Option<String> {
@@ -99,15 +109,26 @@ impl Circumstances<'_> {
                 level(limits.full.confidence)
             ));
         }
-        let from = self.thresholds_from.map_or_else(String::new, |part| {
+        let met = |part: &PartRecord| {
+            Some(part.name.as_str()) == self.thresholds_from && part.evaluation.unmet.is_empty()
+        };
+        let from = self.parts.iter().find(|part| met(part)).map_or_else(String::new, |part| {
+            let part = &part.name;
             format!(" It holds exactly on the {part} rows it was chosen on, and on new rows only about so.")
         });
         Some(format!("The threshold is not certified: {reason}.{from}"))
     }
 
     fn no_test(&self) -> Option<String> {
-        let chosen = matches!(self.shown, "train" | "validation" | "calibration");
-        chosen.then(|| {
+        if !PARTS.contains(&self.shown) {
+            let here = self.thresholds_from == Some(self.shown);
+            return here.then(|| {
+                "The threshold was chosen on these very rows: what it gives on them is no measure of what it \
+                 will give on new ones, of which only the certificate speaks."
+                    .to_owned()
+            });
+        }
+        (self.shown != "test").then(|| {
             format!(
                 "There is no test part. What is shown is of the {} rows, which took part in the choice of \
                  the model or of its threshold: expect a little less on new rows.",
@@ -214,11 +235,13 @@ mod tests {
             artifact: String::new(),
             goal: "recall @ fpr<=1%".to_owned(),
             operating: "recall @ fpr<=1%".to_owned(),
+            label: None,
             rows,
             positives,
             at_condition: None,
             at_condition_refused: None,
             at_threshold: Vec::new(),
+            unmet: Vec::new(),
             thresholds: vec![0.0],
             confusion: Confusion {
                 true_positives: 0.0,
@@ -229,6 +252,7 @@ mod tests {
             ranking: Vec::new(),
             groups: Vec::new(),
             certificate: None,
+            certificate_refused: None,
             drift: Vec::new(),
             drift_refused: None,
             data_hash: None,

@@ -3,13 +3,16 @@
 use std::fmt;
 
 use serde::Serialize;
+use setpoint::message;
 
 use crate::certificate::CertificateRecord;
 use crate::decision::decided_alike;
 use crate::group::{GroupRecord, group_table};
+use crate::label::LabelRecord;
 use crate::number::{level, percent};
 use crate::table::Table;
 use crate::train::Confusion;
+use crate::unmet::{UnmetRecord, listed};
 
 /// A model on labelled data: at its goal's condition, and at the thresholds it ships.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,6 +23,8 @@ pub struct EvaluateRecord {
     pub goal: String,
     /// The goal that the shipped thresholds answer.
     pub operating: String,
+    /// What counts as positive, where the model says it.
+    pub label: Option<LabelRecord>,
     /// Examples.
     pub rows: u64,
     /// Positives among them.
@@ -30,8 +35,10 @@ pub struct EvaluateRecord {
     pub at_condition_refused: Option<String>,
     /// Rates at the shipped thresholds.
     pub at_threshold: Vec<Measured>,
+    /// The conditions of the goal that are not met there.
+    pub unmet: Vec<UnmetRecord>,
     /// The shipped thresholds: one, or one for each group.
-    pub thresholds: Vec<f32>,
+    pub thresholds: Vec<f64>,
     /// The decisions, counted.
     pub confusion: Confusion,
     /// Areas that need no threshold.
@@ -42,6 +49,8 @@ pub struct EvaluateRecord {
     pub certificate: Option<CertificateRecord>,
     /// What takes its place where nothing was proved.
     pub approximate: Option<CertificateRecord>,
+    /// Why nothing was proved, where that is known.
+    pub certificate_refused: Option<String>,
     /// Whether it still holds here.
     pub drift: Vec<DriftRecord>,
     /// Why that was not tested, where there is a certificate and no test.
@@ -109,7 +118,15 @@ pub struct DriftRecord {
 impl EvaluateRecord {
     /// Its sentences, in which a front end spells the settings.
     pub fn sentences(&mut self) -> impl Iterator<Item = &mut String> {
-        self.notes.iter_mut().chain(&mut self.at_condition_refused).chain(&mut self.drift_refused)
+        let refused =
+            [&mut self.at_condition_refused, &mut self.drift_refused, &mut self.certificate_refused];
+        self.notes.iter_mut().chain(refused.into_iter().flatten())
+    }
+
+    /// Which conditions are not met here, where no certificate speaks of them.
+    #[must_use]
+    pub fn not_met(&self) -> Option<String> {
+        (self.certificate.is_none() && !self.unmet.is_empty()).then(|| listed(&self.unmet))
     }
 
     /// What to say where the thresholds decide all rows alike.
@@ -155,7 +172,9 @@ fn measured(table: &mut Table, name: &str, value: f64, interval: Option<&Bounds>
 impl fmt::Display for EvaluateRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "goal      {}", self.goal)?;
-        writeln!(f, "rows      {}, {} of them positive\n", self.rows, self.positives)?;
+        writeln!(f, "rows      {}, {} of them positive", self.rows, self.positives)?;
+        let thresholds: Vec<String> = self.thresholds.iter().map(|one| message::number(*one)).collect();
+        writeln!(f, "threshold {}\n", thresholds.join(", "))?;
         let confidence = self.at_threshold.iter().find_map(|one| one.interval.as_ref());
         let level = confidence.map_or_else(String::new, |bounds| level(bounds.confidence));
         let mut table = Table::new(["", "value", &format!("{level} interval"), "method"]);
@@ -176,7 +195,7 @@ impl fmt::Display for EvaluateRecord {
             write!(f, "\n{}", group_table(&self.groups))?;
         }
         if let Some(certificate) = self.certificate.as_ref().or(self.approximate.as_ref()) {
-            writeln!(f, "\n{}", certificate.full)?;
+            writeln!(f, "\n{certificate}")?;
         }
         for drift in &self.drift {
             writeln!(f, "here      {}", drift.text)?;
@@ -184,9 +203,6 @@ impl fmt::Display for EvaluateRecord {
         if let Some(reason) = &self.drift_refused {
             writeln!(f, "here      the certificate was not tested: {reason}")?;
         }
-        for note in &self.notes {
-            writeln!(f, "note: {note}")?;
-        }
-        Ok(())
+        self.not_met().map_or(Ok(()), |unmet| writeln!(f, "not met   {unmet}"))
     }
 }

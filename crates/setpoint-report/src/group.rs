@@ -21,7 +21,7 @@ pub struct GroupRecord {
     /// Examples in it.
     pub rows: u64,
     /// Its threshold.
-    pub threshold: f32,
+    pub threshold: f64,
     /// The decisions, counted.
     pub confusion: Confusion,
     /// Its rates.

@@ -23,8 +23,10 @@ mod caution;
 mod certificate;
 mod decision;
 mod evaluate;
+mod gain;
 mod group;
 mod html;
+mod label;
 mod number;
 pub mod picture;
 mod population;
@@ -32,14 +34,17 @@ mod record;
 mod splits;
 mod table;
 mod train;
+mod unmet;
 
 pub use caution::Circumstances;
-pub use certificate::CertificateRecord;
+pub use certificate::{CertificateRecord, uncertified};
 pub use decision::decided_alike;
 pub use evaluate::{AtCondition, Bounds, DriftRecord, EvaluateRecord, Measured};
+pub use gain::GainRecord;
 pub use group::{GroupRecord, group_table};
-pub use html::{Page, Part, to_html};
-pub use number::{mean_and_deviation, number, percent, value_of};
+pub use html::{Chapter, Page, to_html};
+pub use label::LabelRecord;
+pub use number::{mean_and_deviation, number, percent, value_of, widened};
 pub use population::{ComparedRecord, PopulationRecord};
 pub use record::{
     CautionRecord, ComparisonRecord, ConditionRecord, NaturalCount, PartRecord, RepeatRecord, ReportRecord,
@@ -48,9 +53,9 @@ pub use record::{
 pub use splits::Splits;
 pub use table::Table;
 pub use train::{
-    BaselineRecord, CandidateRecord, Confusion, GainRecord, GroupsRecord, RecipeRecord, Seconds, Shipped,
-    TrainRecord,
+    BaselineRecord, CandidateRecord, Confusion, GroupsRecord, RecipeRecord, Seconds, Shipped, TrainRecord,
 };
+pub use unmet::UnmetRecord;
 
 /// The record as one JSON object, with a line end.
 ///

@@ -20,6 +20,12 @@ pub(crate) fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// The 64-bit number with the digits that a 32-bit one is written with.
+#[must_use]
+pub fn widened(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or(f64::from(value))
+}
+
 /// A number with four decimals.
 #[must_use]
 pub fn number(value: f64) -> String {

@@ -165,14 +165,15 @@ pub struct RunRecord {
     pub command: Option<String>,
     /// Version of Setpoint that wrote the report.
     pub version: String,
-    /// Version of Setpoint that trained the model.
-    pub trained_with: String,
+    /// Version of Setpoint that trained the model; `None`, as what follows, for scores of a model from
+    /// elsewhere.
+    pub trained_with: Option<String>,
     /// The kind of model.
-    pub model: String,
+    pub model: Option<String>,
     /// The method it was trained by.
-    pub method: String,
+    pub method: Option<String>,
     /// The seed it was trained with.
-    pub seed: u64,
+    pub seed: Option<u64>,
     /// SHA-256 of the data it was trained on.
     pub trained_on: Option<String>,
     /// SHA-256 of the data shown, where that is another file.

@@ -5,12 +5,15 @@ use std::fmt;
 use serde::Serialize;
 use setpoint::message;
 
-use crate::certificate::CertificateRecord;
+use crate::certificate::{CertificateRecord, uncertified};
+use crate::gain::GainRecord;
 use crate::group::{GroupRecord, group_table};
+use crate::label::LabelRecord;
 use crate::number::{level, number, percent, value_of};
 use crate::population::PopulationRecord;
 use crate::splits::Splits;
 use crate::table::Table;
+use crate::unmet::{UnmetRecord, listed};
 
 /// Most conditions that the table on a terminal shows; JSON has all.
 const MOST_CONDITIONS: usize = 4;
@@ -22,6 +25,8 @@ pub struct TrainRecord {
     pub goal: String,
     /// The goal that the shipped thresholds answer.
     pub operating: String,
+    /// What counts as positive.
+    pub label: Option<LabelRecord>,
     /// The kind of model.
     pub model: String,
     /// The method asked for.
@@ -58,6 +63,8 @@ pub struct TrainRecord {
     pub group_rates: Vec<GroupRecord>,
     /// The part they were measured on: the last one that was held out.
     pub group_rates_from: Option<String>,
+    /// The conditions that are not met there, on each part.
+    pub unmet: Splits<Vec<UnmetRecord>>,
     /// What users get at the shipped thresholds, on each part.
     pub shipped: Splits<Option<Shipped>>,
     /// What the calibration part proves.
@@ -73,7 +80,7 @@ pub struct TrainRecord {
     pub copies: Option<String>,
     /// Cross-entropy, beside.
     pub baseline: BaselineRecord,
-    /// The gain over it on validation.
+    /// The gain over it.
     pub gain: Option<GainRecord>,
     /// Every fit that was tried.
     pub candidates: Vec<CandidateRecord>,
@@ -140,24 +147,15 @@ pub struct BaselineRecord {
     pub objective: Splits<Option<f64>>,
 }
 
-/// How much better than the baseline, on validation.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct GainRecord {
-    /// Positive is better.
-    pub difference: f64,
-    /// From a paired bootstrap.
-    pub standard_error: Option<f64>,
-    /// Whether it was enough; if not, the model is the baseline.
-    pub kept: bool,
-}
-
 /// Something that was tried with the fits, on the way to the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RecipeRecord {
     /// What.
     pub name: String,
-    /// What it gained on validation, where that could be measured.
-    pub gain: Option<GainRecord>,
+    /// What it gained on validation, which chose it, where that could be measured.
+    pub gain: Option<f64>,
+    /// The standard error of that.
+    pub standard_error: Option<f64>,
     /// Whether it was taken.
     pub taken: bool,
 }
@@ -182,6 +180,8 @@ pub struct Seconds {
     pub load: f64,
     /// Training.
     pub train: f64,
+    /// Writing reports.
+    pub report: f64,
     /// Everything.
     pub total: f64,
 }
@@ -198,9 +198,13 @@ impl fmt::Display for TrainRecord {
         writeln!(f, "goal      {}", self.goal)?;
         writeln!(f, "rows      {} x {} columns", split_rows.join(", "), self.columns)?;
         writeln!(f, "kept      {}", self.winner)?;
+        let report = match seconds.report {
+            0.0 => String::new(),
+            report => format!(", {report:.1} s report"),
+        };
         writeln!(
             f,
-            "time      {:.1} s ({:.1} s reading, {:.1} s training, {} gradient evaluations)\n",
+            "time      {:.1} s ({:.1} s reading, {:.1} s training{report}, {} gradient evaluations)\n",
             seconds.total, seconds.load, seconds.train, self.steps
         )?;
         self.write_table(f)?;
@@ -216,10 +220,7 @@ impl fmt::Display for TrainRecord {
                 .map_or_else(String::new, |bounds| format!(", with {} intervals", level(bounds.confidence)));
             write!(f, "\non the {part} part, by group{with}\n{}", group_table(&self.group_rates))?;
         }
-        for note in &self.notes {
-            writeln!(f, "note: {note}")?;
-        }
-        writeln!(f, "\nwrote {}", self.artifact)
+        Ok(())
     }
 }
 
@@ -227,6 +228,20 @@ impl TrainRecord {
     /// Its sentences, in which a front end spells the settings.
     pub fn sentences(&mut self) -> impl Iterator<Item = &mut String> {
         self.notes.iter_mut().chain(&mut self.certificate_refused)
+    }
+
+    /// That the threshold ships without the certificate that was asked for, and why.
+    #[must_use]
+    pub fn uncertified(&self) -> Option<String> {
+        self.certificate_refused.as_deref().map(uncertified)
+    }
+
+    /// Which conditions the model does not meet on the last part held out, where nothing is certified.
+    #[must_use]
+    pub fn not_met(&self) -> Option<String> {
+        let (part, _) = self.rows.iter().filter(|(_, rows)| **rows > 0).last()?;
+        let unmet = self.unmet.get(part).filter(|unmet| self.certificate.is_none() && !unmet.is_empty())?;
+        Some(format!("on the {part} part: {}", listed(unmet)))
     }
 
     /// What a reader of the certificate should know of the rows it is from.
@@ -287,19 +302,11 @@ impl TrainRecord {
 
     fn write_gain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nbaseline  {}", self.baseline.name)?;
-        let Some(gain) = self.gain else { return Ok(()) };
-        let points = format!("{:+.2} points", 100.0 * gain.difference);
-        let error = gain
-            .standard_error
-            .map_or_else(String::new, |error| format!(", standard error {:.2}", 100.0 * error));
-        let verdict = if gain.kept { "" } else { ": not enough, the baseline is kept" };
-        writeln!(f, "gain      {points} over it on validation{error}{verdict}")?;
+        if let Some(gain) = &self.gain {
+            writeln!(f, "gain      {gain}")?;
+        }
         for step in &self.recipe {
-            let gained = step.gain.map_or_else(String::new, |gain| {
-                let error = gain.standard_error.map_or_else(String::new, |e| format!(" ± {:.2}", 100.0 * e));
-                format!(" {:+.2}{error} points,", 100.0 * gain.difference)
-            });
-            writeln!(f, "step      {}:{gained} {}", step.name, if step.taken { "taken" } else { "left" })?;
+            writeln!(f, "step      {}: {}", step.name, if step.taken { "taken" } else { "left" })?;
         }
         Ok(())
     }
@@ -323,7 +330,7 @@ impl TrainRecord {
         }
         match (&self.certificate, &self.certificate_refused) {
             (Some(certificate), _) => {
-                let text = certificate.full.to_string().replace("\n  ", "\n          ");
+                let text = certificate.to_string().replace("\n  ", "\n          ");
                 writeln!(f, "          {text}")?;
                 match self.certificate_caution() {
                     Some(caution) => writeln!(f, "          caution: {caution}"),
@@ -331,13 +338,20 @@ impl TrainRecord {
                 }
             }
             (None, reason) => {
-                let reason = reason.as_deref().unwrap_or("no certificate was asked for");
-                if let Some(limits) = &self.approximate {
-                    let text = limits.full.to_string().replace("\n  ", "\n          ");
-                    return writeln!(f, "          {text}\n          no certificate: {reason}");
+                match &self.approximate {
+                    Some(limits) => {
+                        let text = limits.to_string().replace("\n  ", "\n          ");
+                        writeln!(f, "          {text}")?;
+                    }
+                    None => {
+                        let asked = if reason.is_some() { "" } else { " (no certificate was asked for)" };
+                        let from = &self.thresholds_from;
+                        let met = self.unmet.get(from).is_none_or(Vec::is_empty);
+                        let holds = if met { ", where it holds exactly" } else { "" };
+                        writeln!(f, "          not certified{asked}: chosen on the {from} part{holds}")?;
+                    }
                 }
-                writeln!(f, "          not certified ({reason})")?;
-                writeln!(f, "          chosen on the {} part, where it holds exactly", self.thresholds_from)
+                self.not_met().map_or(Ok(()), |text| writeln!(f, "not met   {text}"))
             }
         }
     }

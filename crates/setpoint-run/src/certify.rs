@@ -4,9 +4,8 @@
 
 use serde_json::{Value, json};
 use setpoint::Sample;
-use setpoint::certify::{Certificate, CertifyError, CertifyOptions, Method, certify as prove};
+use setpoint::certify::{Certificate, CertifyError, CertifyOptions, certify as prove};
 use setpoint::goal::{Constraint, Goal, Objective, parse_conditions};
-use setpoint::message::number;
 use setpoint::metric::Ranked;
 use setpoint_report::CertificateRecord;
 
@@ -63,7 +62,9 @@ pub struct Certified {
     pub thresholds: Vec<f64>,
     /// The certificate, with its thresholds as ranks of the scores.
     pub by_rank: Certificate,
-    /// The certificate as plain data, in terms of scores.
+    /// The same in terms of scores.
+    pub certificate: CertificateRecord,
+    /// That as plain data.
     pub record: Value,
     /// The same in words.
     pub text: String,
@@ -90,12 +91,12 @@ pub fn certify(
     };
     let certificate = prove(&asked.conditions, sample, &ranked.ranks()?, &options);
     let certificate = certificate.map_err(|error| in_scores(error, &ranked))?;
-    let thresholds: Vec<f64> = certificate.thresholds.iter().map(|one| ranked.score(*one)).collect();
     let caution = copies(sample, scores);
-    let mut record = record(&certificate, &thresholds, &ranked)?;
+    let in_scores = CertificateRecord::of_scores(certificate.clone(), |rank| ranked.score(rank));
+    let mut record = serde_json::to_value(&in_scores)?;
     record["caution"] = json!(caution);
-    let text = describe(&certificate, &ranked);
-    Ok(Certified { record, text, thresholds, by_rank: certificate, caution })
+    let (text, thresholds) = (in_scores.to_string(), in_scores.thresholds.clone());
+    Ok(Certified { record, text, thresholds, certificate: in_scores, by_rank: certificate, caution })
 }
 
 /// A caution where rows seem to be repeated: a few scores, many rows each, of one label as copies are.
@@ -128,29 +129,4 @@ fn in_scores(error: CertifyError, ranked: &Ranked<'_>) -> CertifyError {
         }
         other => other,
     }
-}
-
-/// The certificate as plain data, with ranks turned back into scores.
-fn record(certificate: &Certificate, thresholds: &[f64], ranked: &Ranked<'_>) -> Result<Value, Failure> {
-    let mut value = serde_json::to_value(certificate)?;
-    value["condition"] = json!(CertificateRecord::new(certificate.clone()).condition);
-    let one = certificate.threshold(None).map(|threshold| ranked.score(threshold));
-    value["threshold"] = one.map_or(Value::Null, |threshold| json!(threshold));
-    value["thresholds"] = json!(thresholds);
-    for (place, certified) in certificate.conditions.iter().enumerate() {
-        if let Method::OrderStatistic { limit, .. } = certified.method {
-            value["conditions"][place]["method"]["limit"] = json!(ranked.score(limit));
-        }
-    }
-    Ok(value)
-}
-
-fn describe(certificate: &Certificate, ranked: &Ranked<'_>) -> String {
-    let whole = certificate.to_string();
-    let mut text = whole.lines().next().unwrap_or_default().to_owned();
-    for condition in &certificate.conditions {
-        let threshold = certificate.threshold(condition.group.as_deref()).map(|one| ranked.score(one));
-        text += &format!("\n  {condition} at threshold {}", number(threshold.unwrap_or(f64::NAN)));
-    }
-    text
 }

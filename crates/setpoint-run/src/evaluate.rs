@@ -4,7 +4,7 @@ use setpoint::Sample;
 use setpoint::certify::{Drift, Verdict, drift};
 use setpoint::goal::Goal;
 use setpoint::metric::confusion;
-use setpoint_report::{CertificateRecord, DriftRecord, EvaluateRecord};
+use setpoint_report::{CertificateRecord, DriftRecord, EvaluateRecord, widened};
 
 use crate::examples::Examples;
 use crate::failure::Failure;
@@ -34,6 +34,7 @@ pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Res
     }
     let scores = examples.scores(&model.scorer)?;
     let mut record = measured(model.subject(), &examples.sample, &scores, confidence)?;
+    record.label = model.schema.label_record();
     let caution =
         model.certificate_caution().map(|caution| format!("the certificate has a caution: {caution}"));
     record.notes = unknown.into_iter().chain(caution).chain(record.decided_alike()).collect();
@@ -64,6 +65,9 @@ pub(crate) fn measured(
     let margins = shipped.margins(sample, scores)?;
     let measurer = Measurer { confidence };
     let counts = confusion::at(sample, &margins, 0.0)?;
+    let operating = goal.operating();
+    let found = sample.groups().filter(|groups| operating.column() == Some(groups.column()));
+    let names = found.map_or_else(Vec::new, |groups| groups.names().to_vec());
     let (at_condition, at_condition_refused) = match measurer.at_condition(subject, sample, scores) {
         Ok(at) => (Some(at), None),
         Err(failure) => (None, Some(failure.message)),
@@ -77,18 +81,21 @@ pub(crate) fn measured(
     Ok(EvaluateRecord {
         artifact: String::new(),
         goal: text.to_owned(),
-        operating: goal.operating().to_string(),
+        operating: operating.to_string(),
+        label: None,
         rows: sample.len() as u64,
         positives: sample.labels().iter().filter(|label| **label).count() as u64,
         at_condition,
         at_condition_refused,
         at_threshold: measurer.rates(sample, &margins, &RATES)?,
-        thresholds: shipped.thresholds.clone(),
+        unmet: measure::unmet(&operating, &names, sample, &margins)?,
+        thresholds: shipped.thresholds.iter().copied().map(widened).collect(),
         confusion: measure::counted(&counts),
         ranking: measurer.ranking(sample, scores),
         groups: measurer.groups(shipped, sample, &margins, &RATES)?,
         certificate: certificate.map(CertificateRecord::new),
         approximate: shipped.approximate.clone().map(CertificateRecord::new),
+        certificate_refused: shipped.refused.clone(),
         drift: drifts.iter().map(drift_record).collect(),
         drift_refused,
         data_hash: None,

@@ -7,9 +7,11 @@ use std::path::Path;
 use setpoint::Sample;
 use setpoint::artifact::Groups;
 use setpoint::features::Features;
-use setpoint::message::{counted, list, quote};
+use setpoint::message::{clip, counted, list, quote};
 use setpoint::train::Part;
-use setpoint_data::{Encoder, Notes, Parts, ReadOptions, Roles, Table, later_half, select_sample};
+use setpoint_data::{
+    Encoder, Identifier, Notes, Parts, ReadOptions, Roles, Table, later_half, select_sample,
+};
 use setpoint_report::Splits;
 
 use crate::blueprint::{Blueprint, Held};
@@ -102,6 +104,7 @@ pub fn load(
     choice: &ModelChoice,
 ) -> Result<Loaded, Failure> {
     let mut encoder = Encoder::fit(&table, parts.rows("train"))?;
+    let numbered = numbered(&table.identifiers());
     if let ModelChoice::Trees { .. } = choice {
         encoder = encoder.plain();
     }
@@ -114,6 +117,7 @@ pub fn load(
     let lists: Vec<&[u32]> = [&shared[..]].into_iter().chain(alone.iter().map(|(_, rows)| *rows)).collect();
     let mut data = encoder.encode_parts(table, &lists)?;
     let mut notes = notes(&data.notes, None);
+    notes.extend(numbered);
     let mut pooled = Vec::new();
     if let (Some(least), Some(sample)) = (min_group, &mut data.sample)
         && let Some(small) = group::Small::of(sample, least)
@@ -162,6 +166,19 @@ pub fn load(
         pooled,
         notes,
     })
+}
+
+/// What to say of columns from which nothing can be learnt that holds on new rows.
+fn numbered(found: &[(String, Identifier)]) -> Vec<String> {
+    let said = |(column, kind): &(String, Identifier)| {
+        let what = match kind {
+            Identifier::RowNumbers => "row numbers",
+            Identifier::Identifiers => "identifiers, whole numbers that are all different",
+        };
+        let named = if column.contains(',') { quote(column) } else { clip(column) };
+        format!("column {} looks like {what}: if it is, leave it out with ‹drop {named}›", quote(column))
+    };
+    found.iter().map(said).collect()
 }
 
 /// The parts that training and selection use.

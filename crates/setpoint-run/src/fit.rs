@@ -1,7 +1,7 @@
 //! Fitting a model of any kind to the train part, chosen on the validation part.
 
-use setpoint::train::{Fit, Gain, Observer, Settings, Store};
-use setpoint_report::{CandidateRecord, GainRecord, RecipeRecord};
+use setpoint::train::{Fit, Observer, Settings, Store};
+use setpoint_report::{CandidateRecord, RecipeRecord};
 use setpoint_trees::{Data, Parameters, TreesFit};
 
 use crate::blueprint::{Blueprint, Held};
@@ -36,8 +36,8 @@ pub struct Fitted {
     pub candidates: Vec<CandidateRecord>,
     /// What was tried with the candidates then.
     pub recipe: Vec<RecipeRecord>,
-    /// The gain over the baseline.
-    pub gain: Option<GainRecord>,
+    /// Whether it is the baseline itself, which nothing beat.
+    pub fell_back: bool,
     /// Gradient evaluations over all stages.
     pub evaluations: u64,
     /// How many rotations of the rows it is the average of.
@@ -103,7 +103,6 @@ fn tree_settings(job: &Job, settings: &Settings, calibrated: bool) -> setpoint_t
 
 impl Fitted {
     fn of_model(fit: Fit) -> Self {
-        let kept = !fit.fell_back;
         Self {
             scorer: Scorer::Model(fit.combined),
             winner: fit.winner,
@@ -123,7 +122,7 @@ impl Fitted {
                 })
                 .collect(),
             recipe: Vec::new(),
-            gain: fit.gain.map(|gain| of_gain(gain, kept)),
+            fell_back: fit.fell_back,
             evaluations: fit.evaluations,
             rotations: fit.rotations,
             kept: fit.kept,
@@ -150,7 +149,8 @@ impl Fitted {
             .collect();
         let recipe = fit.steps.into_iter().map(|step| RecipeRecord {
             name: step.name,
-            gain: step.gain.map(|gain| of_gain(gain, step.taken)),
+            gain: step.gain.map(|gain| gain.difference),
+            standard_error: step.gain.and_then(|gain| gain.standard_error),
             taken: step.taken,
         });
         Self {
@@ -164,14 +164,10 @@ impl Fitted {
             evaluations: candidates.iter().map(|candidate| candidate.evaluations).sum(),
             candidates,
             recipe: recipe.collect(),
-            gain: fit.gain.map(|gain| of_gain(gain, true)),
+            fell_back: false,
             rotations: 1,
             kept: fit.kept,
             notes,
         }
     }
-}
-
-fn of_gain(Gain { difference, standard_error }: Gain, kept: bool) -> GainRecord {
-    GainRecord { difference, standard_error, kept }
 }

@@ -5,7 +5,7 @@ use setpoint::goal::{Area, Curve, Goal, Objective, Rate};
 use setpoint::metric::interval::{self, Bootstrap, Interval};
 use setpoint::metric::{Cuts, MetricError, confusion, pr, roc, value_of};
 use setpoint::train::Judge;
-use setpoint_report::{AtCondition, Bounds, GroupRecord, Measured};
+use setpoint_report::{AtCondition, Bounds, GroupRecord, Measured, widened};
 
 use crate::evaluate::Subject;
 use crate::failure::Failure;
@@ -159,7 +159,7 @@ impl Measurer {
                 column: groups.column().to_owned(),
                 group: name.clone(),
                 rows: rows.len() as u64,
-                threshold: shipped.of_group(groups.column(), name)?,
+                threshold: widened(shipped.of_group(groups.column(), name)?),
                 confusion: measure::counted(&confusion::at(&part, &of_part, 0.0)?),
                 rates: self.rates(&part, &of_part, rates)?,
             });

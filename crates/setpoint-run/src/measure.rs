@@ -1,9 +1,9 @@
 //! Rates on one part at the thresholds that ship.
 
 use setpoint::Sample;
-use setpoint::goal::{Constraint, Counts, Goal, Objective, Rate};
-use setpoint::metric::confusion;
-use setpoint_report::{Confusion, Shipped};
+use setpoint::goal::{Constraint, Counts, Goal, Objective, Rate, Relation};
+use setpoint::metric::{Condition, confusion};
+use setpoint_report::{Confusion, Shipped, UnmetRecord};
 
 use crate::failure::Failure;
 
@@ -81,6 +81,40 @@ pub fn condition_names(goal: &Goal, groups: &[String]) -> Vec<String> {
     names
 }
 
+/// The conditions that these decisions do not meet; `k=` and `top=` choose among rows and limit no rate.
+pub fn unmet(
+    goal: &Goal,
+    groups: &[String],
+    sample: &Sample,
+    margins: &[f32],
+) -> Result<Vec<UnmetRecord>, Failure> {
+    let rates = conditions(goal, groups, sample, margins)?;
+    let limits = goal.constraints.iter().flat_map(|constraint| {
+        let each = if matches!(constraint, Constraint::PerGroup { .. }) { groups.len() } else { 1 };
+        std::iter::repeat_n(constraint, each)
+    });
+    let named = condition_names(goal, groups).into_iter().zip(rates);
+    let unmet = limits.zip(named).filter_map(|(constraint, (rate, observed))| {
+        let observed = observed.filter(|observed| !allows(constraint, *observed))?;
+        Some(UnmetRecord { condition: constraint.to_string(), rate, observed })
+    });
+    Ok(unmet.collect())
+}
+
+fn allows(constraint: &Constraint, observed: f64) -> bool {
+    // Differences and sums of weights are rounded.
+    let room = 1e-9;
+    let (side, target) = match constraint {
+        Constraint::Rate { rate, relation, target } | Constraint::PerGroup { rate, relation, target, .. } => {
+            (Condition { rate: *rate, relation: *relation, target: *target }.side(), target)
+        }
+        Constraint::Gap { target, .. } => (Relation::AtMost, target),
+        Constraint::Ratio { target, .. } => (Relation::AtLeast, target),
+        Constraint::Top(_) => return true,
+    };
+    if side == Relation::AtMost { observed <= target + room } else { observed >= target - room }
+}
+
 fn extremes(values: &[f64]) -> Option<(f64, f64)> {
     let low = values.iter().copied().reduce(f64::min)?;
     let high = values.iter().copied().reduce(f64::max)?;
@@ -112,6 +146,34 @@ mod tests {
             let goal: Goal = goal.parse().unwrap();
             assert_eq!(conditions(&goal, &names, &sample, &margins).unwrap(), rates, "{goal}");
             assert_eq!(condition_names(&goal, &names), called);
+        }
+    }
+
+    #[test]
+    fn conditions_that_are_not_met_are_named_with_what_they_are() {
+        let names = ["f", "m"].map(str::to_owned).to_vec();
+        let sample = Sample::new(vec![true, false, false, true, false, false]).unwrap();
+        let sample = sample.with_groups("sex", names.clone(), vec![0, 0, 0, 1, 1, 1]).unwrap();
+        let margins = [1.0, 0.0, -1.0, -1.0, -1.0, -2.0];
+        for (goal, said) in [
+            ("recall @ fpr(sex)<=2%", "fpr(sex=f) is 50.00%, asked for was fpr(sex)<=2%"),
+            (
+                "accuracy @ gap(recall, sex)<=0.1",
+                "gap(recall, sex) is 100.00%, asked for was gap(recall, sex)<=0.1",
+            ),
+            (
+                "accuracy @ ratio(fpr, sex)>=0.8",
+                "ratio(fpr, sex) is 0.00%, asked for was ratio(fpr, sex)>=0.8",
+            ),
+            ("fpr @ recall=0.9", "recall is 50.00%, asked for was recall=0.9"),
+            ("recall @ fpr<=25%", ""),
+            ("precision @ top=10%", ""),
+            ("f1", ""),
+        ] {
+            let goal: Goal = goal.parse().unwrap();
+            let unmet = unmet(&goal, &names, &sample, &margins).unwrap();
+            let text: Vec<String> = unmet.iter().map(ToString::to_string).collect();
+            assert_eq!(text.join("; "), said, "{goal}");
         }
     }
 }

@@ -143,7 +143,7 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
     }
     let probability = match file.tensors.contains_key(PROBABILITY) {
         true => {
-            let curve = file.tensor_f64(PROBABILITY, &[2])?;
+            let curve = file.tensor::<f64>(PROBABILITY, &[2])?;
             Some(Probability { slope: curve[0], intercept: curve[1] })
         }
         false => None,

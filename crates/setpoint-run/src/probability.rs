@@ -6,8 +6,9 @@
 //!
 //! Two numbers fitted by Newton's method to the calibration part, or to validation where there is no
 //! calibration part. Rows of the class that is rarer than the other cannot make the curve a step:
-//! labels are drawn in towards 1/2 by one row of each class, as Platt does. Never falling in the
-//! score, so a ranking by probability is the ranking by score.
+//! labels are drawn in towards 1/2 by one row of each class, as Platt does. Nor can a few scores far out of
+//! all others (a ratio with a divisor near 0) make it flat: they count as no further than thrice the distance
+//! of all but one in a hundred. Never falling in the score, so a ranking by probability is the ranking by score.
 
 use setpoint::Sample;
 
@@ -32,6 +33,7 @@ impl Probability {
         let low = 1.0 / (totals.negatives + 2.0);
         let constant =
             Self { slope: 0.0, intercept: ((totals.positives + 1.0) / (totals.negatives + 1.0)).ln() };
+        let scores = &drawn_in(scores)[..];
         // In units of the scores' own spread, so that steps and stops do not depend on their scale.
         let standard = setpoint::train::Standard::of(sample, scores);
         let rows: Vec<(f64, f64, f64)> = (0..sample.len())
@@ -77,6 +79,16 @@ impl Probability {
         let small = (-odds.abs()).exp();
         if odds >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) }
     }
+}
+
+/// The scores, those far out drawn in.
+fn drawn_in(scores: &[f32]) -> Vec<f32> {
+    let mut sorted = scores.to_vec();
+    sorted.sort_unstable_by(f32::total_cmp);
+    let place = |share: f64| sorted[((sorted.len() - 1) as f64 * share).round() as usize];
+    let (low, middle, high) = (place(0.01), place(0.5), place(0.99));
+    let (lowest, highest) = (low - 3.0 * (middle - low), high + 3.0 * (high - middle));
+    scores.iter().map(|score| score.clamp(lowest, highest)).collect()
 }
 
 /// Cross-entropy with targets between 0 and 1, summed.
@@ -138,6 +150,15 @@ mod tests {
             assert!((found.slope * f64::from(unit) - 2.0).abs() < 0.1, "{found:?}");
             assert!((found.intercept + 1.0).abs() < 0.07, "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_few_scores_far_out_do_not_flatten_the_curve() {
+        let (sample, mut scores) = drawn(20_000, 1.0);
+        // Negatives among them, as where a ratio's divisor is near 0.
+        scores.iter_mut().step_by(500).for_each(|score| *score = 2000.0);
+        let found = Probability::fit(&sample, &scores);
+        assert!((found.slope - 2.0).abs() < 0.3 && (found.intercept + 1.0).abs() < 0.2, "{found:?}");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use setpoint::metric::Cuts;
 use setpoint::train::selection::as_fraction;
 use setpoint_report::picture::{Pictures, Scene, Subject as Pictured};
 use setpoint_report::{
-    AtCondition, Circumstances, ComparisonRecord, ConditionRecord, EvaluateRecord, Measured, NaturalCount,
-    PartRecord, ReportRecord, RunRecord, StageRecord, TrainRecord,
+    AtCondition, Bounds, Circumstances, ComparisonRecord, ConditionRecord, EvaluateRecord, Measured,
+    NaturalCount, PartRecord, ReportRecord, RunRecord, StageRecord, TrainRecord,
 };
 
 use crate::evaluate::{Subject, measured};
@@ -61,6 +61,7 @@ pub fn report_training(
         let (Some(part), Some(scores)) = (part, scores) else { continue };
         let mut evaluation = measured(subject, &part.sample, scores, described.confidence)?;
         evaluation.artifact.clone_from(&record.artifact);
+        evaluation.label.clone_from(&record.label);
         evaluation.data_hash.clone_from(if name == "test" && loaded.test_hash.is_some() {
             &loaded.test_hash
         } else {
@@ -86,7 +87,13 @@ pub fn report_training(
     let base = examples.scores(&trained.fitted.baseline)?;
     let shown = Shown { name: shown, sample: &examples.sample, scores, base: Some(&base) };
     let run = run_record(&trained.file.document, described, None);
-    let source = Source::Training(record, &trained.history);
+    let source = Source {
+        called: OURS,
+        training: Some((record, &trained.history)),
+        caution: record.certificate_caution(),
+        thresholds_from: Some(&record.thresholds_from),
+        positive_share: None,
+    };
     let mut report = assemble(subject, shown, parts, described, source, run)?;
     if let Some(comparison) = &mut report.comparison {
         comparison.baseline_ships = baseline_ships(job, &goal, loaded, trained, &report.shown, described)?;
@@ -133,25 +140,40 @@ pub fn report_model(
         Shown { name: name.clone(), sample: &examples.sample, scores: &scores, base: base.as_deref() };
     let run = run_record(&model.document, described, evaluation.data_hash.clone());
     let parts = vec![PartRecord { name, evaluation: evaluation.clone() }];
-    assemble(subject, shown, parts, described, Source::File(model), run)
+    let trained = model.document.metrics.get("train");
+    let source = Source {
+        called: OURS,
+        training: None,
+        caution: model.certificate_caution().map(str::to_owned),
+        thresholds_from: None,
+        positive_share: trained.and_then(|metrics| metrics.get("positive-share")).copied(),
+    };
+    assemble(subject, shown, parts, described, source, run)
 }
 
 /// The rows that the pictures are of.
-struct Shown<'a> {
-    name: String,
-    sample: &'a Sample,
-    scores: &'a [f32],
-    base: Option<&'a [f32]>,
+pub(crate) struct Shown<'a> {
+    pub(crate) name: String,
+    pub(crate) sample: &'a Sample,
+    pub(crate) scores: &'a [f32],
+    pub(crate) base: Option<&'a [f32]>,
 }
 
-/// Where a report's model is from.
-#[derive(Clone, Copy)]
-enum Source<'a> {
-    Training(&'a TrainRecord, &'a [StageRecord]),
-    File(&'a Opened),
+/// Where a report's scores are from.
+pub(crate) struct Source<'a> {
+    /// Their name in pictures.
+    pub(crate) called: &'static str,
+    /// The training run, in a report of one.
+    pub(crate) training: Option<(&'a TrainRecord, &'a [StageRecord])>,
+    /// What is to be known of the rows that the certificate is from.
+    pub(crate) caution: Option<String>,
+    /// The part that the thresholds were chosen on, where that is known.
+    pub(crate) thresholds_from: Option<&'a str>,
+    /// The share of positives in training, where no part says it.
+    pub(crate) positive_share: Option<f64>,
 }
 
-fn assemble(
+pub(crate) fn assemble(
     subject: Subject<'_>,
     shown: Shown<'_>,
     parts: Vec<PartRecord>,
@@ -159,29 +181,23 @@ fn assemble(
     source: Source<'_>,
     run: RunRecord,
 ) -> Result<ReportRecord, Failure> {
-    let (training, file) = match source {
-        Source::Training(record, history) => (Some((record, history)), None),
-        Source::File(model) => (None, Some(model)),
-    };
-    let trained = file.and_then(|model| model.document.metrics.get("train"));
-    let caution = match file {
-        Some(model) => model.certificate_caution().map(str::to_owned),
-        None => training.and_then(|(record, _)| record.certificate_caution()),
-    };
+    let training = source.training;
     let Subject { text, goal, shipped, .. } = subject;
     let operating = goal.operating();
-    let pictures = pictures(subject, &shown, described.confidence)?;
+    let pictures = pictures(subject, &shown, source.called, described.confidence)?;
     let evaluation = parts.iter().find(|part| part.name == shown.name).map(|part| &part.evaluation);
     let at_condition = evaluation.and_then(|evaluation| evaluation.at_condition.clone());
-    let comparison = comparison(subject, &shown, at_condition, described.confidence);
+    let known = training.and_then(|(record, _)| record.gain.as_ref());
+    let known = known.filter(|gain| gain.part == shown.name).map(|gain| gain.interval.clone());
+    let comparison = comparison(subject, &shown, at_condition, known, described.confidence);
     let circumstances = Circumstances {
         parts: &parts,
         shown: &shown.name,
         refused: shipped.refused.as_deref(),
-        population: caution.as_deref(),
-        thresholds_from: training.map(|(record, _)| record.thresholds_from.as_str()),
+        population: source.caution.as_deref(),
+        thresholds_from: source.thresholds_from,
         tied: pictures.tied,
-        trained: trained.and_then(|metrics| metrics.get("positive-share")).copied(),
+        trained: source.positive_share,
         comparison: comparison.as_ref(),
     };
     let written: Option<Goal> = text.parse().ok();
@@ -224,6 +240,7 @@ fn condition(constraint: &Constraint) -> ConditionRecord {
 fn pictures(
     Subject { goal, shipped, .. }: Subject<'_>,
     shown: &Shown<'_>,
+    called: &'static str,
     confidence: f64,
 ) -> Result<Pictures, Failure> {
     let margins = shipped.groups.is_some();
@@ -235,7 +252,7 @@ fn pictures(
     let base = shown.base.map(|scores| Cuts::new(shown.sample, scores)).transpose()?;
     Ok(Pictures::of(&Scene {
         goal,
-        model: Pictured { name: OURS, cuts: &cuts },
+        model: Pictured { name: called, cuts: &cuts },
         baseline: base.as_ref().map(|cuts| Pictured { name: BASELINE, cuts }),
         threshold: if margins { 0.0 } else { shipped.thresholds[0] },
         margins,
@@ -270,6 +287,7 @@ fn comparison(
     subject: Subject<'_>,
     shown: &Shown<'_>,
     model: Option<AtCondition>,
+    known: Option<Option<Bounds>>,
     confidence: f64,
 ) -> Option<ComparisonRecord> {
     let goal = subject.goal;
@@ -284,7 +302,7 @@ fn comparison(
         Direction::Down => baseline.value - model.value,
         _ => model.value - baseline.value,
     };
-    let interval = measurer.difference(goal, shown.sample, first, second);
+    let interval = known.unwrap_or_else(|| measurer.difference(goal, shown.sample, first, second));
     let counts = natural(goal).map(|(noun, of)| NaturalCount {
         more: 1000.0 * gain,
         noun: noun.to_owned(),
@@ -327,10 +345,10 @@ fn run_record(document: &Document, described: &Described, measured_on: Option<St
     RunRecord {
         command: described.command.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        trained_with: document.setpoint.clone(),
-        model: document.model.clone(),
-        method: document.method.clone(),
-        seed: document.seed,
+        trained_with: Some(document.setpoint.clone()),
+        model: Some(document.model.clone()),
+        method: Some(document.method.clone()),
+        seed: Some(document.seed),
         trained_on: document.data_hash.clone(),
         measured_on,
         settings: document

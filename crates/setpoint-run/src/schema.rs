@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use setpoint::model::{Images, ModelError, net::Standard};
 use setpoint_data::{Encoder, ImageShape, LabelSchema};
+use setpoint_report::LabelRecord;
 
 use crate::failure::Failure;
 
@@ -77,6 +78,12 @@ impl Schema {
             Self::Table(encoder) => encoder.label.as_ref(),
             Self::Images(images) => Some(&images.label),
         }
+    }
+
+    /// What counts as positive, for records.
+    pub(crate) fn label_record(&self) -> Option<LabelRecord> {
+        let LabelSchema { column, rule, .. } = self.label()?;
+        Some(LabelRecord { column: column.clone(), positive: rule.positive().to_string() })
     }
 
     /// Values of an example.

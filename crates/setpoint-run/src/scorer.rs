@@ -89,8 +89,8 @@ impl Scorer {
         let there = |name: &str| file.tensors.contains_key(&named(name));
         match blueprint {
             Blueprint::Linear if there("weights") => {
-                let mut parameters = file.tensor_f32(&named("weights"), &[columns])?.to_vec();
-                parameters.extend_from_slice(file.tensor_f32(&named("bias"), &[1])?);
+                let mut parameters = file.tensor::<f32>(&named("weights"), &[columns])?.to_vec();
+                parameters.extend_from_slice(file.tensor::<f32>(&named("bias"), &[1])?);
                 Ok(Some(Self::Model(Combined::single(parameters))))
             }
             Blueprint::Network(architecture) if there("member-weights") => {
@@ -98,12 +98,12 @@ impl Scorer {
                 if !(1..=MOST_MEMBERS).contains(&count) {
                     return Err(Failure::input(format!("holds an average of {count} networks")));
                 }
-                let weights = file.tensor_f64(&named("member-weights"), &[count])?;
-                let shifts = file.tensor_f64(&named("member-shifts"), &[count])?;
+                let weights = file.tensor::<f64>(&named("member-weights"), &[count])?;
+                let shifts = file.tensor::<f64>(&named("member-shifts"), &[count])?;
                 let parameters = architecture.parameter_count().map_err(ModelError::from)?;
                 let mut members = Vec::with_capacity(count);
                 for (index, (weight, shift)) in weights.iter().zip(shifts).enumerate() {
-                    let found = file.tensor_f32(&named(&format!("member-{index}")), &[parameters])?;
+                    let found = file.tensor::<f32>(&named(&format!("member-{index}")), &[parameters])?;
                     members.push(Member { parameters: found.to_vec(), weight: *weight, shift: *shift });
                 }
                 Ok(Some(Self::Model(Combined { members })))

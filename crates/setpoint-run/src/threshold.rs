@@ -153,20 +153,24 @@ impl Shipped {
 
     /// The threshold of a group.
     pub fn of_group(&self, column: &str, name: &str) -> Result<f32, Failure> {
-        let Some(groups) = &self.groups else { return Ok(self.thresholds[0]) };
+        Ok(self.thresholds[self.place_of(column, name)?])
+    }
+
+    /// Which of the thresholds is that of a group.
+    pub fn place_of(&self, column: &str, name: &str) -> Result<usize, Failure> {
+        let Some(groups) = &self.groups else { return Ok(0) };
         let place = |name: &str| {
             let known = known_as(name, &groups.names)?;
             groups.names.iter().position(|other| other == known)
         };
-        match place(name).or_else(|| place(POOL)) {
-            Some(place) => Ok(self.thresholds[place]),
-            None => Err(Failure::input(format!(
+        place(name).or_else(|| place(POOL)).ok_or_else(|| {
+            Failure::input(format!(
                 "group {} of column {}: the model has no threshold for it; it knows {}",
                 quote(name),
                 quote(column),
                 list(&groups.names)
-            ))),
-        }
+            ))
+        })
     }
 }
 

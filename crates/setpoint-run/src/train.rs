@@ -3,13 +3,13 @@
 use serde_json::{Map, Value, json};
 use setpoint::Sample;
 use setpoint::artifact::ModelFile;
-use setpoint::goal::{Constraint, Goal, Top};
+use setpoint::goal::{Constraint, Direction, Goal, Top};
 use setpoint::train::selection::as_fraction;
 use setpoint::train::{Judge, MethodChoice, Observer, Settings};
 use setpoint_data::SplitPlan;
 use setpoint_report::{
-    BaselineRecord, CertificateRecord, GroupRecord, GroupsRecord, Seconds, Splits, StageRecord, TrainRecord,
-    decided_alike,
+    BaselineRecord, CertificateRecord, GainRecord, GroupRecord, GroupsRecord, Seconds, Splits, StageRecord,
+    TrainRecord, decided_alike,
 };
 
 use crate::choice::ModelChoice;
@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::fit::{Checkpoints, Fitted, fit};
 use crate::group::check_sizes;
 use crate::history::Recorder;
+use crate::idle::refuse_idle;
 use crate::interval::{Measurer, SHARES};
 use crate::probability::Probability;
 use crate::scorer::Scorer;
@@ -56,6 +57,7 @@ impl Job {
     ) -> Result<Self, Failure> {
         model.check()?;
         let settings = model.settings().with(given)?;
+        refuse_idle(&goal, &model, &settings, given)?;
         if !split.shares().iter().any(|(name, _)| *name == "validation") {
             return Err(Failure::input(format!(
                 "‹split {split}›: no validation part; training chooses between fits on it, so give it a share"
@@ -297,10 +299,18 @@ fn measured(
         Some((sample, margins)) => measure::shipped(operating, sample, margins).map(Some),
         None => Ok::<_, Failure>(None),
     })?;
+    let unmet = decided.try_map(|pair| match pair {
+        Some((sample, margins)) => measure::unmet(operating, &names, sample, margins),
+        None => Ok::<_, Failure>(Vec::new()),
+    })?;
+    let (objective, base_objective) =
+        (each(scores, fitted.validation)?, each(&base, fitted.baseline_validation)?);
+    let gain = gain(job, goal, fitted, &pair(&samples, scores), &base, [&objective, &base_objective]);
     let alike = alike(shipped, &at_threshold, &group_rates, group_rates_from.as_deref());
     Ok(TrainRecord {
         goal: job.goal.to_string(),
         operating: operating.to_string(),
+        label: loaded.schema.label_record(),
         model: job.model.name().to_owned(),
         method: job.settings.method.to_string(),
         winner: fitted.winner.clone(),
@@ -316,7 +326,7 @@ fn measured(
             .as_ref()
             .map(|groups| GroupsRecord { column: groups.column.clone(), names: groups.names.clone() }),
         group_conditions_met_by: job.group_conditions_met_by(),
-        objective: each(scores, fitted.validation)?,
+        objective,
         constraint: decided.try_map(|pair| match pair {
             Some((sample, margins)) => measure::conditions(operating, &names, sample, margins).map(Some),
             None => Ok::<_, Failure>(None),
@@ -324,6 +334,7 @@ fn measured(
         constraint_names: measure::condition_names(operating, &names),
         group_rates,
         group_rates_from,
+        unmet,
         shipped: at_threshold,
         certificate: shipped.certificate.clone().map(CertificateRecord::new),
         approximate: shipped.approximate.clone().map(CertificateRecord::new),
@@ -336,9 +347,9 @@ fn measured(
         baseline: BaselineRecord {
             method: "cross-entropy".to_owned(),
             name: fitted.baseline_name.clone(),
-            objective: each(&base, fitted.baseline_validation)?,
+            objective: base_objective,
         },
-        gain: fitted.gain,
+        gain,
         candidates: fitted.candidates.clone(),
         recipe: fitted.recipe.clone(),
         used_validation: fitted.used_validation,
@@ -347,6 +358,29 @@ fn measured(
         seconds: Seconds::default(),
         artifact: String::new(),
     })
+}
+
+/// The gain over the baseline, on the last part that has one: the later the part, the less it chose.
+fn gain(
+    job: &Job,
+    goal: &Goal,
+    fitted: &Fitted,
+    ours: &Splits<Option<(&Sample, &[f32])>>,
+    base: &Splits<Option<Vec<f32>>>,
+    [values, base_values]: [&Splits<Option<f64>>; 2],
+) -> Option<GainRecord> {
+    let value = |part: &str| Some((values.get(part).copied()??, base_values.get(part).copied()??));
+    let parts = ["test", "calibration", "validation"];
+    let (part, (own, other)) = parts.iter().find_map(|part| Some((*part, value(part)?)))?;
+    let measurer = Measurer { confidence: job.confidence.unwrap_or(0.95) };
+    let (sample, scores) = (*ours.get(part)?)?;
+    let base = base.get(part)?.as_deref()?;
+    let down = goal.objective.direction() == Direction::Down;
+    let (difference, first, second) =
+        if down { (other - own, base, scores) } else { (own - other, scores, base) };
+    let interval = measurer.difference(goal, sample, first, second);
+    let same = difference == 0.0 && (fitted.fell_back || fitted.winner == fitted.baseline_name);
+    Some(GainRecord::new(part, difference, interval, same))
 }
 
 /// What to say where the thresholds decide all rows alike, of the part they were chosen on, or of a group.

@@ -53,7 +53,7 @@ pub struct Look {
 
 /// How far to grow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct Growth {
     pub(crate) parameters: Parameters,
     pub(crate) rounds: usize,
     pub(crate) look_every: usize,
@@ -78,23 +78,23 @@ pub(crate) fn grow(
     sample: &Sample,
     held_out: Option<&Features<'_>>,
     columns: usize,
-    plan: &Plan,
+    growth: &Growth,
     mut mixture: Option<&mut Mixture<'_>>,
     after: &mut dyn FnMut(&Round<'_>) -> Result<ControlFlow<()>, TreesError>,
 ) -> Result<(Ensemble, Vec<Look>), TreesError> {
-    plan.parameters.check()?;
+    growth.parameters.check()?;
     let objective = match mixture {
         Some(_) => "objective=none".to_owned(),
-        None => format!("objective=binary scale_pos_weight={}", plan.parameters.positive_weight),
+        None => format!("objective=binary scale_pos_weight={}", growth.parameters.positive_weight),
     };
-    let text = format!("{objective} {}", plan.parameters.to_text(plan.seed, plan.threads));
+    let text = format!("{objective} {}", growth.parameters.to_text(growth.seed, growth.threads));
     let mut booster = Booster::new(dataset, &text)?;
     let bias = mixture.as_ref().map_or(0.0, |mixture| mixture.bias());
     let mut ensemble = Ensemble::constant(columns, bias);
     let mut raw = vec![bias; held_out.map_or(0, Features::rows)];
     let (mut looks, mut loss, mut rounds) = (Vec::new(), loss_of_no_tree(sample), 0);
     let mut outputs = vec![0.0; sample.len()];
-    while rounds < plan.rounds {
+    while rounds < growth.rounds {
         let grown = match &mut mixture {
             None => booster.update()?,
             Some(mixture) => {
@@ -105,9 +105,9 @@ pub(crate) fn grow(
         };
         // A booster that cannot split even once has one tree, its constant.
         rounds = booster.trees()?;
-        let ends = !grown || rounds >= plan.rounds;
+        let ends = !grown || rounds >= growth.rounds;
         let mut look = None;
-        if (ends || rounds.is_multiple_of(plan.look_every)) && rounds > ensemble.trees() {
+        if (ends || rounds.is_multiple_of(growth.look_every)) && rounds > ensemble.trees() {
             let new = Ensemble::from_text(&booster.to_text(ensemble.trees())?, columns)?;
             if let Some(held_out) = held_out {
                 new.add(held_out, 0..new.trees(), &mut raw)?;

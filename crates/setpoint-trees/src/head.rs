@@ -66,7 +66,7 @@ pub fn fit(
         }
         Ok::<f64, TrainError>(loss + penalty)
     };
-    lbfgs.minimize(&mut evaluate, |_| std::ops::ControlFlow::Continue(()))?;
+    lbfgs.minimize(&mut evaluate)?;
     Ok(lbfgs.parameters().iter().map(|weight| f64::from(*weight)).collect())
 }
 

@@ -6,7 +6,7 @@ use setpoint::train::TrainError;
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::{Data, Rows};
-use crate::grow::{Plan, dataset};
+use crate::grow::{Growth, dataset};
 use crate::library::{Dataset, Library};
 use crate::session::{Searched, Session};
 use crate::side_by_side::{Tell, grow_all};
@@ -74,7 +74,7 @@ impl Session<'_> {
                 judges: &[],
                 patience: settings.patience,
             };
-            let plan = Plan {
+            let growth = Growth {
                 parameters: like.parameters,
                 rounds: rounds[open[at]],
                 look_every: settings.look_every,
@@ -82,7 +82,7 @@ impl Session<'_> {
                 threads,
             };
             let rows = (bins, sample, train.features.columns());
-            Ok(watched.grow(rows, None, &plan, None, tell)?.0)
+            Ok(watched.grow(rows, None, &growth, None, tell)?.0)
         };
         let fresh = grow_all(
             open.len(),

@@ -8,7 +8,7 @@ use setpoint::train::{Judge, Observer, TrainError};
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::Data;
-use crate::grow::{Look, Plan, dataset, looks};
+use crate::grow::{Growth, Look, dataset, looks};
 use crate::ico::Mixture;
 use crate::library::{Dataset, Library};
 use crate::parameters::Parameters;
@@ -192,7 +192,7 @@ impl<'r> Session<'r> {
             let Wanted { name, parameters, seed } = &wanted[open[at]];
             let watched =
                 Watched { name, stage: (first + at, stages), judges: &judges, patience: settings.patience };
-            let plan = Plan { parameters: *parameters, rounds, look_every, seed: *seed, threads };
+            let growth = Growth { parameters: *parameters, rounds, look_every, seed: *seed, threads };
             let mut mixture = match ico {
                 Some(goal) => {
                     Some(Mixture::new(goal, train.sample, parameters.positive_weight, settings.bandwidth)?)
@@ -200,7 +200,7 @@ impl<'r> Session<'r> {
                 None => None,
             };
             let rows = (bins, train.sample, train.features.columns());
-            watched.grow(rows, Some(&validation.features), &plan, mixture.as_mut(), tell)
+            watched.grow(rows, Some(&validation.features), &growth, mixture.as_mut(), tell)
         };
         let fresh = grow_all(
             open.len(),

@@ -3,9 +3,8 @@
 //! Every booster is deterministic, so a run that is killed and resumed goes on after the last finished
 //! booster and ends in the same bytes.
 
-use std::collections::BTreeMap;
-
 use setpoint::artifact::Tensor;
+use setpoint::optimizer::State;
 
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
@@ -31,31 +30,26 @@ pub trait Store {
     fn save(&mut self, done: &[Finished]) -> Result<(), String>;
 }
 
-/// Boosters as the tensors of a checkpoint: booster i's begin with `i.`. The names are kept apart.
+/// Boosters as the state of a checkpoint: booster i's begin with `i.`. The names are kept apart.
 #[must_use]
-pub fn pack(done: &[Finished]) -> (Vec<String>, BTreeMap<String, Tensor>) {
-    let tensors = done.iter().enumerate().flat_map(|(index, finished)| {
-        let tensors = finished.ensemble.to_tensors();
-        tensors.into_iter().map(move |(name, tensor)| (format!("{index}.{name}"), tensor))
+pub fn pack(done: &[Finished]) -> (Vec<String>, State) {
+    let state = done.iter().enumerate().fold(State::default(), |state, (index, finished)| {
+        let tensors = finished.ensemble.to_tensors().into_iter();
+        let own = State { entries: tensors.map(|(name, tensor)| (name, tensor.data)).collect() };
+        state.with_all(&format!("{index}."), own)
     });
-    (done.iter().map(|finished| finished.name.clone()).collect(), tensors.collect())
+    (done.iter().map(|finished| finished.name.clone()).collect(), state)
 }
 
 /// The boosters that [`pack`] stored, for rows of `columns` columns.
 ///
 /// # Errors
 /// If a tensor is missing or not sound.
-pub fn unpack(
-    names: &[String],
-    tensors: &BTreeMap<String, Tensor>,
-    columns: usize,
-) -> Result<Vec<Finished>, TreesError> {
+pub fn unpack(names: &[String], state: &State, columns: usize) -> Result<Vec<Finished>, TreesError> {
     let of = |(index, name): (usize, &String)| {
-        let prefix = format!("{index}.");
-        let own = tensors.iter().filter_map(|(name, tensor)| {
-            name.strip_prefix(&prefix).map(|name| (name.to_owned(), tensor.clone()))
-        });
-        let ensemble = Ensemble::from_tensors(&own.collect(), columns)?;
+        let own = state.all(&format!("{index}.")).entries.into_iter();
+        let tensors = own.map(|(name, values)| (name, Tensor::vector(values))).collect();
+        let ensemble = Ensemble::from_tensors(&tensors, columns)?;
         Ok(Finished { name: name.clone(), ensemble })
     };
     names.iter().enumerate().map(of).collect()
@@ -73,9 +67,9 @@ mod tests {
                 ensemble: Ensemble::constant(3, f64::from(index)),
             })
             .collect();
-        let (names, mut tensors) = pack(&done);
-        assert_eq!(unpack(&names, &tensors, 3).unwrap(), done);
-        tensors.remove("11.trees.bias");
-        assert!(unpack(&names, &tensors, 3).is_err());
+        let (names, mut state) = pack(&done);
+        assert_eq!(unpack(&names, &state, 3).unwrap(), done);
+        state.entries.remove("11.trees.bias");
+        assert!(unpack(&names, &state, 3).is_err());
     }
 }

@@ -8,7 +8,7 @@ use setpoint::train::{Judge, Progress, StageKind, TrainError};
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::Features;
-use crate::grow::{Look, Plan, Round, grow};
+use crate::grow::{Growth, Look, Round, grow};
 use crate::ico::Mixture;
 use crate::judge::{Foresee, Promise};
 use crate::library::Dataset;
@@ -31,7 +31,7 @@ impl Watched<'_> {
         &self,
         (bins, sample, columns): (&Dataset<'_>, &Sample, usize),
         held_out: Option<&Features<'_>>,
-        plan: &Plan,
+        growth: &Growth,
         mixture: Option<&mut Mixture<'_>>,
         tell: Tell<'_>,
     ) -> Result<(Ensemble, Vec<Look>), TreesError> {
@@ -46,14 +46,14 @@ impl Watched<'_> {
                     *best = Some((promise, round.rounds));
                 }
             }
-            if tell(self.progress(round, plan.rounds, validation)).is_break() {
+            if tell(self.progress(round, growth.rounds, validation)).is_break() {
                 return Err(TrainError::Stopped.into());
             }
             let last = best.iter().flatten().map(|(_, rounds)| *rounds).max().unwrap_or(round.rounds);
             let stale = round.look.is_some() && round.rounds - last >= self.patience;
             Ok(if stale { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         };
-        grow(bins, sample, held_out, columns, plan, mixture, &mut after)
+        grow(bins, sample, held_out, columns, growth, mixture, &mut after)
     }
 
     fn progress(&self, round: &Round<'_>, rounds: usize, validation: Option<f64>) -> Progress {

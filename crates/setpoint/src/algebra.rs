@@ -49,6 +49,56 @@ pub(crate) fn least_squares(a: &mut [f64], b: &mut [f64], columns: usize, floor:
     raised
 }
 
+/// x minimising |A x - b|² + `damping` |A|² |x|², the shortest of several; |A| is the largest singular value.
+///
+/// By one-sided Jacobi rotations: columns of A are turned until they are orthogonal, A V = U Σ. Singular values
+/// below 1e-9 of the largest count as zero.
+pub(crate) fn damped_least_squares(a: &[f64], b: &[f64], columns: usize, damping: f64) -> Vec<f64> {
+    let rows = b.len();
+    // Columns of A, each followed by the same column of V.
+    let mut turned: Vec<Vec<f64>> = (0..columns)
+        .map(|column| {
+            let unit = (0..columns).map(|other| if other == column { 1.0 } else { 0.0 });
+            (0..rows).map(|row| a[row * columns + column]).chain(unit).collect()
+        })
+        .collect();
+    for _ in 0..60 {
+        let mut largest = 0.0f64;
+        for i in 0..columns {
+            for j in i + 1..columns {
+                let (left, right) = turned.split_at_mut(j);
+                let (p, q) = (&mut left[i], &mut right[0]);
+                let (pp, qq, pq) =
+                    (dot(&p[..rows], &p[..rows]), dot(&q[..rows], &q[..rows]), dot(&p[..rows], &q[..rows]));
+                if pq.abs() <= 1e-15 * (pp * qq).sqrt() || pq == 0.0 {
+                    continue;
+                }
+                largest = largest.max(pq.abs() / (pp * qq).sqrt());
+                let zeta = (qq - pp) / (2.0 * pq);
+                let tangent = zeta.signum() / (zeta.abs() + (1.0 + zeta * zeta).sqrt());
+                let cosine = 1.0 / (1.0 + tangent * tangent).sqrt();
+                let sine = cosine * tangent;
+                for (p, q) in p.iter_mut().zip(q.iter_mut()) {
+                    (*p, *q) = (cosine * *p - sine * *q, sine * *p + cosine * *q);
+                }
+            }
+        }
+        if largest < 1e-14 {
+            break;
+        }
+    }
+    let squares: Vec<f64> = turned.iter().map(|column| dot(&column[..rows], &column[..rows])).collect();
+    let most = squares.iter().copied().fold(0.0, f64::max);
+    let mut x = vec![0.0; columns];
+    for (column, square) in turned.iter().zip(&squares) {
+        if *square > 1e-18 * most {
+            let along = dot(&column[..rows], b) / (square + damping * most);
+            x.iter_mut().zip(&column[rows..]).for_each(|(x, v)| *x += along * v);
+        }
+    }
+    x
+}
+
 /// Lower triangular L with L Lᵀ = A, or `None` where A is not positive definite.
 pub(crate) fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut l = vec![0.0; n * n];
@@ -102,6 +152,18 @@ mod tests {
         let mut b = vec![2.0, 2.0, 4.0, 8.0];
         least_squares(&mut [1.0, 0.0, 1.0, 1.0, 1.0, 2.0, 1.0, 3.0], &mut b, 2, 0.0);
         assert!((b[0] - 1.0).abs() < 1e-13 && (b[1] - 2.0).abs() < 1e-13, "{b:?}");
+    }
+
+    #[test]
+    fn of_several_solutions_the_shortest_is_taken_and_damping_shortens_it() {
+        // Each row is minus the sum of the others: x and x + (1, 1, 1) do alike.
+        let a = [2.0, -1.0, -1.0, -1.0, 2.0, -1.0, -1.0, -1.0, 2.0];
+        let x = damped_least_squares(&a, &[3.0, 0.0, -3.0], 3, 0.0);
+        assert!(x.iter().zip([1.0, 0.0, -1.0]).all(|(x, y)| (x - y).abs() < 1e-14), "{x:?}");
+        let tall =
+            damped_least_squares(&[1.0, 0.0, 1.0, 1.0, 1.0, 2.0, 1.0, 3.0], &[2.0, 2.0, 4.0, 8.0], 2, 0.0);
+        assert!((tall[0] - 1.0).abs() < 1e-13 && (tall[1] - 2.0).abs() < 1e-13, "{tall:?}");
+        assert_eq!(damped_least_squares(&[2.0], &[2.0], 1, 1.0), [0.5]);
     }
 
     #[test]

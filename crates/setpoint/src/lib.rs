@@ -59,6 +59,7 @@
 //! - [`engine`]: all of that as one step of a training loop.
 //! - [`metric`]: exact metrics and their confidence intervals.
 //! - [`certify`]: thresholds that hold on new data, with a proof.
+//! - [`class`]: several classes: smooth and counted decisions by score minus shift.
 //! - [`artifact`]: the model file.
 //! - [`features`]: rows of numbers and categories, each as it is.
 //! - [`model`], [`optimizer`], [`train`]: what is trained, and how.
@@ -69,6 +70,7 @@
 mod algebra;
 pub mod artifact;
 pub mod certify;
+pub mod class;
 pub mod count;
 pub mod engine;
 pub mod features;

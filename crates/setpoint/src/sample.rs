@@ -55,6 +55,15 @@ impl Sample {
         Ok(sample)
     }
 
+    /// A sample of a label with several classes: `codes[i]` is an index into `names`. They are its groups, and
+    /// it has no other labels.
+    ///
+    /// # Errors
+    /// If there are no rows, a code has no name, or a class has no row.
+    pub fn of_classes(label: &str, names: Vec<String>, codes: Vec<u32>) -> Result<Self, SampleError> {
+        Self::new(vec![true; codes.len()])?.with_groups(label, names, codes)
+    }
+
     /// The same sample with a weight for each example.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use crate::count::{Ask, Cell, Counter};
 use crate::sample::{ClassTotals, Sample, SampleError};
 
 /// Rows added up as one unit, so that sums do not depend on the number of threads.
-const CHUNK: usize = 8_192;
+const CHUNK: usize = 4_096;
 
 /// Labels, weights and groups of rows, asked about.
 ///

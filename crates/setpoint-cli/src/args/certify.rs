@@ -15,19 +15,33 @@ Examples:
   setpoint certify scores.csv --label y --score p --goal \"fpr<=1%\"
   setpoint certify scores.parquet --label y --score p --goal \"recall>=0.95\" --confidence 99%
   setpoint certify scores.csv --label y --score p --goal \"fpr(site)<=2%\" --json
-  setpoint certify scores.csv --label y --score p --goal \"fpr<=5%\" --split-by patient";
+  setpoint certify scores.csv --label y --score p --goal \"fpr<=5%\" --split-by patient
+  setpoint certify held-out.csv --onnx model.onnx --label y --goal \"fpr<=1%\" -o certified.onnx
+
+With --onnx, the rows are scored by a classifier of anyone's, in onnxruntime: each of its inputs is fed by the
+column of that name, or its only input by all columns without a role. The file written decides in its last node.";
 
 /// Find a threshold that holds on new data.
 #[derive(Args, Clone, Debug)]
 pub struct CertifyArgs {
-    /// A table with labels and scores
+    /// A table with labels and scores, or with the columns that an ONNX model takes
     pub scores: PathBuf,
     /// The label column, by name or number from 1
     #[arg(long, value_name = "COL")]
     pub label: String,
-    /// The score column, by name or number from 1
-    #[arg(long, value_name = "COL")]
-    pub score: String,
+    /// The score column, by name or number from 1; with --onnx the output that gives the scores, where
+    /// there is doubt
+    #[arg(long, value_name = "COL", required_unless_present = "onnx")]
+    pub score: Option<String>,
+    /// An ONNX classifier that scores the rows
+    #[arg(long, value_name = "FILE", requires = "output")]
+    pub onnx: Option<PathBuf>,
+    /// Where to write the classifier with its decision
+    #[arg(long, short, value_name = "FILE", requires = "onnx")]
+    pub output: Option<PathBuf>,
+    /// Columns that the ONNX classifier does not take, with commas between
+    #[arg(long, value_name = "COLS", requires = "onnx")]
+    pub drop: Option<String>,
     /// The conditions to hold, or a goal whose objective chooses among the thresholds allowed
     #[arg(long)]
     pub goal: String,

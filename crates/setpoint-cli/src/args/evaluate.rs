@@ -4,14 +4,20 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ImageArgs, ReadArgs, ReportFlags};
+use super::{ImageArgs, ReadArgs, ReportFlags, ScoresArgs};
 use crate::plan::Files;
 
 pub const EXAMPLES: &str = "\
 Examples:
   setpoint evaluate fraud.safetensors january.csv
   setpoint evaluate fraud.safetensors january.csv --json > january.json
-  setpoint evaluate fraud.safetensors january.csv --check || echo \"the certificate no longer holds\"";
+  setpoint evaluate fraud.safetensors january.csv --check || echo \"the certificate no longer holds\"
+
+The scores of any other model, with the threshold that is in use, and the test of its certificate:
+  setpoint evaluate --scores january.csv --label y --score p --goal \"recall @ fpr<=1%\" --threshold 0.7
+  setpoint certify december.csv --label y --score p --goal \"recall @ fpr<=1%\" --json > certificate.json
+  setpoint evaluate --scores january.csv --label y --score p --goal \"recall @ fpr<=1%\" \\
+      --certificate certificate.json --check";
 
 /// Measure a model on labelled data.
 #[derive(Args, Clone, Debug)]
@@ -34,9 +40,14 @@ pub struct EvaluateArgs {
 #[derive(Args, Clone, Debug)]
 pub struct MeasureArgs {
     /// The model file
-    pub model: PathBuf,
+    #[arg(required_unless_present = "scores")]
+    pub model: Option<PathBuf>,
     /// Labelled data
-    pub data: PathBuf,
+    #[arg(required_unless_present = "scores")]
+    pub data: Option<PathBuf>,
+    /// Any model's scores, in their place.
+    #[command(flatten)]
+    pub of_scores: ScoresArgs,
     /// The label column, if it is not called as in training
     #[arg(long, value_name = "COL")]
     pub label: Option<String>,
@@ -55,7 +66,7 @@ pub struct MeasureArgs {
     /// Column that says which rows belong together, if not that of training
     #[arg(long, value_name = "COL")]
     pub split_by: Option<String>,
-    /// Confidence of the intervals
+    /// Confidence of the intervals, and of the threshold that is chosen with --scores
     #[arg(long, value_name = "P", default_value = "95%")]
     pub confidence: String,
     /// How the file is read.
@@ -69,7 +80,11 @@ pub struct MeasureArgs {
 impl MeasureArgs {
     /// What is read.
     pub fn files(&self) -> Files {
-        let files = Files::default().read("the model", &self.model).read("the data", &self.data);
-        files.read_any("the label table", self.images.labels.as_ref())
+        Files::default()
+            .read_any("the model", self.model.as_ref())
+            .read_any("the data", self.data.as_ref())
+            .read_any("the scores", self.of_scores.scores.as_ref())
+            .read_any("the certificate", self.of_scores.certificate.as_ref())
+            .read_any("the label table", self.images.labels.as_ref())
     }
 }

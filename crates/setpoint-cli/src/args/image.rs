@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// How images are read; everything is found out from the files unless told.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct ImageArgs {
     /// The layout: table, classes, plain, celeba, bigearthnet, array, idx or record
     #[arg(long, value_name = "LAYOUT", help_heading = "Images")]

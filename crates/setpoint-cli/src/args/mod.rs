@@ -3,20 +3,24 @@
 mod certify;
 mod data;
 mod evaluate;
+mod export;
 mod image;
 mod predict;
 mod report;
 mod reproduce;
+mod scores;
 mod settings;
 mod train;
 
 pub use certify::CertifyArgs;
 pub use data::ReadArgs;
 pub use evaluate::{EvaluateArgs, MeasureArgs};
+pub use export::ExportArgs;
 pub use image::ImageArgs;
 pub use predict::PredictArgs;
 pub use report::{ReportArgs, ReportFlags};
 pub use reproduce::ReproduceCommand;
+pub use scores::ScoresArgs;
 pub use settings::SettingArgs;
 pub use train::{CnnArg, ModelArg, TrainArgs};
 
@@ -25,9 +29,44 @@ use clap::{Args, Parser, Subcommand};
 /// A message with settings as flags.
 pub fn in_flags(message: &str) -> String {
     setpoint::message::spell(message, |name, value| match value {
-        Some(value) => format!("--{name} {value}"),
+        // A text that stands in double quotes already; a list with such a text in it needs them inside.
+        Some(value) if value.starts_with('"') && value.ends_with('"') && !value.contains(',') => {
+            format!("--{name} {value}")
+        }
+        Some(value) => format!("--{name} {}", quoted(value)),
         None => format!("--{name}"),
     })
+}
+
+/// An argument as a shell takes it.
+pub fn quoted(argument: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,@%+".contains(letter);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_quoted_as_a_shell_needs_it() {
+        for (argument, text) in [
+            ("train.csv", "train.csv"),
+            ("recall @ fpr<=1%", "'recall @ fpr<=1%'"),
+            ("it's", "'it'\\''s'"),
+            ("", "''"),
+            ("$(rm)", "'$(rm)'"),
+        ] {
+            assert_eq!(quoted(argument), text);
+        }
+        assert_eq!(
+            in_flags("leave it out with ‹drop Unnamed: 0,id›"),
+            "leave it out with --drop 'Unnamed: 0,id'"
+        );
+    }
 }
 
 /// Train classifiers for the operating point they will run at, prove the threshold on held-out
@@ -44,8 +83,11 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 it ran and the answer is no (an infeasible goal, no certificate);
-2 bad usage or input; 130 stopped by Ctrl-C.
+Exit codes: 0 done; 1 it ran and the answer is no (an infeasible goal, one that is not met on held-out
+rows with nothing certified, nothing to certify, evaluate --check); 2 bad usage or input; 130 stopped
+by Ctrl-C.
+
+Words such as ridge, bandwidth or order statistic are explained in docs/glossary.md.
 
 Start with: setpoint demo";
 
@@ -78,6 +120,9 @@ pub enum Command {
     /// Score rows and decide them with the model's threshold
     #[command(after_help = predict::EXAMPLES)]
     Predict(PredictArgs),
+    /// Write an ONNX file with the decision inside, for any runtime
+    #[command(after_help = export::EXAMPLES)]
+    Export(ExportArgs),
     /// Find a threshold that holds on new data, for any model's scores
     #[command(after_help = certify::EXAMPLES)]
     Certify(CertifyArgs),

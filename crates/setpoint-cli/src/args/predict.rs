@@ -7,14 +7,16 @@ use clap::Args;
 use super::{ImageArgs, ReadArgs};
 
 pub const EXAMPLES: &str = "\
-Writes a row for each row of DATA, in order: its score, and the decision 1 or 0. Images of a folder come
-in the order of their names, each with the name of its file.
+Writes a row for each row of DATA, in order: the columns that --keep names, its score, the probability
+that it is positive, and the decision 1 or 0. Images of a folder come in the order of their names, each
+with the name of its file.
 An example is positive when score >= threshold. No label is needed.
 
 Examples:
   setpoint predict fraud.safetensors today.csv -o decisions.csv
   setpoint predict fraud.safetensors today.parquet -o decisions.parquet
-  setpoint predict fraud.safetensors today.csv | head
+  setpoint predict fraud.safetensors today.csv --keep customer,date -o decisions.csv
+  setpoint predict fraud.safetensors today.csv --keep all | head
   setpoint predict faces.safetensors photos/ -o decisions.csv";
 
 /// Score rows and decide them.
@@ -27,6 +29,9 @@ pub struct PredictArgs {
     /// Where to write: a .csv or .parquet file, or - for CSV on stdout
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
+    /// Columns of DATA to write beside: names, numbers and ranges, with commas between; all: every one
+    #[arg(long, value_name = "COLS")]
+    pub keep: Option<String>,
     /// How the file is read.
     #[command(flatten)]
     pub read: ReadArgs,

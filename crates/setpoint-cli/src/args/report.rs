@@ -11,6 +11,7 @@ The report is one HTML file: no network, nothing to install, light and dark, pri
 
 Examples:
   setpoint report fraud.safetensors january.csv -o january.html
+  setpoint report --scores january.csv --label y --score p --goal \"recall @ fpr<=1%\" -o january.html
   setpoint train cards.csv --label fraud --goal \"recall @ fpr<=1%\" --report fraud.html
   setpoint evaluate fraud.safetensors january.csv --report january.html --report-json january.json";
 

@@ -78,7 +78,7 @@ impl StudyArgs {
 /// What was typed, but for the data directory: it is different on every machine.
 fn command() -> String {
     let mut words = vec!["setpoint".to_owned()];
-    let mut typed = std::env::args().skip(1);
+    let mut typed = crate::typed();
     while let Some(word) = typed.next() {
         if word == "--data" {
             typed.next();

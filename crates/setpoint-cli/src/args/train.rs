@@ -100,21 +100,23 @@ pub struct TrainArgs {
     #[arg(long, value_enum, default_value_t = ModelArg::Linear, help_heading = "Model")]
     pub model: ModelArg,
     /// Sizes of the hidden layers, with --model mlp
-    #[arg(long, value_name = "N,N", default_value = "256,128", help_heading = "Model",
+    /// [default: 256,128]
+    #[arg(long, value_name = "N,N", help_heading = "Model",
           value_delimiter = ',', action = ArgAction::Set, value_parser = size)]
-    pub hidden: Vec<usize>,
+    pub hidden: Option<Vec<usize>>,
     /// Share of hidden values left out at random while learning, with --model mlp
-    #[arg(long, value_name = "X", default_value_t = 0.0, help_heading = "Model")]
-    pub dropout: f64,
-    /// Configurations to try, with --model trees
-    #[arg(long, value_name = "N", default_value_t = 12, help_heading = "Model")]
-    pub search: usize,
+    /// [default: 0]
+    #[arg(long, value_name = "X", help_heading = "Model")]
+    pub dropout: Option<f64>,
+    /// Configurations to try, with --model trees [default: 12]
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub search: Option<usize>,
     /// Most rounds of boosting, with --model trees [default: 400]
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub rounds: Option<usize>,
-    /// The network, with --model cnn
-    #[arg(long, value_enum, default_value_t = CnnArg::Paper, help_heading = "Model")]
-    pub cnn: CnnArg,
+    /// The network, with --model cnn [default: paper]
+    #[arg(long, value_enum, help_heading = "Model")]
+    pub cnn: Option<CnnArg>,
 
     /// How images are read.
     #[command(flatten)]

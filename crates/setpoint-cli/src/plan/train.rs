@@ -10,7 +10,7 @@ use setpoint_run::{CnnSize, Failure, Job, ModelChoice};
 
 use super::image::image_options;
 use super::read::{confidence, positive, read_options};
-use crate::args::{CnnArg, ModelArg, ReportFlags, TrainArgs};
+use crate::args::{CnnArg, ImageArgs, ModelArg, ReportFlags, TrainArgs};
 
 /// Everything a training run needs to know.
 #[derive(Clone, Debug)]
@@ -60,6 +60,7 @@ impl TrainPlan {
             None => args.path.clone(),
         };
         let roles = roles(args, &goal)?;
+        check_idle(args, &roles)?;
         let split = split(args)?;
         let confidence = confidence(&args.confidence)?;
         let confidence = (!args.no_certificate).then_some(confidence);
@@ -136,14 +137,47 @@ fn split(args: &TrainArgs) -> Result<SplitPlan, Failure> {
 fn model(args: &TrainArgs) -> ModelChoice {
     match args.model {
         ModelArg::Linear => ModelChoice::Linear,
-        ModelArg::Mlp => ModelChoice::Mlp { hidden: args.hidden.clone(), dropout: args.dropout },
+        ModelArg::Mlp => ModelChoice::Mlp {
+            hidden: args.hidden.clone().unwrap_or_else(|| vec![256, 128]),
+            dropout: args.dropout.unwrap_or_default(),
+        },
         ModelArg::Cnn => ModelChoice::Cnn {
             size: match args.cnn {
-                CnnArg::Paper => CnnSize::Paper,
-                CnnArg::Small => CnnSize::Small,
+                None | Some(CnnArg::Paper) => CnnSize::Paper,
+                Some(CnnArg::Small) => CnnSize::Small,
             },
         },
-        ModelArg::Trees => ModelChoice::Trees { search: args.search, rounds: args.rounds },
+        ModelArg::Trees => ModelChoice::Trees { search: args.search.unwrap_or(12), rounds: args.rounds },
+    }
+}
+
+/// Refuses flags that would have no effect with this model or without groups.
+fn check_idle(args: &TrainArgs, roles: &Roles) -> Result<(), Failure> {
+    let of_model = [
+        ("hidden", args.hidden.is_some(), ModelArg::Mlp, "mlp"),
+        ("dropout", args.dropout.is_some(), ModelArg::Mlp, "mlp"),
+        ("search", args.search.is_some(), ModelArg::Trees, "trees"),
+        ("rounds", args.rounds.is_some(), ModelArg::Trees, "trees"),
+        ("cnn", args.cnn.is_some(), ModelArg::Cnn, "cnn"),
+    ];
+    if let Some((flag, .., needed)) =
+        of_model.into_iter().find(|(_, given, needed, _)| *given && args.model != *needed)
+    {
+        return Err(Failure::input(format!(
+            "--{flag}: has no effect without --model {needed}; give that too, or leave it out"
+        )));
+    }
+    if args.images != ImageArgs::default() && args.model != ModelArg::Cnn {
+        return Err(Failure::input(
+            "flags on images have no effect without --model cnn; give that too, or leave them out",
+        ));
+    }
+    let of_groups = [("group-feature", args.group_feature), ("min-group", args.min_group.is_some())];
+    match of_groups.into_iter().find(|(_, given)| *given && roles.group.is_none()) {
+        Some((flag, _)) => Err(Failure::input(format!(
+            "--{flag}: has no effect without groups; name their column with --group, or leave it out"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -1,15 +1,20 @@
 //! `setpoint certify`: a threshold that holds on new data, for any model's scores.
 
+use std::path::Path;
+
 use serde_json::json;
-use setpoint::Sample;
+use setpoint::artifact::Groups;
 use setpoint::message::quote;
 use setpoint_data::{Roles, Table};
+use setpoint_onnx::{Classifier, Decision, Rows};
 use setpoint_run::{Asked, Failure, certify as prove};
 
-use super::print;
+use super::export::write;
 use super::progress::{Display, line};
+use super::scores::{ScoresFile, check_group};
+use super::{print, show};
 use crate::args::CertifyArgs;
-use crate::plan::{confidence, positive, read_options};
+use crate::plan::{Files, confidence, positive, read_options};
 
 /// Finds and prints the threshold.
 pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
@@ -17,13 +22,11 @@ pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
     let asked = Asked { shared_threshold, approximate, ..Asked::new(&args.goal)? };
     let confidence = confidence(&args.confidence)?;
     let column = asked.column();
-    if let (Some(given), Some(named)) = (args.group.as_deref(), column)
-        && given != named
-    {
+    check_group(args.group.as_deref(), column)?;
+    if let (Some(given), None) = (&args.group, column) {
         return Err(Failure::input(format!(
-            "--group {}: the conditions are on groups of {}; leave --group out",
-            quote(given),
-            quote(named)
+            "--group {}: the conditions are not on groups; write them so, as in fpr({given})<=1%, or leave it out",
+            quote(given)
         )));
     }
     if args.shared_threshold && column.is_none() {
@@ -33,8 +36,19 @@ pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
     }
     let mut display = Display::new(quiet);
     display.show(&format!("reading {}", args.scores.display()));
-    let (sample, scores) = read(args, column)?;
+    let model = args.onnx.as_deref().map(|file| classifier(args, file)).transpose()?;
+    let (ScoresFile { sample, scores, .. }, columns) = read(args, column, model.as_ref())?;
     let certified = prove(&asked, &sample, &scores, confidence)?;
+    if let (Some(model), Some(output)) = (&model, &args.output) {
+        let groups = column
+            .filter(|_| !asked.shared_threshold)
+            .map(|column| Groups { column: column.to_owned(), names: certified.by_rank.groups.clone() });
+        let metadata =
+            [("setpoint.goal", args.goal.clone()), ("setpoint.certificate", certified.record.to_string())];
+        let (thresholds, groups) = (&certified.thresholds[..], groups.as_ref());
+        let decision = Decision { thresholds, groups, columns, metadata: &metadata };
+        write(output, &model.decided(&decision)?)?;
+    }
     display.finish();
     let mut record = certified.record;
     record["goal"] = json!(args.goal);
@@ -45,37 +59,52 @@ pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
         print(&text)?;
     }
     if !quiet {
-        line(&certified.text);
+        show(&format!("{}\n", certified.text), args.json)?;
         certified.caution.iter().for_each(|caution| line(&format!("caution: {caution}")));
+        args.output.iter().for_each(|output| line(&format!("wrote {}", output.display())));
     }
     Ok(())
 }
 
-/// The labels and scores of a file.
-fn read(args: &CertifyArgs, column: Option<&str>) -> Result<(Sample, Vec<f64>), Failure> {
+/// The ONNX classifier of a file.
+fn classifier(args: &CertifyArgs, file: &Path) -> Result<Classifier, Failure> {
+    Files::default()
+        .read("the data", &args.scores)
+        .read("the model", file)
+        .write_any("-o", args.output.as_ref())
+        .check()?;
+    let failed = |failure: Failure| failure.context(file.display());
+    let bytes = std::fs::read(file).map_err(|error| failed(error.into()))?;
+    Classifier::new(bytes, args.score.as_deref()).map_err(failed)
+}
+
+/// The labels and scores of a file, and in how many columns a classifier gave these.
+fn read(
+    args: &CertifyArgs,
+    column: Option<&str>,
+    model: Option<&Classifier>,
+) -> Result<(ScoresFile, usize), Failure> {
     let roles = Roles {
         label: Some(args.label.clone()),
         positive: positive(args.positive.as_ref())?,
-        missing: args.read.missing.as_deref().map(setpoint_data::list),
-        group: args.group.clone().or_else(|| column.map(str::to_owned)),
+        group: column.map(str::to_owned),
         weight: args.weight.clone(),
         split_by: args.split_by.clone(),
-        score: Some(args.score.clone()),
         ..Roles::default()
     };
-    let table = Table::read(&args.scores, &read_options(&args.read)?, &roles)?;
-    let (Some(labels), Some(scores)) = (table.labels(), table.scores()) else {
-        return Err(Failure::input(format!("{}: no labels or no scores", args.scores.display())));
+    let Some(model) = model else {
+        let roles = Roles { score: args.score.clone(), ..roles };
+        return Ok((ScoresFile::read(&args.scores, &args.read, roles)?, 1));
     };
-    let mut sample = Sample::new(labels.to_vec())?;
-    if let Some(weights) = table.weights() {
-        sample = sample.with_weights(weights.to_vec())?;
-    }
-    if let (Some(groups), Some(_)) = (table.groups(), column) {
-        sample = sample.with_groups(&groups.column, groups.names.clone(), groups.of.clone())?;
-    }
-    if let Some(entities) = table.entities() {
-        sample = sample.with_entities(&entities.column, &entities.of)?;
-    }
-    Ok((sample, scores.to_vec()))
+    let roles = Roles {
+        missing: args.read.missing.as_deref().map(setpoint_data::list),
+        drop: args.drop.as_deref().map(setpoint_data::list).unwrap_or_default(),
+        group_is_feature: column.is_some_and(|column| model.inputs().iter().any(|input| input == column)),
+        categorical: model.texts(),
+        max_categories: usize::MAX,
+        ..roles
+    };
+    let table = Table::read(&args.scores, &read_options(&args.read)?, &roles)?;
+    let (scores, columns) = model.scores(&Rows::of_table(&table))?;
+    Ok((ScoresFile::of(&args.scores, &table, scores)?, columns))
 }

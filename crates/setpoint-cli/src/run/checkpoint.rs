@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use setpoint::artifact::{Checkpoint, Tensor, TensorData};
+use setpoint::artifact::Checkpoint;
 use setpoint::goal::{Direction, Goal};
-use setpoint::optimizer::State;
+use setpoint::optimizer::{OptimizerError, State};
 use setpoint::train::selection::Best;
 use setpoint::train::{Candidate, Running, Snapshot, StageKind, Store};
 
@@ -39,7 +39,6 @@ struct Story {
 #[serde(deny_unknown_fields)]
 struct Stage {
     name: String,
-    has_value: bool,
     step: u64,
     evaluations: u64,
 }
@@ -117,14 +116,16 @@ impl Directory {
                 "is the checkpoint of another run: {difference}; use another --checkpoint directory, or remove the file"
             )));
         }
+        let lacks = |error: OptimizerError| damaged(error.to_string());
         let mut done = Vec::with_capacity(story.done.len());
         for (index, stage) in story.done.iter().enumerate() {
+            let (parameters, validation) = taken(&file.state, &format!("done/{index}")).map_err(lacks)?;
             done.push(Candidate {
                 // The run knows; see `Reporter::begin`.
                 kind: StageKind::default(),
                 name: stage.name.clone(),
-                parameters: vector(&file, &format!("done/{index}")).map_err(damaged)?,
-                validation: value(&file, &format!("done/{index}/value"), stage.has_value).map_err(damaged)?,
+                parameters,
+                validation,
                 step: stage.step,
                 evaluations: stage.evaluations,
             });
@@ -132,17 +133,16 @@ impl Directory {
         let running = match &story.running {
             None => None,
             Some(stage) => {
-                let value = value(&file, "running/value", stage.has_value).map_err(damaged)?;
-                let state = |name: &str| file.states.get(name).cloned().unwrap_or_default();
+                let (parameters, value) = taken(&file.state, "running").map_err(lacks)?;
                 Some(Running {
-                    best: self.best(&vector(&file, "running").map_err(damaged)?, value, stage.step),
-                    optimizer: state("optimizer"),
-                    extra: state("extra").entries,
+                    best: self.best(&parameters, value, stage.step),
+                    optimizer: file.state.all("optimizer/"),
+                    extra: file.state.all("extra/"),
                 })
             }
         };
-        let boosters = unpack(&story.boosters, &file.tensors, self.columns)
-            .map_err(|error| damaged(error.to_string()))?;
+        let boosters =
+            unpack(&story.boosters, &file.state, self.columns).map_err(|error| damaged(error.to_string()))?;
         Ok(Found { stages: Snapshot { done, running }, boosters })
     }
 
@@ -150,48 +150,28 @@ impl Directory {
     fn best(&self, parameters: &[f32], value: Option<f64>, step: u64) -> Best {
         let mut best = Best::none();
         if !parameters.is_empty() {
-            let sign = if self.direction == Direction::Up { 1.0 } else { -1.0 };
-            best.offer(parameters, value, value.map_or(f64::NEG_INFINITY, |value| sign * value), step);
+            best.offer(parameters, value, self.direction.merit(value), step);
         }
         best
     }
 
     fn checkpoint(&self, snapshot: &Snapshot) -> Result<Checkpoint, String> {
-        let mut file = Checkpoint::default();
-        let mut tensor = |name: String, data| {
-            file.tensors.insert(name, Tensor::vector(data));
-        };
+        let mut state = State::default();
         let mut done = Vec::with_capacity(snapshot.done.len());
         for (index, candidate) in snapshot.done.iter().enumerate() {
-            tensor(format!("done/{index}"), TensorData::F32(candidate.parameters.clone()));
-            tensor(
-                format!("done/{index}/value"),
-                TensorData::F64(vec![candidate.validation.unwrap_or_default()]),
-            );
-            done.push(Stage {
-                name: candidate.name.clone(),
-                has_value: candidate.validation.is_some(),
-                step: candidate.step,
-                evaluations: candidate.evaluations,
-            });
+            let Candidate { name, parameters, validation, step, evaluations, .. } = candidate.clone();
+            state = kept(state, &format!("done/{index}"), parameters, validation);
+            done.push(Stage { name, step, evaluations });
         }
-        let running = snapshot.running.as_ref().map(|running| {
-            tensor("running".to_owned(), TensorData::F32(running.best.parameters.clone()));
-            tensor("running/value".to_owned(), TensorData::F64(vec![running.best.value.unwrap_or_default()]));
-            Stage {
-                name: String::new(),
-                has_value: running.best.value.is_some(),
-                step: running.best.step,
-                evaluations: 0,
-            }
+        let running = snapshot.running.clone().map(|Running { best, optimizer, extra }| {
+            state = kept(std::mem::take(&mut state), "running", best.parameters, best.value)
+                .with_all("optimizer/", optimizer)
+                .with_all("extra/", extra);
+            Stage { name: String::new(), step: best.step, evaluations: 0 }
         });
-        if let Some(running) = &snapshot.running {
-            file.states.insert("optimizer".to_owned(), running.optimizer.clone());
-            file.states.insert("extra".to_owned(), State { entries: running.extra.clone() });
-        }
         let story = Story { run: self.run.clone(), done, running, boosters: Vec::new() };
-        file.document = serde_json::to_value(story).map_err(|error| error.to_string())?;
-        Ok(file)
+        let document = serde_json::to_value(story).map_err(|error| error.to_string())?;
+        Ok(Checkpoint { document, state })
     }
 }
 
@@ -218,11 +198,10 @@ impl setpoint_trees::Store for Directory {
     }
 
     fn save(&mut self, done: &[Finished]) -> Result<(), String> {
-        let (boosters, tensors) = pack(done);
+        let (boosters, state) = pack(done);
         let story = Story { run: self.run.clone(), done: Vec::new(), running: None, boosters };
         let document = serde_json::to_value(story).map_err(|error| error.to_string())?;
-        let file = Checkpoint { document, tensors, ..Checkpoint::default() };
-        file.save(&self.path).map_err(|error| error.to_string())
+        Checkpoint { document, state }.save(&self.path).map_err(|error| error.to_string())
     }
 }
 
@@ -235,26 +214,19 @@ fn difference(then: &Map<String, Value>, now: &Map<String, Value>) -> Option<Str
     Some(format!("its {key} is {}, now {}", show(then.get(key)), show(now.get(key))))
 }
 
-fn vector(file: &Checkpoint, name: &str) -> Result<Vec<f32>, String> {
-    match file.tensors.get(name).map(|tensor| &tensor.data) {
-        Some(TensorData::F32(values)) => Ok(values.clone()),
-        _ => Err(format!("the checkpoint lacks {name:?}")),
-    }
+/// Adds parameters and their value, if they have one, under a name.
+fn kept(state: State, name: &str, parameters: Vec<f32>, value: Option<f64>) -> State {
+    state.with(name, parameters).with_some(&format!("{name}/value"), value.map(|value| vec![value]))
 }
 
-fn value(file: &Checkpoint, name: &str, there: bool) -> Result<Option<f64>, String> {
-    match file.tensors.get(name).map(|tensor| &tensor.data) {
-        Some(TensorData::F64(values)) if values.len() == 1 => Ok(there.then(|| values[0])),
-        _ => Err(format!("the checkpoint lacks {name:?}")),
-    }
+/// What [`kept`] added.
+fn taken(state: &State, name: &str) -> Result<(Vec<f32>, Option<f64>), OptimizerError> {
+    let value = state.find(&format!("{name}/value"))?.and_then(|value| value.first().copied());
+    Ok((state.get(name)?.to_vec(), value))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use setpoint::optimizer::Values;
-
     use super::*;
 
     #[test]
@@ -274,13 +246,13 @@ mod tests {
                 step: 7,
                 evaluations: 9,
             };
-            let entries = |values: Vec<f64>| BTreeMap::from([("v".to_owned(), Values::F64(values))]);
+            let state = |value: f64| State::default().with("v", vec![value]);
             let snapshot = Snapshot {
                 done: vec![candidate(Some(0.1 + 0.2)), candidate(None)],
                 running: Some(Running {
                     best: directory.best(&[1.0, 2.0], Some(0.3), 5),
-                    optimizer: State { entries: entries(vec![f64::NEG_INFINITY]) },
-                    extra: entries(vec![1e-310]),
+                    optimizer: state(f64::NEG_INFINITY),
+                    extra: state(1e-310),
                 }),
             };
             directory.save(&snapshot).unwrap();

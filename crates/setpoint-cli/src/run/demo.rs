@@ -79,7 +79,7 @@ fn split(seed: u64) -> Result<Loaded, Failure> {
         positive: Positive::Value("U".to_owned()),
         ..Roles::default()
     };
-    let table = Table::from_bytes("letter.csv", LETTER.to_vec(), &ReadOptions::default(), &roles)?;
+    let table = Table::from_bytes("letter.csv", LETTER.to_vec(), &ReadOptions::default(), &roles, None)?;
     let plan: SplitPlan = SPLIT.parse()?;
     let parts = plan.split(&table, seed)?;
     load(table, &parts, None, &ModelChoice::Linear)

@@ -1,13 +1,16 @@
 //! `setpoint evaluate`: a model on labelled data, with intervals.
 
+use std::path::{Path, PathBuf};
+
 use serde::Serialize;
 use setpoint::message::quote;
 use setpoint_data::{LabelSchema, Roles};
-use setpoint_report::{EvaluateRecord, ReportRecord, to_json};
+use setpoint_report::{EvaluateRecord, ReportRecord, to_json, uncertified};
 use setpoint_run::{Examples, Failure, ImageSchema, Opened, Schema, hold_images, load_more};
 
 use super::progress::{Display, line};
-use super::{images, print, report};
+use super::scores::Judged;
+use super::{images, print, report, say_notes, show};
 use crate::args::{EvaluateArgs, MeasureArgs, in_flags};
 use crate::interrupt;
 use crate::plan::{confidence, image_options, positive, read_options};
@@ -29,10 +32,20 @@ pub fn evaluate(args: &EvaluateArgs, quiet: bool) -> Result<(), Failure> {
         print(&to_json(&Checked { record: &record, check })?)?;
     }
     if !quiet {
-        line(record.to_string().trim_end());
+        tell(&record, args.json)?;
         report::say(&args.report);
     }
     checked.map_err(Failure::no)
+}
+
+/// Shows a record and what to know besides.
+pub fn tell(record: &EvaluateRecord, json: bool) -> Result<(), Failure> {
+    show(&record.to_string(), json)?;
+    say_notes(&record.notes);
+    if let Some(reason) = &record.certificate_refused {
+        line(&format!("warning: {}", uncertified(reason)));
+    }
+    Ok(())
 }
 
 /// The record, and what `--check` came to.
@@ -51,35 +64,69 @@ struct Check<'a> {
     reason: Option<&'a String>,
 }
 
-/// A model, the rows it was measured on, and what it came to.
+/// What was measured on which rows, and what it came to.
 pub struct Measured {
-    model: Opened,
-    examples: Examples,
+    subject: Subject,
     confidence: f64,
     /// The record.
     pub record: EvaluateRecord,
 }
 
+/// A model file, or any model's scores.
+enum Subject {
+    Model(Box<(Opened, Examples)>),
+    Scores(Box<Judged>),
+}
+
 impl Measured {
     /// All that a report shows.
     pub fn report(&mut self, args: &MeasureArgs) -> Result<ReportRecord, Failure> {
-        let described = report::described(&args.data, self.confidence);
-        setpoint_run::report_model(&self.model, &mut self.examples, &self.record, &described)
+        let data = args.data.as_ref().or(args.of_scores.scores.as_ref());
+        let described = report::described(data.map_or(Path::new(""), PathBuf::as_path), self.confidence);
+        match &mut self.subject {
+            Subject::Model(measured) => {
+                let (model, examples) = &mut **measured;
+                setpoint_run::report_model(model, examples, &self.record, &described)
+            }
+            Subject::Scores(judged) => judged.report(&self.record, &described),
+        }
+    }
+}
+
+/// Measures what is asked for.
+pub fn measure(args: &MeasureArgs, display: &mut Display) -> Result<Measured, Failure> {
+    let confidence = confidence(&args.confidence)?;
+    match (&args.of_scores.scores, &args.model, &args.data) {
+        (Some(path), ..) => {
+            display.show(&format!("reading {}", path.display()));
+            let judged = Judged::new(args, path)?;
+            interrupt::check()?;
+            display.show("measuring");
+            let record = judged.measure(path, confidence)?;
+            Ok(Measured { subject: Subject::Scores(Box::new(judged)), confidence, record })
+        }
+        (None, Some(model), Some(data)) => measure_model(args, model, data, confidence, display),
+        _ => Err(Failure::input("no model and data, and no --scores")),
     }
 }
 
 /// Opens the model, reads the data and measures.
-pub fn measure(args: &MeasureArgs, display: &mut Display) -> Result<Measured, Failure> {
-    let confidence = confidence(&args.confidence)?;
-    let model = setpoint_run::open(&args.model)?;
-    display.show(&format!("reading {}", args.data.display()));
+fn measure_model(
+    args: &MeasureArgs,
+    path: &Path,
+    data: &Path,
+    confidence: f64,
+    display: &mut Display,
+) -> Result<Measured, Failure> {
+    let model = setpoint_run::open(path)?;
+    display.show(&format!("reading {}", data.display()));
     let roles = roles(args, &model)?;
     let (mut examples, hash, mut notes) = match &model.schema {
         Schema::Table(encoder) => {
             let options = read_options(&args.read)?;
-            load_more(&args.data, &options, &roles, encoder, &model.blueprint)?
+            load_more(data, &options, &roles, encoder, &model.blueprint)?
         }
-        Schema::Images(schema) => labelled_images(args, &model, schema, &roles, display)?,
+        Schema::Images(schema) => labelled_images(args, data, &model, schema, &roles, display)?,
     };
     if let (Some(column), None) = (model.entity_column(), examples.sample.entities()) {
         notes.push(format!(
@@ -89,22 +136,23 @@ pub fn measure(args: &MeasureArgs, display: &mut Display) -> Result<Measured, Fa
     interrupt::check()?;
     display.show("measuring");
     let mut record = setpoint_run::evaluate(&model, &mut examples, confidence)?;
-    record.artifact = args.model.display().to_string();
+    record.artifact = path.display().to_string();
     record.data_hash = hash;
     record.notes.splice(0..0, notes);
     record.sentences().for_each(|text| *text = in_flags(text));
-    Ok(Measured { model, examples, confidence, record })
+    Ok(Measured { subject: Subject::Model(Box::new((model, examples))), confidence, record })
 }
 
 /// Labelled images, as the model takes them.
 fn labelled_images(
     args: &MeasureArgs,
+    data: &Path,
     model: &Opened,
     schema: &ImageSchema,
     roles: &Roles,
     display: &mut Display,
 ) -> Result<(Examples, Option<String>, Vec<String>), Failure> {
-    let set = images::read_for(model, &args.data, &image_options(&args.images)?, display)?;
+    let set = images::read_for(model, data, &image_options(&args.images)?, display)?;
     let there = roles.group_if_there.as_ref().filter(|group| set.label_names().contains(group));
     let group = roles.group.as_ref().or(there).map(String::as_str);
     let task = match (&args.positive, &roles.label) {

@@ -9,9 +9,9 @@ use setpoint_data::{ImageOptions, ImageSet, list};
 use setpoint_report::to_json;
 use setpoint_run::{Examples, Failure, Opened, Schema, hold_images, load_images, split_images};
 
-use super::progress::{Display, line};
-use super::train::{files, run};
-use super::{print, report};
+use super::print;
+use super::progress::Display;
+use super::train::{files, run, tell};
 use crate::interrupt;
 use crate::plan::{Files, TrainPlan};
 
@@ -64,11 +64,7 @@ pub fn train(
             several => to_json(&json!({ "runs": several }))?,
         })?;
     }
-    if !quiet {
-        records.iter().for_each(|record| line(record.to_string().trim_end()));
-        plans.iter().for_each(|plan| report::say(&plan.report));
-    }
-    Ok(())
+    tell(&plans.iter().zip(&records).collect::<Vec<_>>(), json, quiet)
 }
 
 /// The plan for one of several labels: its files carry the label's name.

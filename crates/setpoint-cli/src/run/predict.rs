@@ -5,21 +5,24 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, FloatType, Int32Type};
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, FloatType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::{PrimitiveTypeBuilder, Type};
 use setpoint::artifact::{AtomicFile, write_atomically};
 use setpoint_data::{Codes, Encoder, ImageOptions, Roles, Table};
 use setpoint_run::{Failure, Opened, Schema, hold_images, margins, notes, open};
 
-use super::images;
 use super::progress::{Display, line};
+use super::{images, say_notes};
 use crate::args::PredictArgs;
 use crate::interrupt;
 use crate::plan::{Files, image_options, read_options};
+
+/// The columns that are written of every row.
+const OWN: [&str; 3] = ["score", "probability", "decision"];
 
 /// Rows of a Parquet row group.
 const ROW_GROUP: usize = 1 << 20;
@@ -46,8 +49,13 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     let model = open(&args.model)?;
     let mut display = Display::new(quiet);
     display.show(&format!("reading {}", args.data.display()));
-    let Rows { files, scores, groups, mut notes } = match &model.schema {
+    let Rows { files, kept, scores, groups, mut notes } = match &model.schema {
         Schema::Table(encoder) => table_rows(args, &model, encoder)?,
+        Schema::Images(_) if args.keep.is_some() => {
+            return Err(Failure::input(
+                "--keep: images have no columns; the name of each file is written beside it anyway",
+            ));
+        }
         Schema::Images(schema) => {
             if let Some(groups) = &model.shipped.groups {
                 return Err(Failure::input(format!(
@@ -62,7 +70,7 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
             let mut held = hold_images(schema, &model.blueprint, &set, &all)?;
             let scores = model.scorer.scores(&mut held)?;
             let files = set.names().map(<[String]>::to_vec);
-            Rows { files, scores, groups: None, notes: set.notes().to_vec() }
+            Rows { files, kept: Vec::new(), scores, groups: None, notes: set.notes().to_vec() }
         }
     };
     interrupt::check()?;
@@ -77,14 +85,22 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     };
     interrupt::check()?;
     display.finish();
-    let decided = Decided { files: files.as_deref(), scores: &scores, margins: &margins };
+    let probabilities =
+        model.probability.map(|curve| scores.iter().map(|score| curve.of(*score)).collect::<Vec<f64>>());
+    let decided = Decided {
+        files: files.as_deref(),
+        kept: &kept,
+        scores: &scores,
+        probabilities: probabilities.as_deref(),
+        margins: &margins,
+    };
     match output {
         Output::Stdout => decided.to_stdout()?,
         Output::Csv(path) => write_atomically(path, |out| decided.write_csv(out))?,
         Output::Parquet(path) => decided.write_parquet(path)?,
     }
     if !quiet {
-        notes.iter().for_each(|note| line(&format!("note: {note}")));
+        say_notes(&notes);
         let positive = margins.iter().filter(|margin| **margin >= 0.0).count();
         line(&format!("{} rows, {positive} of them positive", scores.len()));
     }
@@ -95,6 +111,8 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
 struct Rows {
     /// The names of their files, where each is a file of its own.
     files: Option<Vec<String>>,
+    /// Columns of the file that are written beside, each with a code for each row.
+    kept: Vec<Codes>,
     scores: Vec<f32>,
     /// Their groups, where the model has thresholds for some.
     groups: Option<Codes>,
@@ -116,10 +134,27 @@ fn table_rows(args: &PredictArgs, model: &Opened, encoder: &Encoder) -> Result<R
             Failure { message: failure.message.replace("(‹group›)", why), ..failure }
         })?;
     let groups = table.groups().cloned();
+    let kept = kept(args, &table)?;
     let data = encoder.encode(table)?;
     interrupt::check()?;
     let notes = notes(&data.notes, Some(&args.data));
-    Ok(Rows { files: None, scores: model.scores(data.features)?, groups, notes })
+    Ok(Rows { files: None, kept, scores: model.scores(data.features)?, groups, notes })
+}
+
+/// The columns to write beside, as the file has them.
+fn kept(args: &PredictArgs, table: &Table) -> Result<Vec<Codes>, Failure> {
+    let Some(wanted) = &args.keep else { return Ok(Vec::new()) };
+    let all = wanted.eq_ignore_ascii_case("all") && !table.names().contains(wanted);
+    let keep = if all { table.names().to_vec() } else { setpoint_data::list(wanted) };
+    let roles = Roles { keep, missing: Some(Vec::new()), ..Roles::default() };
+    let kept = Table::read(&args.data, &read_options(&args.read)?, &roles)?.kept().to_vec();
+    match kept.iter().find(|codes| OWN.contains(&codes.column.as_str())) {
+        Some(codes) => Err(Failure::input(format!(
+            "--keep: column {:?} is called as one that predict writes; name the others, or rename it",
+            codes.column
+        ))),
+        None => Ok(kept),
+    }
 }
 
 fn output(path: &Path) -> Result<Output<'_>, Failure> {
@@ -139,7 +174,10 @@ fn output(path: &Path) -> Result<Output<'_>, Failure> {
 /// What is written.
 struct Decided<'a> {
     files: Option<&'a [String]>,
+    kept: &'a [Codes],
     scores: &'a [f32],
+    /// `None` for models of earlier versions.
+    probabilities: Option<&'a [f64]>,
     margins: &'a [f32],
 }
 
@@ -156,23 +194,55 @@ impl Decided<'_> {
 
     /// The shortest digits that read back as the same score.
     fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}score,decision", if self.files.is_some() { "file," } else { "" })?;
+        let file = self.files.map(|_| "file").into_iter();
+        let kept = self.kept.iter().map(|codes| codes.column.as_str());
+        file.chain(kept).try_for_each(|name| write!(out, "{},", quoted(name)))?;
+        writeln!(out, "score,{}decision", if self.probabilities.is_some() { "probability," } else { "" })?;
         for (row, (score, margin)) in self.scores.iter().zip(self.margins).enumerate() {
             if let Some(file) = self.files.and_then(|files| files.get(row)) {
                 write!(out, "{},", quoted(file))?;
             }
-            writeln!(out, "{score},{}", u8::from(*margin >= 0.0))?;
+            for codes in self.kept {
+                write!(out, "{},", quoted(text_of(codes, row).unwrap_or_default()))?;
+            }
+            write!(out, "{score},")?;
+            if let Some(probabilities) = self.probabilities {
+                write!(out, "{},", probabilities[row] as f32)?;
+            }
+            writeln!(out, "{}", u8::from(*margin >= 0.0))?;
         }
         Ok(())
+    }
+
+    /// Kept columns of whole numbers stay numbers, others are texts; names may hold anything.
+    fn parquet_schema(&self) -> Result<Type, ParquetError> {
+        let mut fields = Vec::new();
+        if self.files.is_some() {
+            let text = plain("file", Physical::BYTE_ARRAY).with_logical_type(Some(LogicalType::String));
+            fields.push(text.build()?);
+        }
+        for codes in self.kept {
+            let (kind, logical) = match whole_numbers(codes) {
+                true => (Physical::INT64, None),
+                false => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            };
+            let field = plain(&codes.column, kind).with_repetition(Repetition::OPTIONAL);
+            fields.push(field.with_logical_type(logical).build()?);
+        }
+        fields.push(plain("score", Physical::FLOAT).build()?);
+        if self.probabilities.is_some() {
+            fields.push(plain("probability", Physical::FLOAT).build()?);
+        }
+        fields.push(plain("decision", Physical::INT32).build()?);
+        Type::group_type_builder("predictions")
+            .with_fields(fields.into_iter().map(Arc::new).collect())
+            .build()
     }
 
     fn write_parquet(&self, path: &Path) -> Result<(), Failure> {
         let failed =
             |error: ParquetError| Failure::input(format!("cannot write {}: {error}", path.display()));
-        let file = if self.files.is_some() { "REQUIRED BYTE_ARRAY file (UTF8); " } else { "" };
-        let schema =
-            format!("message predictions {{ {file}REQUIRED FLOAT score; REQUIRED INT32 decision; }}");
-        let schema = Arc::new(parse_message_type(&schema).map_err(failed)?);
+        let schema = Arc::new(self.parquet_schema().map_err(failed)?);
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let mut file = AtomicFile::create(path)?;
         // The shell hands bytes on and leaves the commit to us.
@@ -189,9 +259,32 @@ impl Decided<'_> {
                 column.typed::<ByteArrayType>().write_batch(&names, None, None).map_err(failed)?;
                 column.close().map_err(failed)?;
             }
+            for codes in self.kept {
+                let Some(mut column) = group.next_column().map_err(failed)? else { break };
+                let texts = || rows.clone().map(|row| text_of(codes, row));
+                let there: Vec<i16> = texts().map(|text| i16::from(text.is_some())).collect();
+                if whole_numbers(codes) {
+                    let numbers: Vec<i64> = texts().flatten().filter_map(|text| text.parse().ok()).collect();
+                    column.typed::<Int64Type>().write_batch(&numbers, Some(&there), None).map_err(failed)?;
+                } else {
+                    let texts: Vec<ByteArray> = texts().flatten().map(ByteArray::from).collect();
+                    column
+                        .typed::<ByteArrayType>()
+                        .write_batch(&texts, Some(&there), None)
+                        .map_err(failed)?;
+                }
+                column.close().map_err(failed)?;
+            }
             if let Some(mut column) = group.next_column().map_err(failed)? {
                 let scores = &self.scores[rows.clone()];
                 column.typed::<FloatType>().write_batch(scores, None, None).map_err(failed)?;
+                column.close().map_err(failed)?;
+            }
+            if let Some(probabilities) = self.probabilities
+                && let Some(mut column) = group.next_column().map_err(failed)?
+            {
+                let probabilities: Vec<f32> = probabilities[rows.clone()].iter().map(|p| *p as f32).collect();
+                column.typed::<FloatType>().write_batch(&probabilities, None, None).map_err(failed)?;
                 column.close().map_err(failed)?;
             }
             if let Some(mut column) = group.next_column().map_err(failed)? {
@@ -207,7 +300,23 @@ impl Decided<'_> {
     }
 }
 
-/// A file's name as CSV takes it.
+/// A column that every row has.
+fn plain(name: &str, kind: Physical) -> PrimitiveTypeBuilder<'_> {
+    Type::primitive_type_builder(name, kind).with_repetition(Repetition::REQUIRED)
+}
+
+/// The text of a row; `None` where it is missing.
+fn text_of(codes: &Codes, row: usize) -> Option<&str> {
+    codes.names.get(codes.of[row] as usize).map(String::as_str)
+}
+
+/// Whether a column's texts are whole numbers, written as numbers are.
+fn whole_numbers(codes: &Codes) -> bool {
+    let whole = |name: &String| name.parse::<i64>().is_ok_and(|number| number.to_string() == *name);
+    !codes.names.is_empty() && codes.names.iter().all(whole)
+}
+
+/// A text as CSV takes it.
 fn quoted(name: &str) -> Cow<'_, str> {
     if name.contains([',', '"', '\n', '\r']) {
         Cow::Owned(format!("\"{}\"", name.replace('"', "\"\"")))

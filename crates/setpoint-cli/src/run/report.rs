@@ -7,9 +7,9 @@ use setpoint::artifact::write_atomically;
 use setpoint_report::{ReportRecord, to_html};
 use setpoint_run::{Described, Failure};
 
-use super::evaluate::{Measured, measure};
+use super::evaluate::{Measured, measure, tell};
 use super::progress::{Display, line};
-use crate::args::{ReportArgs, ReportFlags, in_flags};
+use crate::args::{ReportArgs, ReportFlags, in_flags, quoted};
 use crate::plan::Files;
 
 /// `setpoint report`: a model on labelled data, as a page.
@@ -23,7 +23,7 @@ pub fn report(args: &ReportArgs, quiet: bool) -> Result<(), Failure> {
     write(&wanted, record)?;
     display.finish();
     if !quiet {
-        line(measured.record.to_string().trim_end());
+        tell(&measured.record, false)?;
         say(&wanted);
     }
     Ok(())
@@ -70,32 +70,6 @@ pub fn described(data: &Path, confidence: f64) -> Described {
 
 /// The command as it was typed, quoted for a shell.
 pub fn command_line() -> String {
-    let typed = std::env::args_os().skip(1).map(|argument| quoted(&argument.to_string_lossy()));
+    let typed = crate::typed().map(|argument| quoted(&argument));
     ["setpoint".to_owned()].into_iter().chain(typed).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(argument: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,@%+".contains(letter);
-    if !argument.is_empty() && argument.chars().all(plain) {
-        return argument.to_owned();
-    }
-    format!("'{}'", argument.replace('\'', "'\\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_are_quoted_as_a_shell_needs_it() {
-        for (argument, text) in [
-            ("train.csv", "train.csv"),
-            ("recall @ fpr<=1%", "'recall @ fpr<=1%'"),
-            ("it's", "'it'\\''s'"),
-            ("", "''"),
-            ("$(rm)", "'$(rm)'"),
-        ] {
-            assert_eq!(quoted(argument), text);
-        }
-    }
 }

@@ -9,7 +9,7 @@ use setpoint_run::{Checkpoints, Failure, FailureKind, Loaded, load_more};
 
 use super::checkpoint::{self, Directory};
 use super::progress::{Display, line};
-use super::{images, print, report};
+use super::{images, print, report, say_notes, show};
 use crate::args::in_flags;
 use crate::interrupt;
 use crate::plan::{Files, TrainPlan};
@@ -32,11 +32,27 @@ pub fn train(plan: &TrainPlan, json: bool, quiet: bool) -> Result<(), Failure> {
     if json {
         print(&to_json(&record)?)?;
     }
-    if !quiet {
-        line(record.to_string().trim_end());
+    tell(&[(plan, &record)], json, quiet)
+}
+
+/// Shows what runs came to; an error where a goal is not met and nothing is certified.
+pub(super) fn tell(runs: &[(&TrainPlan, &TrainRecord)], json: bool, quiet: bool) -> Result<(), Failure> {
+    for (plan, record) in runs.iter().filter(|_| !quiet) {
+        show(&record.to_string(), json)?;
+        say_notes(&record.notes);
+        line(&format!("wrote {}", record.artifact));
         report::say(&plan.report);
+        if let Some(uncertified) = record.uncertified() {
+            line(&format!("warning: {uncertified}"));
+        }
     }
-    Ok(())
+    match runs.iter().find_map(|(_, record)| Some((record, record.not_met()?))) {
+        Some((record, unmet)) => Err(Failure::no(format!(
+            "{}: not met {unmet}; nothing is certified, and {} was written all the same",
+            record.goal, record.artifact
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// What a run reads and writes, after what others do.
@@ -81,14 +97,18 @@ pub(super) fn run(
     let mut record = trained.record.clone();
     record.sentences().for_each(|text| *text = in_flags(text));
     record.artifact = plan.output.display().to_string();
-    record.seconds = Seconds { load, train, total: start.elapsed().as_secs_f64() };
+    let mut seconds = Seconds { load, train, report: 0.0, total: start.elapsed().as_secs_f64() };
+    record.seconds = seconds;
     if report::any(&plan.report) {
         display.show("writing the report");
         let confidence = plan.job.confidence.unwrap_or(CONFIDENCE);
         let described = report::described(&plan.data, confidence);
         let page = setpoint_run::report_training(&plan.job, &mut loaded, &trained, &record, &described)?;
         report::write(&plan.report, page)?;
+        let total = start.elapsed().as_secs_f64();
+        seconds = Seconds { report: total - seconds.total, total, ..seconds };
     }
+    record.seconds = seconds;
     Ok(record)
 }
 

@@ -55,8 +55,8 @@ fn many_entities_are_certified_by_bets_and_tested_so() {
     assert_eq!((&method["largest"], &by_entity["approximate"]), (&8.into(), &serde_json::Value::Null));
     write(home.path(), "more.csv", &visits(300, 8, 4));
     let run = setpoint(home.path(), &["evaluate", "m", "more.csv", "--check"]).ok();
-    assert!(run.stderr.contains(" entities (column \"who\")"), "{}", run.stderr);
-    assert!(run.stderr.contains("assuming that none has more than 8 such examples"), "{}", run.stderr);
+    assert!(run.stdout.contains(" entities (column \"who\")"), "{}", run.stdout);
+    assert!(run.stdout.contains("assuming that none has more than 8 such examples"), "{}", run.stdout);
     // Without the column the bets cannot be made.
     write(home.path(), "other.csv", &visits(300, 8, 4).replace("who,x", "whom,x"));
     let other = setpoint(home.path(), &["evaluate", "m", "other.csv", "--json", "-q"]).ok().json();
@@ -101,5 +101,5 @@ fn rows_repeated_many_times_over_get_a_caution() {
     write(home.path(), "shop.csv", &format!("{head}\n{}", rows.repeat(10)));
     let run =
         setpoint(home.path(), &["train", "shop.csv", "--label", "bought", "--goal", GOAL, "-o", "m"]).ok();
-    assert!(run.stderr.contains("caution: of 800 calibration rows only "), "{}", run.stderr);
+    assert!(run.stdout.contains("caution: of 800 calibration rows only "), "{}", run.stdout);
 }

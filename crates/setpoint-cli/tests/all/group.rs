@@ -6,7 +6,7 @@ use crate::{directory, setpoint, write};
 /// Trains on the shop's table and returns the record and the report.
 fn train(home: &std::path::Path, more: &[&str]) -> (serde_json::Value, String) {
     let base = ["train", "shop.csv", "--label", "bought", "--json", "-o", "m"];
-    let run = setpoint(home, &[&base[..], more].concat()).ok();
+    let run = setpoint(home, &[&base[..], more].concat()).trained();
     (run.json(), run.stderr)
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, reason = "a test binary has no readers of its documentation")]
 
+mod answer;
 mod browser;
 mod certify;
 mod check;
@@ -13,11 +14,13 @@ mod interrupt;
 mod message;
 mod misuse;
 mod model;
+mod onnx;
 mod population;
 mod predict;
 mod real;
 mod report;
 mod reproduce;
+mod scores;
 mod train;
 
 use std::path::Path;
@@ -43,6 +46,14 @@ impl Run {
     #[track_caller]
     pub fn ok(self) -> Self {
         assert_eq!(self.code, Some(0), "{}", self.stderr);
+        self
+    }
+
+    /// A model must have been trained, whether or not it meets its goal on the rows held out.
+    #[track_caller]
+    pub fn trained(self) -> Self {
+        let unmet = self.code == Some(1) && self.stderr.contains("; nothing is certified, and ");
+        assert!(unmet || self.code == Some(0), "{self:?}");
         self
     }
 

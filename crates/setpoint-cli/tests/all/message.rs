@@ -100,7 +100,7 @@ fn certificates_that_no_data_gives_are_refused_in_words() {
     }
     // Where there is a certificate, the same digits.
     let run = certify(&["--goal", "fpr<=50%", "--confidence", "0.999999999"]).ok();
-    assert!(run.stderr.starts_with("certified at 99.9999999% confidence on 400 examples"), "{}", run.stderr);
+    assert!(run.stdout.starts_with("certified at 99.9999999% confidence on 400 examples"), "{}", run.stdout);
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn images_are_told_apart_by_a_convolutional_network() {
     let expected = decided.stdout.lines().skip(1).take(4).enumerate();
     let expected: Vec<String> =
         expected.map(|(row, decided)| format!("\"{row}, round.png\",{decided}")).collect();
-    assert_eq!(named.stdout.lines().next(), Some("file,score,decision"));
+    assert_eq!(named.stdout.lines().next(), Some("file,score,probability,decision"));
     assert_eq!(named.stdout.lines().skip(1).collect::<Vec<_>>(), expected);
     let parquet = ["predict", "m.safetensors", "photos", "--cache", "none", "-o", "photos.parquet"];
     setpoint(home.path(), &parquet).ok();

@@ -80,7 +80,7 @@ fn unlabelled_and_reordered_columns_predict_alike_in_every_format() {
     let run = setpoint(home.path(), &["predict", "m", "bare.csv"]).ok();
     setpoint(home.path(), &["predict", "m", "more.csv", "-o", "out.csv", "-q"]).ok();
     assert_eq!(run.stdout.as_bytes(), read(home.path(), "out.csv"));
-    assert!(run.stdout.starts_with("score,decision\n"));
+    assert!(run.stdout.starts_with("score,probability,decision\n"));
     assert_eq!(run.stdout.lines().count(), 2001);
     assert!(run.stderr.starts_with("2000 rows, "), "{}", run.stderr);
     // Parquet holds the same numbers: certify reads both.
@@ -138,4 +138,34 @@ fn a_reader_that_has_seen_enough_is_no_error() {
         .unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn columns_to_join_on_are_kept_as_they_are_written() {
+    let home = directory();
+    trained(home.path(), "recall @ fpr<=10%");
+    let rows = "town,customer,age,income,sex,note\nYork,007,40,30.50,f,\"a, b\"\nHull,8,NA,31,m,\n";
+    write(home.path(), "new.csv", rows);
+    let keep = |columns: &str| setpoint(home.path(), &["predict", "m", "new.csv", "-q", "--keep", columns]);
+    let plain = setpoint(home.path(), &["predict", "m", "new.csv", "-q"]).ok().stdout;
+    let decided: Vec<&str> = plain.lines().collect();
+    let some = keep("customer,note,3").ok().stdout;
+    let expected = [("customer,note,age", 0), ("007,\"a, b\",40", 1), ("8,,NA", 2)];
+    assert_eq!(some, expected.map(|(kept, row)| format!("{kept},{}\n", decided[row])).concat());
+    let all = keep("all").ok().stdout;
+    let expected = rows.lines().zip(&decided).map(|(row, decided)| format!("{row},{decided}\n"));
+    assert_eq!(all, expected.collect::<String>());
+    let probability: f64 = decided[1].split(',').nth(1).unwrap().parse().unwrap();
+    assert!(decided[0] == "score,probability,decision" && probability > 0.0 && probability < 1.0, "{plain}");
+    let run = keep("client");
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("no column \"client\" (--keep)"), "{}", run.stderr);
+    write(home.path(), "new.csv", "town,customer,age,income,sex,score\nYork,7,40,30,f,1\n");
+    assert!(keep("score").stderr.contains("called as one that predict writes"));
+    // Whole numbers stay numbers in Parquet, which reads back as the CSV does.
+    write(home.path(), "new.csv", &rows.replace("007", "7"));
+    setpoint(home.path(), &["predict", "m", "new.csv", "-q", "--keep", "all", "-o", "out.parquet"]).ok();
+    let again = setpoint(home.path(), &["predict", "m", "out.parquet", "-q", "--keep", "customer,note"]).ok();
+    let expected = [("customer,note", 0), ("7,\"a, b\"", 1), ("8,", 2)];
+    assert_eq!(again.stdout, expected.map(|(kept, row)| format!("{kept},{}\n", decided[row])).concat());
 }

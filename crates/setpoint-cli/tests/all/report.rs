@@ -64,6 +64,9 @@ fn the_page_and_the_record_have_the_numbers_of_evaluate() {
         let there = page.contains(&format!("<data value=\"{number}\">"));
         assert!(there || number == "0.95" && page.contains("95% interval"), "{number}");
     }
+    assert_eq!(evaluation["label"], serde_json::json!({"column": "bought", "positive": "yes"}));
+    assert_eq!(record["parts"][0]["evaluation"]["label"], evaluation["label"]);
+    assert!(page.contains("of them positive (bought is &quot;yes&quot;)"));
     // `setpoint report` writes the same page, but for the command that made it.
     setpoint(home.path(), &["report", "m", FILE, "--group", HOSTILE, "-o", "again.html"]).ok();
     let without_command = |page: &str| {
@@ -192,7 +195,7 @@ fn reports_of_every_kind_of_goal_can_be_written() {
     ] {
         let train = ["train", "shop.csv", "--label", "bought", "--goal", goal, "-o", "m", "--split", split];
         setpoint(home.path(), &[&train[..], &["--report", "r.html", "--report-json", "r.json"]].concat())
-            .ok();
+            .trained();
         let page = text(home.path(), "r.html");
         assert!(page.contains(words), "{goal}: {words}");
         assert!(!page.contains("NaN") && !page.contains(">inf"), "{goal}");

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use setpoint::Sample;
-use setpoint::features::{Features, Layout, Scaling, Sparse};
+use setpoint::features::{Features, Layout, Sparse};
 
-use super::{EncodeError, Encoder, Encoding, Input, Inputs, Notes};
+use super::{EncodeError, Encoder, Encoding, Input, Inputs, Notes, layout};
 use crate::Error;
 use crate::chunk::{Chunk, MISSING, Texts};
 use crate::dataset::{Dataset, checked_sample, fits_memory};
@@ -157,25 +157,9 @@ struct Stored<'a> {
 
 impl<'a> Stored<'a> {
     fn new(columns: &'a [Column<'a>]) -> Self {
-        let mut layout = Layout::default();
-        let (mut numbers, mut fields) = (Vec::new(), Vec::new());
-        for column in columns {
-            let scalings: Vec<Scaling> = match &column.input.encoding {
-                Encoding::Number { missing, .. } => missing.iter().copied().collect(),
-                Encoding::Category { values, missing } => {
-                    values.iter().map(|value| value.scaling).chain(*missing).collect()
-                }
-                Encoding::Plain | Encoding::Code { .. } => Vec::new(),
-            };
-            if !matches!(column.input.encoding, Encoding::Category { .. }) {
-                layout.add_number();
-                numbers.push(column);
-            }
-            if !scalings.is_empty() {
-                layout.add_categories(scalings);
-                fields.push(column);
-            }
-        }
+        let numbers = columns.iter().filter(|column| column.input.is_stored_as_number()).collect();
+        let fields = columns.iter().filter(|column| !column.input.scalings().is_empty()).collect();
+        let layout = layout(columns.iter().map(|column| column.input));
         Self { layout: Arc::new(layout), numbers, fields }
     }
 }

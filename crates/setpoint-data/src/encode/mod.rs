@@ -24,9 +24,12 @@
 
 mod apply;
 mod fit;
+mod raw;
+
+pub use raw::{RawColumn, RawValues};
 
 use serde::{Deserialize, Serialize};
-use setpoint::features::Scaling;
+use setpoint::features::{Layout, Scaling};
 use setpoint::message::quote;
 use thiserror::Error;
 
@@ -437,6 +440,21 @@ impl Encoder {
     }
 }
 
+/// How the columns of these inputs are stored.
+pub fn layout<'a>(inputs: impl IntoIterator<Item = &'a Input>) -> Layout {
+    let mut layout = Layout::default();
+    for input in inputs {
+        if input.is_stored_as_number() {
+            layout.add_number();
+        }
+        let scalings = input.scalings();
+        if !scalings.is_empty() {
+            layout.add_categories(scalings);
+        }
+    }
+    layout
+}
+
 impl Input {
     /// Whether the column holds numbers or categories.
     #[must_use]
@@ -456,6 +474,23 @@ impl Input {
             Encoding::Code { values } => values.binary_search_by(|value| value.as_str().cmp(text)).is_ok(),
             Encoding::Number { .. } | Encoding::Plain => false,
         }
+    }
+
+    /// How the columns of its categories are standardised, or the indicator of a number's missing values.
+    #[must_use]
+    pub fn scalings(&self) -> Vec<Scaling> {
+        match &self.encoding {
+            Encoding::Number { missing, .. } => missing.iter().copied().collect(),
+            Encoding::Category { values, missing } => {
+                values.iter().map(|value| value.scaling).chain(*missing).collect()
+            }
+            Encoding::Plain | Encoding::Code { .. } => Vec::new(),
+        }
+    }
+
+    /// Whether a number is stored for each row, and not only a category.
+    pub(crate) fn is_stored_as_number(&self) -> bool {
+        !matches!(self.encoding, Encoding::Category { .. })
     }
 
     /// Number of columns it becomes.

@@ -172,15 +172,6 @@ impl ImageSet {
         self.names.as_deref()
     }
 
-    /// What messages call a row: the name of its file, or its number from 1.
-    #[must_use]
-    pub fn row_name(&self, row: usize) -> String {
-        match self.names.as_ref().and_then(|names| names.get(row)) {
-            Some(name) => name.clone(),
-            None => format!("image {}", row + 1),
-        }
-    }
-
     /// What was left out or done on the way, in sentences.
     #[must_use]
     pub fn notes(&self) -> &[String] {

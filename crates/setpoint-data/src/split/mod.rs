@@ -312,7 +312,7 @@ mod tests {
             );
         }
         let roles = Roles { label: Some("y".into()), drop: vec!["who".into(), "when".into()], ..roles };
-        Table::from_bytes("t.csv", text.into_bytes(), &ReadOptions::default(), &roles).unwrap()
+        Table::from_bytes("t.csv", text.into_bytes(), &ReadOptions::default(), &roles, None).unwrap()
     }
 
     #[test]

@@ -129,8 +129,8 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
 fn read(name: &str, bytes: &[u8], roles: &Roles, encoder: Option<&Encoder>) -> Result<Table, Error> {
     let (bytes, options) = (bytes.to_vec(), ReadOptions::default());
     match encoder {
-        None => Table::from_bytes(name, bytes, &options, roles),
-        Some(encoder) => Table::from_bytes_for(name, bytes, &options, roles, encoder),
+        None => Table::from_bytes(name, bytes, &options, roles, None),
+        Some(encoder) => Table::from_bytes(name, bytes, &options, roles, Some(encoder)),
     }
 }
 

@@ -8,10 +8,10 @@ use super::all_rows;
 
 /// Reads, and encodes what could be read.
 fn read(bytes: &[u8], options: &ReadOptions, roles: &Roles) {
-    if let Ok(table) = Table::from_bytes("t", bytes.to_vec(), options, roles)
+    if let Ok(table) = Table::from_bytes("t", bytes.to_vec(), options, roles, None)
         && let Ok(encoder) = Encoder::fit(&table, &all_rows(&table))
     {
-        let again = Table::from_bytes_for("t", bytes.to_vec(), options, roles, &encoder).unwrap();
+        let again = Table::from_bytes("t", bytes.to_vec(), options, roles, Some(&encoder)).unwrap();
         let (data, again) = (encoder.encode(table).unwrap(), encoder.encode(again).unwrap());
         assert_eq!(data.features, again.features);
     }
@@ -123,6 +123,6 @@ proptest! {
         let options = ReadOptions { format: Some(Format::Parquet), ..ReadOptions::default() };
         // The date column is no feature; without it all the others are decoded.
         let roles = Roles { drop: vec!["3".into()], label: Some("6".into()), ..Roles::default() };
-        let _ = Table::from_bytes("t", bytes, &options, &roles);
+        let _ = Table::from_bytes("t", bytes, &options, &roles, None);
     }
 }

@@ -13,7 +13,7 @@ use setpoint_data::{Error, ReadOptions, Roles, Table};
 
 /// A table from text.
 fn table(text: &str, roles: &Roles) -> Result<Table, Error> {
-    Table::from_bytes("t.csv", text.as_bytes().to_vec(), &ReadOptions::default(), roles)
+    Table::from_bytes("t.csv", text.as_bytes().to_vec(), &ReadOptions::default(), roles, None)
 }
 
 /// Roles with a label.

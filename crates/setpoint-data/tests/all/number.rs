@@ -55,8 +55,8 @@ fn read(name: &str, bytes: Vec<u8>, encoder: Option<&Encoder>) -> Table {
     // The label of a sparse row stands first.
     let roles = if name.ends_with(".txt") { Roles::default() } else { label("y") };
     match encoder {
-        None => Table::from_bytes(name, bytes, &options, &roles).unwrap(),
-        Some(encoder) => Table::from_bytes_for(name, bytes, &options, &roles, encoder).unwrap(),
+        None => Table::from_bytes(name, bytes, &options, &roles, None).unwrap(),
+        Some(encoder) => Table::from_bytes(name, bytes, &options, &roles, Some(encoder)).unwrap(),
     }
 }
 

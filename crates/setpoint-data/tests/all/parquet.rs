@@ -57,7 +57,7 @@ pub fn small_file() -> Vec<u8> {
 }
 
 fn read(bytes: Vec<u8>, roles: &Roles) -> Result<Table, Error> {
-    Table::from_bytes("t.parquet", bytes, &ReadOptions::default(), roles)
+    Table::from_bytes("t.parquet", bytes, &ReadOptions::default(), roles, None)
 }
 
 #[test]
@@ -99,8 +99,13 @@ fn a_model_trained_on_csv_reads_parquet() {
     let text = "town,x,count,bought\n".to_owned() + &"York,1,2,true\nLeeds,2,3,false\n".repeat(10);
     let csv = super::table(&text, &label("bought")).unwrap();
     let encoder = Encoder::fit(&csv, &all_rows(&csv)).unwrap();
-    let parquet =
-        Table::from_bytes_for("t.parquet", small_file(), &ReadOptions::default(), &label("bought"), &encoder);
+    let parquet = Table::from_bytes(
+        "t.parquet",
+        small_file(),
+        &ReadOptions::default(),
+        &label("bought"),
+        Some(&encoder),
+    );
     let parquet = parquet.unwrap();
     assert_eq!(parquet.notes().extra_columns, ["y", "day"]);
     let data = encoder.encode(parquet).unwrap();
@@ -116,7 +121,7 @@ fn dates_are_seconds_where_dates_are_known_and_infinity_is_no_number() {
     let csv = super::table(&text, &label("bought")).unwrap();
     let encoder = Encoder::fit(&csv, &all_rows(&csv)).unwrap();
     let (options, roles) = (ReadOptions::default(), Roles::default());
-    let numbered = Table::from_bytes_for("t.parquet", small_file(), &options, &roles, &encoder);
+    let numbered = Table::from_bytes("t.parquet", small_file(), &options, &roles, Some(&encoder));
     let error = numbered.unwrap_err().to_string();
     assert!(error.starts_with("t.parquet: column \"day\" is of type date"), "{error}");
     let roles = Roles { drop: list("day"), ..label("bought") };

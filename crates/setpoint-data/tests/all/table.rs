@@ -42,7 +42,8 @@ fn scores_keep_their_digits_and_other_columns_are_not_looked_at() {
         "t.csv:2: column \"p\": \"2024-01-31\" is not a number; name missing values with ‹missing›"
     );
     let roles = Roles { label: None, ..roles };
-    let sparse = Table::from_bytes("t.svm", b"1 1:2\n-1 1:3\n".to_vec(), &ReadOptions::default(), &roles);
+    let sparse =
+        Table::from_bytes("t.svm", b"1 1:2\n-1 1:3\n".to_vec(), &ReadOptions::default(), &roles, None);
     assert!(sparse.unwrap_err().to_string().contains("‹score› does not apply"));
 }
 
@@ -151,8 +152,8 @@ fn an_unseen_category_is_no_category_and_is_counted() {
     let json = serde_json::to_string(&encoder).unwrap();
     let encoder: Encoder = serde_json::from_str(&json).unwrap();
     let bytes = b"extra,town\n1,York\n2,Hull\n3,\n".to_vec();
-    let other =
-        Table::from_bytes_for("p.csv", bytes, &ReadOptions::default(), &Roles::default(), &encoder).unwrap();
+    let other = Table::from_bytes("p.csv", bytes, &ReadOptions::default(), &Roles::default(), Some(&encoder))
+        .unwrap();
     let data = encoder.encode(other).unwrap();
     assert_eq!(rows(&data), [[-1.0, 1.0], [-1.0, -1.0], [-1.0, -1.0]]);
     assert_eq!(data.notes.unseen_categories, [("town".to_owned(), 1)]);
@@ -165,12 +166,12 @@ fn an_unseen_category_is_no_category_and_is_counted() {
 fn prediction_refuses_missing_columns_and_bad_numbers() {
     let (encoder, _) = encode("age,x,y\n1,5,0\n2,6,1\n", &label("y"));
     let predict = |text: &str| {
-        Table::from_bytes_for(
+        Table::from_bytes(
             "p.csv",
             text.as_bytes().to_vec(),
             &ReadOptions::default(),
             &Roles::default(),
-            &encoder,
+            Some(&encoder),
         )
         .unwrap_err()
         .to_string()
@@ -188,12 +189,12 @@ fn without_a_header_columns_go_by_position() {
     let (encoder, _) = encode("0,1,5\n1,2,6\n0,3,8\n", &label("1"));
     assert_eq!(encoder.feature_names(), ["2", "3"]);
     let predict = |text: &str| {
-        Table::from_bytes_for(
+        Table::from_bytes(
             "p.csv",
             text.as_bytes().to_vec(),
             &ReadOptions::default(),
             &Roles::default(),
-            &encoder,
+            Some(&encoder),
         )
         .map(|table| rows(&encoder.encode(table).unwrap()))
     };
@@ -254,7 +255,7 @@ fn sparse_files_split_by_query_and_may_have_stand_in_labels() {
     let encoder = Encoder::fit(&queries, parts.rows("train")).unwrap();
     let predict = |roles: &Roles| {
         let bytes = b"9 1:2\n9 3:1\n".to_vec();
-        Table::from_bytes_for("p.txt", bytes, &ReadOptions::default(), roles, &encoder)
+        Table::from_bytes("p.txt", bytes, &ReadOptions::default(), roles, Some(&encoder))
     };
     assert!(predict(&Roles::default()).unwrap().labels().is_none());
     assert!(predict(&label("label")).unwrap_err().to_string().contains("holds \"9\""));
@@ -300,7 +301,7 @@ fn missing_values_that_trees_did_not_learn_from_are_noted() {
     let encode = |encoder: &Encoder| {
         let bytes = b"age,town,y\n,,1\n2,,0\n".to_vec();
         let table =
-            Table::from_bytes_for("t.csv", bytes, &ReadOptions::default(), &label("y"), encoder).unwrap();
+            Table::from_bytes("t.csv", bytes, &ReadOptions::default(), &label("y"), Some(encoder)).unwrap();
         encoder.encode(table).unwrap()
     };
     let data = encode(&encoder);

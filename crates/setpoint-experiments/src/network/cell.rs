@@ -12,7 +12,7 @@ use super::shared::auto;
 use crate::goals::parse;
 use crate::problem::failed;
 use crate::trial::{Trial, ranked};
-use crate::{Cell, Choice, ExperimentError, Look, Method, Part, Problem, Watch};
+use crate::{Cell, Choice, ExperimentError, HeldRows, Look, Method, Problem, Watch};
 
 /// What was chosen on validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct Fitted {
     /// The average of the three best fits.
     pub average: Option<Average>,
     /// For Setpoint: what it says of its gain, and what it was measured against.
-    pub gain: Option<Gain>,
+    pub gain: Option<ClaimedGain>,
     /// Networks fitted.
     pub fits: usize,
     /// Of these, without a value.
@@ -53,7 +53,7 @@ pub struct Average {
 
 /// What Setpoint says of its gain over cross-entropy, and what it turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Gain {
+pub struct ClaimedGain {
     /// On validation, positive is better.
     pub difference: f64,
     /// Its standard error.
@@ -102,7 +102,7 @@ pub fn judge(goal: &Goal, problem: &Problem, batch: usize, trials: &[Trial]) -> 
         1 => None,
         of => {
             let combined = combine(problem, &chosen)?;
-            let value = |part: &Part| part.value(goal, &combined);
+            let value = |part: &HeldRows| part.value(goal, &combined);
             Some(Average { of, validation: value(&problem.validation)?, test: value(&problem.test)? })
         }
     };

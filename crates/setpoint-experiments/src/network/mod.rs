@@ -18,6 +18,6 @@ mod study;
 mod table;
 mod tape;
 
-pub use cell::{Average, Fitted, Gain};
+pub use cell::{Average, ClaimedGain, Fitted};
 pub use study::Networks;
 pub use table::Compared;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use setpoint::Goal;
 use setpoint::train::{Candidate, Combined, Progress, Settings, Snapshot, StageKind, Store, TrainError};
 
-use super::cell::{Fitted, Gain, epochs, judge, start};
+use super::cell::{ClaimedGain, Fitted, epochs, judge, start};
 use super::protocol::Protocol;
 use super::tape::{Tape, Watched, named};
 use crate::goals::parse;
@@ -130,7 +130,7 @@ pub fn auto(
     let seconds = began.elapsed().as_secs_f64() + stages.iter().map(|trial| trial.seconds).sum::<f64>();
     let test = |combined: &Combined| problem.test.value(goal, combined);
     let baseline = test(&fitted.baseline.combined)?;
-    let gain = fitted.gain.map(|gain| Gain {
+    let gain = fitted.gain.map(|gain| ClaimedGain {
         difference: gain.difference,
         standard_error: gain.standard_error,
         kept: !fitted.fell_back,

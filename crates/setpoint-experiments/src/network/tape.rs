@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use setpoint::Goal;
-use setpoint::optimizer::Values;
 use setpoint::train::{Candidate, Combined, Judge, Running, Snapshot, Store};
 
 use crate::trial::{Trial, better, follow};
-use crate::{Part, Problem};
+use crate::{HeldRows, Problem};
 
 /// A fit of cross-entropy at the best epoch of each goal.
 pub type Watched = Vec<Trial>;
@@ -24,7 +23,7 @@ pub fn named(mut watched: Watched, candidate: &Candidate) -> Watched {
 /// Watches every epoch of a fit with the eyes of all goals, in the place of checkpoints.
 pub struct Tape<'a> {
     goals: &'a [Goal],
-    validation: Part,
+    validation: HeldRows,
     /// Stages that are done.
     pub done: Vec<Watched>,
     running: Option<Watched>,
@@ -43,18 +42,10 @@ impl<'a> Tape<'a> {
 
     fn look(&mut self, stage: &Running) -> Result<(), String> {
         let elapsed = self.began.elapsed() - self.own;
-        let entry = |name: &str| match stage.extra.get(name) {
-            Some(Values::F32(values)) => Some(values),
-            _ => None,
-        };
-        let Some(parameters) = entry("average").or_else(|| entry("parameters")) else {
-            return Err("a stage without parameters".to_owned());
-        };
-        let step = match stage.extra.get("step") {
-            Some(Values::U64(step)) => step.first().copied().unwrap_or_default(),
-            _ => 0,
-        };
-        let scores = self.validation.scores(&Combined::single(parameters.clone()));
+        let parameters = stage.extra.get("average").or_else(|_| stage.extra.get("parameters"));
+        let parameters: &[f32] = parameters.map_err(|error| error.to_string())?;
+        let [step] = stage.extra.array("step").map_err(|error| error.to_string())?;
+        let scores = self.validation.scores(&Combined::single(parameters.to_vec()));
         let scores = scores.map_err(|error| error.to_string())?;
         let watched = self.running.get_or_insert_with(|| vec![Trial::default(); self.goals.len()]);
         for (trial, goal) in watched.iter_mut().zip(self.goals) {
@@ -64,7 +55,7 @@ impl<'a> Tape<'a> {
                 (found, best) => found.is_some() && best.is_none(),
             };
             if improved || trial.parameters.is_empty() {
-                trial.parameters.clone_from(parameters);
+                trial.parameters = parameters.to_vec();
                 (trial.validation, trial.step) = (found, step);
             }
             follow(&mut trial.looks, goal, found, elapsed);

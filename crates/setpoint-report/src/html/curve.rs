@@ -6,7 +6,7 @@ use super::number::{rate, threshold};
 use super::{Section, figure, table};
 use crate::chart::{Axis, Chart, Dot, Join, Scale, Tone};
 use crate::evaluate::EvaluateRecord;
-use crate::number::percent;
+use crate::number::{percent, widened};
 use crate::picture::{CurveRecord, Window};
 use crate::record::ReportRecord;
 
@@ -125,7 +125,7 @@ fn area(record: &ReportRecord) -> Markup {
         @for point in points {
             tr {
                 th scope="row" { (percent(point.target)) }
-                td { (threshold(point.threshold)) }
+                td { (threshold(widened(point.threshold))) }
                 td { (rate(point.value)) }
             }
         }

@@ -10,7 +10,7 @@ use super::number::{count, maybe_rate, threshold};
 use super::score::score_label;
 use super::{Section, figure, table};
 use crate::chart::{Axis, Chart, Join, Scale, Tone};
-use crate::number::{percent, value_of};
+use crate::number::{percent, value_of, widened};
 use crate::picture::{Pictures, RateSweep, Sweep};
 use crate::record::ReportRecord;
 
@@ -179,7 +179,7 @@ fn tabled(sweep: &Sweep) -> Markup {
         @for place in places.into_iter().filter(|place| *place <= last) {
             tr class=[(place == sweep.shipped).then_some("shipped")] {
                 th scope="row" {
-                    (threshold(sweep.thresholds[place]))
+                    (threshold(widened(sweep.thresholds[place])))
                     @if place == sweep.shipped { " ships" }
                 }
                 @for rate in &sweep.rates { td { (maybe_rate(rate.values[place])) } }

@@ -1,23 +1,30 @@
 //! The first screen: the goal, the answer, what ships, the comparison, and what to be careful about.
 
 use maud::{Markup, html};
+use setpoint::message::quote;
 
 use super::number::{grouped, interval, points, rate, threshold};
 use crate::evaluate::{Bounds, EvaluateRecord};
+use crate::gain::NOTHING;
 use crate::number::{capital, level};
 use crate::record::{ComparisonRecord, ReportRecord};
 
 pub(super) fn header(record: &ReportRecord) -> Markup {
     let rows = record.evaluation().map(|evaluation| {
         let (rows, positives) = (grouped(evaluation.rows as f64), grouped(evaluation.positives as f64));
-        format!("{rows} rows, {positives} of them positive")
+        let label = evaluation.label.as_ref();
+        let what = label
+            .map_or_else(String::new, |label| format!(" ({} is {})", label.column, quote(&label.positive)));
+        format!("{rows} rows, {positives} of them positive{what}")
     });
     html! {
         header {
             p class="eyebrow" { "Setpoint report · " (record.title) }
             h1 { (capital(&record.goal_words)) }
             p class="lede" {
-                code { (record.goal) } " · " (record.run.model) " model · shown on "
+                code { (record.goal) } " · "
+                @match &record.run.model { Some(model) => { (model) " model" }, None => "scores of any model" }
+                " · shown on "
                 @if record.shown == record.title { "this data" } @else { "the " (record.shown) " part" }
                 @if let Some(rows) = rows { ": " (rows) }
             }
@@ -32,7 +39,7 @@ pub(super) fn cards(record: &ReportRecord) -> Markup {
                 (answer(record, evaluation))
                 (ships(record, evaluation))
             }
-            (against(record))
+            @if record.run.model.is_some() { (against(record)) }
             (careful(record))
         }
     }
@@ -92,6 +99,7 @@ fn ships(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
                 }
             }
             (certified(record, evaluation))
+            (promise(record, evaluation))
             dl class="rates" {
                 @for one in names.iter().filter_map(|name| known(name)) {
                     (entry(&one.name, one.value, one.interval.as_ref()))
@@ -137,6 +145,27 @@ fn certified(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
                 span aria-hidden="true" { "! " }
                 "Not certified: nothing is proved about new rows."
             },
+        }
+    }
+}
+
+/// What a certificate promises and what it does not, for those who decide.
+fn promise(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
+    let conditions: Vec<&str> = record.conditions.iter().map(|condition| condition.words.as_str()).collect();
+    html! {
+        @match &evaluation.certificate {
+            Some(certificate) => {
+                p { "The promise: on new rows of the same kind as those it was checked on, each independent of the "
+                    "others, this threshold keeps to " (conditions.join(" and ")) "; promises made in this way are "
+                    "kept " (level(certificate.full.confidence)) " of the time." }
+                p { "No promise: for rows of another kind, place or time; for a single row or a small batch, which "
+                    "may do worse by chance; or for anything but that condition." }
+            }
+            None => {
+                p { "The promise: none for new rows; the numbers here describe the rows that were looked at." }
+                p { "No promise: that the same threshold does as well elsewhere or later; measure it again there, "
+                    "or certify it on more rows." }
+            }
         }
     }
 }
@@ -206,7 +235,17 @@ fn compared(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
                     @if let Some(repeats) = &record.repeats { ", on average over " (repeats.runs) " splits" } "." }
             }
         }
+        @if chance(record, comparison) { p { strong { (capital(NOTHING)) } ": chance explains as much." } }
         (figures(record, comparison))
+    }
+}
+
+/// Whether the gain shown may be none.
+fn chance(record: &ReportRecord, comparison: &ComparisonRecord) -> bool {
+    match (&record.repeats, &comparison.interval) {
+        (Some(repeats), _) => repeats.gain.abs() <= 2.0 * repeats.standard_error,
+        (None, Some(bounds)) => bounds.lower <= 0.0 && bounds.upper >= 0.0 && bounds.lower < bounds.upper,
+        (None, None) => false,
     }
 }
 

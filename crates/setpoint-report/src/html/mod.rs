@@ -19,7 +19,7 @@ mod style;
 mod table;
 mod training;
 
-pub use page::{Page, Part};
+pub use page::{Chapter, Page};
 
 use maud::{Markup, html};
 use shell::{Section, Shell};
@@ -51,7 +51,8 @@ pub fn to_html(record: &ReportRecord) -> String {
         header: first::header(record),
         first: first::cards(record),
         sections,
-        footer: "An example is predicted positive when its score is at or above the threshold.",
+        footer: "An example is predicted positive when its score is at or above the threshold. \
+                 The words are explained in docs/glossary.md.",
         script: SCRIPT,
     };
     shell.to_html()

@@ -49,7 +49,7 @@ pub(super) fn rows(value: u64) -> Markup {
 }
 
 /// A threshold, to the last digit.
-pub(super) fn threshold(value: f32) -> Markup {
+pub(super) fn threshold(value: f64) -> Markup {
     let exact = serde_json::to_string(&value).unwrap_or_default();
     html! { data value=(exact) { (exact) } }
 }

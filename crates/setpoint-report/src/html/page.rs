@@ -10,12 +10,12 @@ use crate::chart::Chart;
 /// A self-contained page: the look, the policy and the escaping of the report.
 ///
 /// ```
-/// use setpoint_report::{Page, Part, Table};
+/// use setpoint_report::{Page, Chapter, Table};
 ///
 /// let mut table = Table::new(["set", "recall"]);
 /// table.row(["Letter".to_owned(), "70.00%".to_owned()]);
-/// let part = Part::new("Recall").table("On the test rows", table).text("Counted by `setpoint evaluate`.");
-/// let page = Page::new("Two methods", "Five splits.", "0.1.0").part(part).to_html();
+/// let chapter = Chapter::new("Recall").table("On the test rows", table).text("Counted by `setpoint evaluate`.");
+/// let page = Page::new("Two methods", "Five splits.", "0.1.0").chapter(chapter).to_html();
 /// assert!(page.contains("<td>70.00%</td>") && page.contains("<code>setpoint evaluate</code>"));
 /// ```
 #[derive(Clone, Debug)]
@@ -23,12 +23,12 @@ pub struct Page {
     title: String,
     lede: String,
     version: String,
-    parts: Vec<Part>,
+    chapters: Vec<Chapter>,
 }
 
 /// What stands under one heading of a [`Page`].
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct Chapter {
     heading: String,
     blocks: Vec<Block>,
 }
@@ -45,22 +45,22 @@ impl Page {
     /// A page with a title, a sentence under it, and the version of Setpoint that it is from.
     #[must_use]
     pub fn new(title: impl Into<String>, lede: impl Into<String>, version: impl Into<String>) -> Self {
-        Self { title: title.into(), lede: lede.into(), version: version.into(), parts: Vec::new() }
+        Self { title: title.into(), lede: lede.into(), version: version.into(), chapters: Vec::new() }
     }
 
-    /// Adds a part.
+    /// Adds a chapter.
     #[must_use]
-    pub fn part(mut self, part: Part) -> Self {
-        self.parts.push(part);
+    pub fn chapter(mut self, chapter: Chapter) -> Self {
+        self.chapters.push(chapter);
         self
     }
 
     /// The page.
     #[must_use]
     pub fn to_html(&self) -> String {
-        let section = |(place, part): (usize, &Part)| {
-            let content = html! { @for block in &part.blocks { (block.markup()) } };
-            Section::new(format!("part-{}", place + 1), &part.heading, content)
+        let section = |(place, chapter): (usize, &Chapter)| {
+            let content = html! { @for block in &chapter.blocks { (block.markup()) } };
+            Section::new(format!("chapter-{}", place + 1), &chapter.heading, content)
         };
         let shell = Shell {
             title: format!("{} · Setpoint", self.title),
@@ -73,7 +73,7 @@ impl Page {
                 }
             },
             first: html! {},
-            sections: self.parts.iter().enumerate().map(section).collect(),
+            sections: self.chapters.iter().enumerate().map(section).collect(),
             footer: "",
             script: include_str!("copy.js"),
         };
@@ -81,8 +81,8 @@ impl Page {
     }
 }
 
-impl Part {
-    /// A part with nothing but its heading.
+impl Chapter {
+    /// A chapter with nothing but its heading.
     #[must_use]
     pub fn new(heading: impl Into<String>) -> Self {
         Self { heading: heading.into(), blocks: Vec::new() }
@@ -167,12 +167,12 @@ mod tests {
         let mut table = Table::new(["set", HOSTILE]);
         table.row([HOSTILE.to_owned(), HOSTILE.to_owned()]);
         let chart = Chart::new(HOSTILE, HOSTILE).curve(HOSTILE, Tone::Main, vec![(0.0, 1.0)], Join::Line);
-        let part = Part::new(HOSTILE)
+        let chapter = Chapter::new(HOSTILE)
             .text(format!("a `{HOSTILE}` b {HOSTILE}"))
             .command(HOSTILE)
             .table(HOSTILE, table)
             .charts(vec![(chart, HOSTILE.to_owned())]);
-        Page::new(HOSTILE, HOSTILE, HOSTILE).part(part).to_html()
+        Page::new(HOSTILE, HOSTILE, HOSTILE).chapter(chapter).to_html()
     }
 
     #[test]
@@ -197,12 +197,12 @@ mod tests {
         let mut table = Table::new(["set", "recall"]);
         table.row(["Letter".to_owned(), "70%".to_owned()]);
         let charts = vec![(Chart::new("ROC curve", "It rises."), "Up is better.".to_owned())];
-        let part = Part::new("Recall").table("On test", table).charts(charts);
-        let page = Page::new("Methods", "Five splits.", "1.2.3").part(part).to_html();
+        let chapter = Chapter::new("Recall").table("On test", table).charts(charts);
+        let page = Page::new("Methods", "Five splits.", "1.2.3").chapter(chapter).to_html();
         for markup in [
             "<h1>Methods</h1>",
-            "<a href=\"#part-1\">Recall</a>",
-            "<h2 id=\"part-1-heading\">Recall</h2>",
+            "<a href=\"#chapter-1\">Recall</a>",
+            "<h2 id=\"chapter-1-heading\">Recall</h2>",
             "<caption>On test</caption>",
             "<th scope=\"col\">recall</th>",
             "<th scope=\"row\">Letter</th><td>70%</td>",

@@ -15,9 +15,9 @@ pub(super) fn section(record: &ReportRecord) -> Section {
             @if record.operating != record.goal {
                 div { dt { "threshold chosen for" } dd { code { (record.operating) } ", " (record.operating_words) } }
             }
-            div { dt { "model" } dd { (run.model) } }
-            div { dt { "method" } dd { (run.method) } }
-            div { dt { "seed" } dd { (run.seed) } }
+            @if let Some(model) = &run.model { div { dt { "model" } dd { (model) } } }
+            @if let Some(method) = &run.method { div { dt { "method" } dd { (method) } } }
+            @if let Some(seed) = run.seed { div { dt { "seed" } dd { (seed) } } }
             @if let Some(training) = &record.training {
                 div { dt { "model file" } dd { code { (training.artifact) } } }
                 div { dt { "columns" } dd { (training.columns) } }
@@ -25,14 +25,17 @@ pub(super) fn section(record: &ReportRecord) -> Section {
                 div { dt { "time" } dd { (format!("{:.1} s, of which {:.1} s reading and {:.1} s training",
                     training.seconds.total, training.seconds.load, training.seconds.train)) } }
             } @else if let Some(evaluation) = record.evaluation() {
-                div { dt { "model file" } dd { code { (evaluation.artifact) } } }
+                div { dt { @if run.model.is_some() { "model file" } @else { "scores" } }
+                    dd { code { (evaluation.artifact) } } }
             }
             @for (what, hash) in [("training data", &run.trained_on), ("data shown", &run.measured_on)] {
                 @if let Some(hash) = hash {
                     div { dt { "SHA-256 of the " (what) } dd { code class="hash" { (hash) } } }
                 }
             }
-            div { dt { "trained with" } dd { "Setpoint " (run.trained_with) } }
+            @if let Some(version) = &run.trained_with {
+                div { dt { "trained with" } dd { "Setpoint " (version) } }
+            }
             div { dt { "report by" } dd { "Setpoint " (run.version) } }
             @for (name, value) in &run.settings { div { dt { (name) } dd { (value) } } }
         }

@@ -24,6 +24,7 @@ fn at_condition(record: &ReportRecord) -> Markup {
         (None, Some(comparison)) => Some(comparison.baseline.value),
         _ => None,
     };
+    let compared = record.run.model.is_some();
     let rotated = record.training.as_ref().is_some_and(|training| training.rotations > 1);
     let caption = html! {
         "At the condition: " code { (record.goal) }
@@ -44,11 +45,12 @@ fn at_condition(record: &ReportRecord) -> Markup {
                         None => "\u{2013}",
                     }
                 }
-                td { (maybe_rate(base(part))) }
+                @if compared { td { (maybe_rate(base(part))) } }
             }
         }
     };
-    table("At the condition", &caption, &["part", "rows", "positives", "Setpoint", "cross-entropy"], &rows)
+    let columns = ["part", "rows", "positives", if compared { "Setpoint" } else { "value" }, "cross-entropy"];
+    table("At the condition", &caption, &columns[..if compared { 5 } else { 4 }], &rows)
 }
 
 /// Every rate and area of a part.
@@ -120,11 +122,11 @@ fn drift(record: &ReportRecord) -> Markup {
         @if let Some(evaluation) = record.evaluation() {
             @if let Some(certificate) = &evaluation.certificate {
                 h3 { "The certificate" }
-                pre { (certificate.full) }
+                pre { (certificate) }
             }
             @if let Some(limits) = &evaluation.approximate {
                 h3 { "The limit" }
-                pre { (limits.full) }
+                pre { (limits) }
             }
             @if !evaluation.drift.is_empty() {
                 p { "On the rows shown:" }

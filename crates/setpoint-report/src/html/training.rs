@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use setpoint::goal::{Direction, Goal};
 use setpoint::train::StageKind;
 
-use super::number::{maybe_rate, points, rows};
+use super::number::{maybe_rate, rows};
 use super::{Section, figure, table};
 use crate::chart::{Axis, Chart, Join, Scale, Tone};
 use crate::record::{ReportRecord, StageRecord, StepRecord};
@@ -78,10 +78,7 @@ fn is_baseline(stage: &StageRecord) -> bool {
 fn gain(training: &TrainRecord) -> Markup {
     html! {
         @if let Some(gain) = &training.gain {
-            (points(gain.difference)) " points over cross-entropy on validation"
-            @if let Some(error) = gain.standard_error { ", standard error " (format!("{:.2}", 100.0 * error)) }
-            @if !gain.kept { ": not enough, the baseline is kept" }
-            "."
+            "Gain over cross-entropy: " (gain) "."
         }
     }
 }

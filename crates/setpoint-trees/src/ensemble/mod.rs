@@ -17,6 +17,7 @@ mod node;
 mod score;
 mod tensor;
 mod text;
+mod view;
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use std::ops::Range;
 use crate::error::TreesError;
 use node::{Node, Split};
 pub use tensor::PREFIX;
+pub use view::Question;
 
 /// A weighted sum of trees.
 #[derive(Clone, Debug, PartialEq)]

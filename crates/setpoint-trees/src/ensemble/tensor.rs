@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use setpoint::artifact::{Tensor, TensorData};
+use setpoint::artifact::{Element, Tensor, TensorData};
 
 use super::text::is_plain;
 use super::{Ensemble, Node, Split};
@@ -59,11 +59,11 @@ impl Ensemble {
     /// If one is missing, or they are not those of sound trees.
     pub fn from_tensors(tensors: &BTreeMap<String, Tensor>, columns: usize) -> Result<Self, TreesError> {
         let source = Source(tensors);
-        let [bias] = source.f64("bias")? else { return Err(wrong("bias", "expected one number".into())) };
-        let starts = source.ascending("start", source.u32("split")?.len())?;
-        let set_starts = source.ascending("set_start", source.u32("set")?.len())?;
-        let splits = source.u32("split")?;
-        let (thresholds, left) = (source.f32("threshold")?, source.u32("left")?);
+        let [bias] = source.get("bias")? else { return Err(wrong("bias", "expected one number".into())) };
+        let starts = source.ascending("start", source.get::<u32>("split")?.len())?;
+        let set_starts = source.ascending("set_start", source.get::<u32>("set")?.len())?;
+        let splits: &[u32] = source.get("split")?;
+        let (thresholds, left): (&[f32], &[u32]) = (source.get("threshold")?, source.get("left")?);
         for (name, got) in [("threshold", thresholds.len()), ("left", left.len())] {
             if got != splits.len() {
                 return Err(wrong(
@@ -77,10 +77,10 @@ impl Ensemble {
         }
         let mut ensemble = Self {
             set_starts: set_starts.to_vec(),
-            words: source.u32("set")?.to_vec(),
+            words: source.get("set")?.to_vec(),
             ..Self::constant(columns, finite("bias", *bias)?)
         };
-        let (mut leaves, mut sets) = (source.f64("value")?.iter(), 0..set_starts.len() as u32 - 1);
+        let (mut leaves, mut sets) = (source.get::<f64>("value")?.iter(), 0..set_starts.len() as u32 - 1);
         for range in starts.windows(2) {
             let (first, last) = (range[0] as usize, range[1] as usize);
             if first == last {
@@ -127,38 +127,17 @@ impl Ensemble {
 struct Source<'a>(&'a BTreeMap<String, Tensor>);
 
 impl<'a> Source<'a> {
-    fn data(&self, name: &str) -> Result<&'a TensorData, TreesError> {
-        match self.0.get(&format!("{PREFIX}{name}")) {
-            Some(tensor) if tensor.shape == [tensor.data.len()] => Ok(&tensor.data),
-            Some(tensor) => Err(wrong(name, format!("shape {:?}: expected one dimension", tensor.shape))),
-            None => Err(wrong(name, "not there".into())),
+    fn get<T: Element>(&self, name: &str) -> Result<&'a [T], TreesError> {
+        let found = self.0.get(&format!("{PREFIX}{name}")).ok_or_else(|| wrong(name, "not there".into()))?;
+        if found.shape != [found.data.len()] {
+            return Err(wrong(name, format!("shape {:?}: expected one dimension", found.shape)));
         }
-    }
-
-    fn u32(&self, name: &str) -> Result<&'a [u32], TreesError> {
-        match self.data(name)? {
-            TensorData::U32(values) => Ok(values),
-            _ => Err(wrong(name, "expected U32".into())),
-        }
-    }
-
-    fn f32(&self, name: &str) -> Result<&'a [f32], TreesError> {
-        match self.data(name)? {
-            TensorData::F32(values) => Ok(values),
-            _ => Err(wrong(name, "expected F32".into())),
-        }
-    }
-
-    fn f64(&self, name: &str) -> Result<&'a [f64], TreesError> {
-        match self.data(name)? {
-            TensorData::F64(values) => Ok(values),
-            _ => Err(wrong(name, "expected F64".into())),
-        }
+        T::of(&found.data).ok_or_else(|| wrong(name, "of another type".into()))
     }
 
     /// Numbers that ascend from 0 to `end`.
     fn ascending(&self, name: &str, end: usize) -> Result<&'a [u32], TreesError> {
-        let starts = self.u32(name)?;
+        let starts: &[u32] = self.get(name)?;
         let ascend = starts.windows(2).all(|pair| pair[0] <= pair[1]);
         let ends = starts.first() == Some(&0) && starts.last().is_some_and(|last| *last as usize == end);
         if ascend && ends { Ok(starts) } else { Err(wrong(name, format!("does not ascend from 0 to {end}"))) }

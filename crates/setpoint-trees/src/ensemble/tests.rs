@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
 
+use super::Question;
 use crate::{Ensemble, Features, TreesError};
 
 /// Two trees as LightGBM writes them: one of three leaves with a category, one of a single leaf.
@@ -196,4 +197,16 @@ fn tensors_with_any_number_changed_are_refused_or_scored() {
             }
         }
     }
+}
+
+#[test]
+fn a_tree_tells_what_it_asks() {
+    let ensemble = ensemble();
+    let tree = ensemble.tree(0);
+    let asked =
+        |column, threshold| Question::Number { column, threshold, missing_left: true, zero_missing: false };
+    assert_eq!(tree[0], (asked(0, 0.5), 1));
+    assert_eq!(tree[1].0, Question::Category { column: 1, codes: vec![0, 2, 32] });
+    assert_eq!(tree[2].0, Question::Leaf(-2.0));
+    assert_eq!(ensemble.tree(1), [(Question::Leaf(0.125), 0)]);
 }

@@ -9,21 +9,37 @@
 mod booster;
 mod dataset;
 mod error;
-mod find;
+pub mod find;
 mod function;
 
 pub use booster::Booster;
 pub use dataset::Dataset;
 pub use error::LibraryError;
-pub use find::VARIABLE;
 
 use std::ffi::{CStr, CString, c_int};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use find::Surroundings;
+use find::{Package, Surroundings};
 use function::Functions;
+
+/// What carries LightGBM.
+const PACKAGE: Package = Package {
+    variable: VARIABLE,
+    name: "lightgbm",
+    inside: &["lib", "bin"],
+    file: if cfg!(target_os = "windows") {
+        "lib_lightgbm.dll"
+    } else if cfg!(target_os = "macos") {
+        "lib_lightgbm.dylib"
+    } else {
+        "lib_lightgbm.so"
+    },
+};
+
+/// The variable that names the library.
+pub const VARIABLE: &str = "SETPOINT_LIGHTGBM";
 
 /// A loaded LightGBM. It stays loaded until the process ends: its threads outlive every call.
 pub struct Library {
@@ -44,13 +60,13 @@ impl Library {
     /// If it is not there, or what is there is not LightGBM of version 4 or later.
     pub fn get() -> Result<&'static Self, LibraryError> {
         static LOADED: OnceLock<Result<Library, LibraryError>> = OnceLock::new();
-        LOADED.get_or_init(|| Self::search(&Surroundings::here())).as_ref().map_err(Clone::clone)
+        LOADED.get_or_init(|| Self::search(&Surroundings::here(PACKAGE))).as_ref().map_err(Clone::clone)
     }
 
     fn search(surroundings: &Surroundings) -> Result<Self, LibraryError> {
-        match surroundings.file()? {
+        match surroundings.file().map_err(|looked| LibraryError::Missing { looked })? {
             Some(file) => Self::open(&file),
-            None => Self::open(find::name()).map_err(|error| match error {
+            None => Self::open(Path::new(PACKAGE.file)).map_err(|error| match error {
                 LibraryError::Load { .. } => LibraryError::Missing { looked: surroundings.looked() },
                 other => other,
             }),
@@ -106,7 +122,7 @@ mod tests {
     use super::*;
 
     fn named(path: &Path) -> Result<Library, LibraryError> {
-        Library::search(&Surroundings { named: Some(path.into()), ..Surroundings::default() })
+        Library::search(&Surroundings { named: Some(path.into()), ..Surroundings::none(PACKAGE) })
     }
 
     #[test]
@@ -139,7 +155,7 @@ mod tests {
         let surroundings = Surroundings {
             environments: vec![PathBuf::from("no-such-environment")],
             folders: vec![PathBuf::from("no-such-folder")],
-            ..Surroundings::default()
+            ..Surroundings::none(PACKAGE)
         };
         // Where the system's loader knows LightGBM there is nothing to be missed.
         if let Err(error) = Library::search(&surroundings) {

@@ -139,7 +139,7 @@ fn cross_entropy_is_the_best_booster_and_ico_boosts_on_the_goals_gradient() {
 /// Keeps checkpoints as a file would, and may end the run after some boosters.
 #[derive(Default)]
 struct Memory {
-    kept: (Vec<String>, std::collections::BTreeMap<String, setpoint::artifact::Tensor>),
+    kept: (Vec<String>, setpoint::optimizer::State),
     saves: usize,
     most: Option<usize>,
 }

@@ -5,19 +5,24 @@ use std::ops::ControlFlow;
 use super::parity::compress;
 use super::{Task, library};
 use crate::features::Data;
-use crate::grow::{Plan, dataset, grow, looks};
+use crate::grow::{Growth, dataset, grow, looks};
 use crate::library::Library;
 use crate::{Ensemble, Features, Look, Parameters};
 
-fn plan(rounds: usize, threads: usize) -> Plan {
+fn growth(rounds: usize, threads: usize) -> Growth {
     let parameters = Parameters { row_share: 0.8, column_share: 0.8, ..Parameters::default() };
-    Plan { parameters, rounds, look_every: 10, seed: 3, threads }
+    Growth { parameters, rounds, look_every: 10, seed: 3, threads }
 }
 
-fn train(library: &Library, data: &Data<'_>, held_out: &Features<'_>, plan: &Plan) -> (Ensemble, Vec<Look>) {
-    let binned = dataset(library, data, plan.threads).unwrap();
+fn train(
+    library: &Library,
+    data: &Data<'_>,
+    held_out: &Features<'_>,
+    growth: &Growth,
+) -> (Ensemble, Vec<Look>) {
+    let binned = dataset(library, data, growth.threads).unwrap();
     let mut after = |_: &crate::grow::Round<'_>| Ok(ControlFlow::Continue(()));
-    grow(&binned, data.sample, Some(held_out), data.features.columns(), plan, None, &mut after).unwrap()
+    grow(&binned, data.sample, Some(held_out), data.features.columns(), growth, None, &mut after).unwrap()
 }
 
 #[test]
@@ -26,10 +31,10 @@ fn the_same_seed_gives_the_same_trees_for_one_thread_and_for_two() {
     let task = Task::new(20_000, 10);
     let features = Features::dense(&task.values, Task::COLUMNS).unwrap();
     let data = Data { features, sample: &task.sample, categorical: &Task::CATEGORICAL };
-    let (one, _) = train(library, &data, &features, &plan(25, 1));
-    let (two, _) = train(library, &data, &features, &plan(25, 2));
+    let (one, _) = train(library, &data, &features, &growth(25, 1));
+    let (two, _) = train(library, &data, &features, &growth(25, 2));
     assert_eq!(one, two);
-    let (other, _) = train(library, &data, &features, &Plan { seed: 4, ..plan(25, 1) });
+    let (other, _) = train(library, &data, &features, &Growth { seed: 4, ..growth(25, 1) });
     assert_ne!(one, other);
 }
 
@@ -40,7 +45,7 @@ fn looks_are_the_scores_of_the_trees_so_far_and_can_be_had_again() {
     let features = Features::dense(&task.values, Task::COLUMNS).unwrap();
     let held_out = Features::dense(&held_out.values, Task::COLUMNS).unwrap();
     let data = Data { features, sample: &task.sample, categorical: &[] };
-    let (ensemble, seen) = train(library, &data, &held_out, &plan(25, 1));
+    let (ensemble, seen) = train(library, &data, &held_out, &growth(25, 1));
     assert_eq!(seen.iter().map(|look| look.rounds).collect::<Vec<_>>(), [10, 20, 25]);
     assert_eq!(looks(&ensemble, &held_out, 10).unwrap(), seen);
     let mut scores = vec![0.0; 500];
@@ -57,7 +62,7 @@ fn compressed_rows_train_the_same_trees_as_dense_ones() {
     let dense = Features::dense(&values, Task::COLUMNS).unwrap();
     let sparse = Features::sparse(&starts, &indices, &kept, Task::COLUMNS).unwrap();
     let grown = |features| {
-        train(library, &Data { features, sample: &task.sample, categorical: &[] }, &features, &plan(20, 1))
+        train(library, &Data { features, sample: &task.sample, categorical: &[] }, &features, &growth(20, 1))
     };
     let (from_dense, from_sparse) = (grown(dense), grown(sparse));
     // Columns may be bundled differently, which changes the order of sums, not the scores.
@@ -86,7 +91,7 @@ fn a_weight_of_two_counts_as_the_row_twice() {
     let held_out = Features::dense(&values, 6).unwrap();
     let grown = |values: &[f32], sample: &setpoint::Sample| {
         let data = Data { features: Features::dense(values, 6).unwrap(), sample, categorical: &[] };
-        train(library, &data, &held_out, &Plan { parameters, ..plan(5, 1) }).1.remove(0).scores
+        train(library, &data, &held_out, &Growth { parameters, ..growth(5, 1) }).1.remove(0).scores
     };
     for (a, b) in grown(&values, &weighted).iter().zip(grown(&repeated, &twice)) {
         assert!((a - b).abs() < 1e-4, "{a} {b}");

@@ -16,13 +16,14 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
+use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::error::{ArtifactError, ArtifactErrorKind};
 use super::header::{Header, MAX_HEADER, MAX_RANK, MAX_TENSORS, METADATA, Place};
-use super::tensor::{Encoded, Kind, Tensor, TensorData};
+use super::tensor::{Encoded, Tensor, TensorData};
 
 /// What a file is for; each purpose has its metadata key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +103,7 @@ pub(super) fn write(
             return Err(ArtifactErrorKind::tensor(name, format!("more than {MAX_RANK} dimensions")));
         }
         let tensor = Encoded::from(tensor);
-        digest.tensor(name, tensor.kind, tensor.shape, &Sha256::digest(&tensor.bytes));
+        digest.tensor(name, tensor.dtype, tensor.shape, &Sha256::digest(&tensor.bytes));
         encoded.push((name, tensor));
     }
     let document = RawValue::from_string(document.to_owned()).map_err(ArtifactErrorKind::document)?;
@@ -181,15 +182,15 @@ pub(super) fn read(
     }
     let mut digests = BTreeMap::new();
     let mut tensors = BTreeMap::new();
-    for place in places {
-        let (tensor, digest) = read_tensor(&mut source, &place)?;
-        digests.insert(place.name.clone(), digest);
-        tensors.insert(place.name, tensor);
+    for Place { name, shape, mut data, count } in places {
+        let digest = read_numbers(&mut source, &mut data, count)?;
+        digests.insert(name.clone(), digest);
+        tensors.insert(name, Tensor { shape, data });
     }
 
     let mut digest = ContentDigest::new(document.get());
     for ((name, tensor), bytes) in tensors.iter().zip(digests.values()) {
-        digest.tensor(name, tensor.data.kind(), &tensor.shape, bytes);
+        digest.tensor(name, tensor.data.dtype(), &tensor.shape, bytes);
     }
     if digest.hex() != sha256 {
         return Err(ArtifactErrorKind::Checksum);
@@ -197,11 +198,15 @@ pub(super) fn read(
     Ok(Content { document: document.get().to_owned(), tensors })
 }
 
-/// Reads the next tensor, and digests its bytes. The caller knows that the file is long enough.
-fn read_tensor(source: &mut impl Read, place: &Place) -> Result<(Tensor, Sha256Bytes), ArtifactErrorKind> {
-    let mut data = TensorData::with_capacity(place.kind, place.count);
+/// Reads so many numbers, and digests their bytes. The caller knows that the file is long enough.
+fn read_numbers(
+    source: &mut impl Read,
+    data: &mut TensorData,
+    count: usize,
+) -> Result<Sha256Bytes, ArtifactErrorKind> {
+    data.reserve(count);
     let mut digest = Sha256::new();
-    let mut left = place.count * place.kind.width();
+    let mut left = count * data.dtype().bitsize() / 8;
     let mut chunk = vec![0; CHUNK.min(left)];
     while left > 0 {
         let chunk = &mut chunk[..CHUNK.min(left)];
@@ -210,7 +215,7 @@ fn read_tensor(source: &mut impl Read, place: &Place) -> Result<(Tensor, Sha256B
         data.extend_from_bytes(chunk);
         left -= chunk.len();
     }
-    Ok((Tensor { shape: place.shape.clone(), data }, digest.finalize()))
+    Ok(digest.finalize())
 }
 
 /// Checks the format before anything else of a document, which another format may have changed.
@@ -268,9 +273,9 @@ impl ContentDigest {
         digest
     }
 
-    fn tensor(&mut self, name: &str, kind: Kind, shape: &[usize], bytes: &Sha256Bytes) {
+    fn tensor(&mut self, name: &str, dtype: Dtype, shape: &[usize], bytes: &Sha256Bytes) {
         self.text(name);
-        self.text(kind.name());
+        self.text(&dtype.to_string());
         self.number(shape.len());
         shape.iter().for_each(|&length| self.number(length));
         self.0.update(bytes);

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::error::ArtifactErrorKind;
-use super::tensor::{Kind, count};
+use super::tensor::{TensorData, count};
 
 /// Most bytes of a header. A tree of JSON values takes up to 20 times its text, hence a third of
 /// the 100 MB that safetensors allows.
@@ -41,9 +41,10 @@ pub(super) struct Header {
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    /// None yet, of its type.
+    pub(super) data: TensorData,
     pub(super) shape: Vec<usize>,
-    /// Numbers, so that `count * kind.width()` bytes follow the previous tensor's.
+    /// Numbers that it will have; their bytes follow the previous tensor's.
     pub(super) count: usize,
 }
 
@@ -83,18 +84,18 @@ impl Header {
                     "bytes {from} to {to} do not follow byte {end}, where the last one ends"
                 ));
             }
-            let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == entry.dtype) else {
+            let Some(data) = TensorData::named(&entry.dtype) else {
                 return wrong(format!("type {} is none of F32, F64, U64 and U32", entry.dtype));
             };
             let shape = entry.shape.0;
             let count = count(&shape);
-            let bytes = count.and_then(|count| count.checked_mul(kind.width()));
+            let bytes = count.and_then(|count| count.checked_mul(data.dtype().bitsize() / 8));
             match (count, bytes) {
                 (Some(count), Some(bytes)) if u64::try_from(bytes) == Ok(to - from) => {
                     end = to;
-                    places.push(Place { name, kind, shape, count });
+                    places.push(Place { name, data, shape, count });
                 }
-                _ => return wrong(format!("{kind} {shape:?} does not fit {} bytes", to - from)),
+                _ => return wrong(format!("{} {shape:?} does not fit {} bytes", entry.dtype, to - from)),
             }
         }
         Ok((places, end))

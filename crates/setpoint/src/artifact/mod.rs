@@ -16,7 +16,7 @@
 //! file.save(&path)?;
 //! let loaded = ModelFile::load(&path)?;
 //! assert_eq!(loaded, file);
-//! assert_eq!(loaded.tensor_f32("weights", &[2])?, [1.5, -2.0]);
+//! assert_eq!(loaded.tensor::<f32>("weights", &[2])?, [1.5, -2.0]);
 //! # std::fs::remove_file(&path).ok();
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -40,7 +40,7 @@ pub use atomic::{AtomicFile, WriteError, write_atomically};
 pub use checkpoint::Checkpoint;
 pub use document::{Document, FORMAT, Groups};
 pub use error::{ArtifactError, ArtifactErrorKind};
-pub use tensor::{Tensor, TensorData};
+pub use tensor::{Element, Tensor, TensorData};
 
 use container::{Content, Purpose};
 
@@ -100,22 +100,7 @@ impl ModelFile {
     ///
     /// # Errors
     /// If it is not there, or not `f32` of this shape. So for the others.
-    pub fn tensor_f32(&self, name: &str, shape: &[usize]) -> Result<&[f32], ArtifactError> {
-        Ok(tensor::find(&self.tensors, name, shape)?)
-    }
-
-    /// As [`tensor_f32`](Self::tensor_f32), for `f64`.
-    pub fn tensor_f64(&self, name: &str, shape: &[usize]) -> Result<&[f64], ArtifactError> {
-        Ok(tensor::find(&self.tensors, name, shape)?)
-    }
-
-    /// As [`tensor_f32`](Self::tensor_f32), for `u64`.
-    pub fn tensor_u64(&self, name: &str, shape: &[usize]) -> Result<&[u64], ArtifactError> {
-        Ok(tensor::find(&self.tensors, name, shape)?)
-    }
-
-    /// As [`tensor_f32`](Self::tensor_f32), for `u32`.
-    pub fn tensor_u32(&self, name: &str, shape: &[usize]) -> Result<&[u32], ArtifactError> {
+    pub fn tensor<T: Element>(&self, name: &str, shape: &[usize]) -> Result<&[T], ArtifactError> {
         Ok(tensor::find(&self.tensors, name, shape)?)
     }
 

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
 use safetensors::{Dtype, View};
+use serde::{Deserialize, Serialize};
 
 use super::error::ArtifactErrorKind;
 
@@ -17,58 +17,102 @@ pub struct Tensor {
     pub data: TensorData,
 }
 
-/// The numbers of a [`Tensor`].
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum TensorData {
+/// A type of numbers that tensors hold.
+pub trait Element: Copy {
+    /// The numbers, if they are of this type.
+    fn of(data: &TensorData) -> Option<&[Self]>;
+
+    /// None of this type.
+    fn none() -> TensorData;
+}
+
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $variant:ident($type:ty),)*) => {
+        /// The numbers of a [`Tensor`], and of what a run keeps between two steps.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        #[non_exhaustive]
+        pub enum TensorData {
+            $($(#[$doc])* $variant(Vec<$type>),)*
+        }
+
+        impl TensorData {
+            /// How many numbers there are.
+            #[must_use]
+            #[allow(clippy::len_without_is_empty, reason = "shapes say how many")]
+            pub fn len(&self) -> usize {
+                match self {
+                    $(Self::$variant(values) => values.len(),)*
+                }
+            }
+
+            pub(super) fn dtype(&self) -> Dtype {
+                match self {
+                    $(Self::$variant(_) => Dtype::$variant,)*
+                }
+            }
+
+            /// An empty vector of the type that safetensors calls this.
+            pub(super) fn named(dtype: &str) -> Option<Self> {
+                match dtype {
+                    $(stringify!($variant) => Some(<$type>::none()),)*
+                    _ => None,
+                }
+            }
+
+            /// Makes room for so many more numbers.
+            pub(super) fn reserve(&mut self, count: usize) {
+                match self {
+                    $(Self::$variant(values) => values.reserve_exact(count),)*
+                }
+            }
+
+            /// Adds numbers from their bytes, which must be a multiple of the width.
+            pub(super) fn extend_from_bytes(&mut self, bytes: &[u8]) {
+                match self {
+                    $(Self::$variant(values) => {
+                        values.extend(bytes.as_chunks().0.iter().map(|&bytes| <$type>::from_le_bytes(bytes)));
+                    })*
+                }
+            }
+
+            fn to_bytes(&self) -> Vec<u8> {
+                match self {
+                    $(Self::$variant(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),)*
+                }
+            }
+        }
+
+        $(impl Element for $type {
+            fn of(data: &TensorData) -> Option<&[Self]> {
+                match data {
+                    TensorData::$variant(values) => Some(values),
+                    _ => None,
+                }
+            }
+
+            fn none() -> TensorData {
+                TensorData::$variant(Vec::new())
+            }
+        }
+
+        impl From<Vec<$type>> for TensorData {
+            fn from(values: Vec<$type>) -> Self {
+                Self::$variant(values)
+            }
+        })*
+    };
+}
+
+numbers! {
     /// 32-bit floats: weights.
-    F32(Vec<f32>),
+    F32(f32),
     /// 64-bit floats.
-    F64(Vec<f64>),
+    F64(f64),
     /// 64-bit counters.
-    U64(Vec<u64>),
+    U64(u64),
     /// 32-bit indices.
-    U32(Vec<u32>),
-}
-
-/// The types of numbers that a file may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    F32,
-    F64,
-    U64,
-    U32,
-}
-
-impl Kind {
-    pub(super) const ALL: [Self; 4] = [Self::F32, Self::F64, Self::U64, Self::U32];
-
-    /// The name that safetensors has for it.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "F32",
-            Self::F64 => "F64",
-            Self::U64 => "U64",
-            Self::U32 => "U32",
-        }
-    }
-
-    /// Bytes of one number.
-    pub(super) fn width(self) -> usize {
-        match self {
-            Self::F32 | Self::U32 => 4,
-            Self::F64 | Self::U64 => 8,
-        }
-    }
-
-    fn dtype(self) -> Dtype {
-        match self {
-            Self::F32 => Dtype::F32,
-            Self::F64 => Dtype::F64,
-            Self::U64 => Dtype::U64,
-            Self::U32 => Dtype::U32,
-        }
-    }
+    U32(u32),
 }
 
 impl Tensor {
@@ -80,7 +124,7 @@ impl Tensor {
 
     /// Type and shape in words, such as `F32 [3, 2]`.
     fn describe(&self) -> String {
-        describe(self.data.kind(), &self.shape)
+        describe(&self.data, &self.shape)
     }
 
     /// Checks that the shape is that of the data.
@@ -108,79 +152,22 @@ impl Tensor {
     }
 }
 
-impl TensorData {
-    /// How many numbers there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        match self {
-            Self::F32(values) => values.len(),
-            Self::F64(values) => values.len(),
-            Self::U64(values) => values.len(),
-            Self::U32(values) => values.len(),
-        }
-    }
-
-    /// Whether there are no numbers.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    pub(super) fn kind(&self) -> Kind {
-        match self {
-            Self::F32(_) => Kind::F32,
-            Self::F64(_) => Kind::F64,
-            Self::U64(_) => Kind::U64,
-            Self::U32(_) => Kind::U32,
-        }
-    }
-
-    /// An empty vector of a type, with room for so many numbers.
-    pub(super) fn with_capacity(kind: Kind, count: usize) -> Self {
-        match kind {
-            Kind::F32 => Self::F32(Vec::with_capacity(count)),
-            Kind::F64 => Self::F64(Vec::with_capacity(count)),
-            Kind::U64 => Self::U64(Vec::with_capacity(count)),
-            Kind::U32 => Self::U32(Vec::with_capacity(count)),
-        }
-    }
-
-    /// Adds numbers from their bytes, which must be a multiple of the width.
-    pub(super) fn extend_from_bytes(&mut self, bytes: &[u8]) {
-        match self {
-            Self::F32(values) => values.extend(bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b))),
-            Self::F64(values) => values.extend(bytes.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b))),
-            Self::U64(values) => values.extend(bytes.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b))),
-            Self::U32(values) => values.extend(bytes.as_chunks().0.iter().map(|&b| u32::from_le_bytes(b))),
-        }
-    }
-
-    fn to_bytes(&self) -> Vec<u8> {
-        match self {
-            Self::F32(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-            Self::F64(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-            Self::U64(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-            Self::U32(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-        }
-    }
-}
-
 /// A tensor's bytes beside its type and shape, ready for safetensors.
 pub(super) struct Encoded<'a> {
-    pub(super) kind: Kind,
+    pub(super) dtype: Dtype,
     pub(super) shape: &'a [usize],
     pub(super) bytes: Vec<u8>,
 }
 
 impl<'a> From<&'a Tensor> for Encoded<'a> {
     fn from(tensor: &'a Tensor) -> Self {
-        Self { kind: tensor.data.kind(), shape: &tensor.shape, bytes: tensor.data.to_bytes() }
+        Self { dtype: tensor.data.dtype(), shape: &tensor.shape, bytes: tensor.data.to_bytes() }
     }
 }
 
 impl View for Encoded<'_> {
     fn dtype(&self) -> Dtype {
-        self.kind.dtype()
+        self.dtype
     }
 
     fn shape(&self) -> &[usize] {
@@ -196,33 +183,6 @@ impl View for Encoded<'_> {
     }
 }
 
-/// A type of numbers that tensors hold.
-pub(super) trait Element: Sized {
-    const KIND: Kind;
-
-    fn of(data: &TensorData) -> Option<&[Self]>;
-}
-
-macro_rules! element {
-    ($type:ty, $variant:ident) => {
-        impl Element for $type {
-            const KIND: Kind = Kind::$variant;
-
-            fn of(data: &TensorData) -> Option<&[Self]> {
-                match data {
-                    TensorData::$variant(values) => Some(values),
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-element!(f32, F32);
-element!(f64, F64);
-element!(u64, U64);
-element!(u32, U32);
-
 /// The numbers of the tensor of this name, if it has this type and shape.
 pub(super) fn find<'a, T: Element>(
     tensors: &'a BTreeMap<String, Tensor>,
@@ -237,7 +197,7 @@ pub(super) fn find<'a, T: Element>(
         Some(values) if tensor.shape == shape => Ok(values),
         _ => Err(ArtifactErrorKind::Mismatch {
             name: name.to_owned(),
-            expected: describe(T::KIND, shape),
+            expected: describe(&T::none(), shape),
             found: tensor.describe(),
         }),
     }
@@ -253,12 +213,6 @@ pub(super) fn find_not_finite(values: impl Iterator<Item = f64>) -> Option<(usiz
     values.enumerate().find(|(_, value)| !value.is_finite())
 }
 
-fn describe(kind: Kind, shape: &[usize]) -> String {
-    format!("{kind} {shape:?}")
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+fn describe(data: &TensorData, shape: &[usize]) -> String {
+    format!("{} {shape:?}", data.dtype())
 }

@@ -11,8 +11,8 @@
 //!
 //! and a rate past its target makes that rarer still.
 
+use super::cohort::Tally;
 use super::error::CertifyError;
-use super::part::Tally;
 use crate::goal::{Constraint, Rate, Relation, safe_side};
 use crate::metric::interval::{lower_tail, upper_tail};
 
@@ -67,7 +67,7 @@ impl Claim {
             }
             Rate::BalancedAccuracy | Rate::FBeta(_) => {
                 return refuse(
-                    "it is no share of examples that an exact binomial test could count; hold its parts instead",
+                    "it is no share of examples that an exact binomial test could count; hold its cohorts instead",
                 );
             }
         };

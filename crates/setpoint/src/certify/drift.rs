@@ -15,9 +15,9 @@ use std::fmt;
 
 use super::certificate::{Certificate, CertifiedCondition, Method};
 use super::claim::Claim;
+use super::cohort::{Cohort, check_weights};
 use super::entity::{Bets, EntityClaim, Test};
 use super::error::{CertifyError, of_group, percent};
-use super::part::{Part, check_weights};
 use crate::goal::parse_conditions;
 use crate::sample::Sample;
 
@@ -72,21 +72,21 @@ pub fn drift(certificate: &Certificate, sample: &Sample, scores: &[f32]) -> Resu
     if let (Some(entities), None) = (&certificate.entities, sample.entities()) {
         return Err(CertifyError::NoEntities { column: entities.column.clone() });
     }
-    let mut parts = Part::all(sample, scores, certificate.column.as_deref())?;
-    for part in &parts {
-        if certificate.threshold(part.name()).is_none() {
+    let mut cohorts = Cohort::all(sample, scores, certificate.column.as_deref())?;
+    for cohort in &cohorts {
+        if certificate.threshold(cohort.name()).is_none() {
             return Err(CertifyError::UnknownGroup {
                 column: certificate.column.clone().unwrap_or_default(),
-                group: part.name().unwrap_or_default().to_owned(),
+                group: cohort.name().unwrap_or_default().to_owned(),
             });
         }
     }
     // Groups that share a threshold may have conditions over all rows beside their own.
     if certificate.column.is_some() {
-        parts.push(Part { sample, scores, group: None });
+        cohorts.push(Cohort { sample, scores, group: None });
     }
     let level = 1.0 - certificate.confidence_each;
-    certificate.conditions.iter().map(|certified| test(certificate, certified, &parts, level)).collect()
+    certificate.conditions.iter().map(|certified| test(certificate, certified, &cohorts, level)).collect()
 }
 
 /// Refuses what only a certificate edited by hand can say.
@@ -107,7 +107,7 @@ fn check(certificate: &Certificate) -> Result<(), CertifyError> {
 fn test(
     certificate: &Certificate,
     certified: &CertifiedCondition,
-    parts: &[Part],
+    cohorts: &[Cohort],
     level: f64,
 ) -> Result<Drift, CertifyError> {
     let parsed = parse_conditions(&certified.condition)?;
@@ -120,10 +120,11 @@ fn test(
         .threshold(group)
         .ok_or(CertifyError::Damaged { reason: "a condition is on a group without a threshold" })?;
     // A group without new examples has nothing to tell.
-    let part = parts.iter().find(|part| part.name() == group);
-    let (counted, examples) = claim.share(&part.map(|part| part.tally(threshold)).unwrap_or_default());
+    let cohort = cohorts.iter().find(|cohort| cohort.name() == group);
+    let (counted, examples) = claim.share(&cohort.map(|cohort| cohort.tally(threshold)).unwrap_or_default());
     // The threshold is fixed, so every entity tests it.
-    let entities = part.and_then(|part| EntityClaim::new(&claim, part, level, Test::Betting, Some(&[])));
+    let entities =
+        cohort.and_then(|cohort| EntityClaim::new(&claim, cohort, level, Test::Betting, Some(&[])));
     let p_value = match &entities {
         Some(entities) => {
             let counts = entities.counts(threshold);

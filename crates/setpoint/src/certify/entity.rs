@@ -28,9 +28,9 @@
 //! ([`EntityShare`]) that comes near to its level. It proves nothing.
 
 use super::claim::{Claim, Slice};
+use super::cohort::Cohort;
 use super::error::CertifyError;
 use super::level::Level;
-use super::part::Part;
 use super::predictive::Passed;
 use super::sequence;
 use crate::metric::Cuts;
@@ -51,11 +51,11 @@ const SOME_BAD: usize = 5;
 /// One entity in this many fixes the sequence of thresholds where nothing else does.
 const CHOOSING: u32 = 3;
 
-/// A claim about the entities of a part.
+/// A claim about the entities of a cohort.
 #[derive(Clone, Copy)]
 pub(super) struct EntityClaim<'a> {
     pub claim: &'a Claim,
-    pub part: &'a Part<'a>,
+    pub cohort: &'a Cohort<'a>,
     pub entities: &'a Entities,
     pub test: Test,
     pub delta: f64,
@@ -67,13 +67,13 @@ impl<'a> EntityClaim<'a> {
     /// `None` where each example is an entity of its own, and may be counted as such.
     pub fn new(
         claim: &'a Claim,
-        part: &'a Part<'a>,
+        cohort: &'a Cohort<'a>,
         delta: f64,
         test: Test,
         grid: Option<&'a [f32]>,
     ) -> Option<Self> {
-        let entities = part.sample.together()?;
-        let claim = Self { claim, part, entities, test, delta, grid };
+        let entities = cohort.sample.together()?;
+        let claim = Self { claim, cohort, entities, test, delta, grid };
         (claim.largest(&claim.counts(f32::MIN)) > 1).then_some(claim)
     }
 
@@ -82,7 +82,7 @@ impl<'a> EntityClaim<'a> {
         let of = |label, predicted| self.claim.of_decision(label, predicted);
         let table = [of(false, false), of(false, true), of(true, false), of(true, true)];
         let mut counts = vec![EntityCount::default(); self.entities.len()];
-        self.part.visit_rows(|row, score, label| {
+        self.cohort.visit_rows(|row, score, label| {
             let (bad, inside) = table[2 * usize::from(label) + usize::from(score >= threshold)];
             let count = &mut counts[self.entities.of()[row] as usize];
             count.counted += u64::from(bad);
@@ -101,7 +101,7 @@ impl<'a> EntityClaim<'a> {
             return counts.iter().map(|count| count.examples).max().unwrap_or(0);
         }
         let mut rows = vec![0_u64; self.entities.len()];
-        self.part.visit_rows(|row, _, _| rows[self.entities.of()[row] as usize] += 1);
+        self.cohort.visit_rows(|row, _, _| rows[self.entities.of()[row] as usize] += 1);
         rows.into_iter().max().unwrap_or(0)
     }
 
@@ -125,10 +125,10 @@ impl<'a> EntityClaim<'a> {
     /// The loosest threshold that is certified, or nearly so, of a claim over a fixed slice.
     pub fn limit(&self, level: &Level) -> Result<f32, CertifyError> {
         let strict = self.claim.wants_strict();
-        let mut scores = self.part.scores_of(self.claim.slice);
+        let mut scores = self.cohort.scores_of(self.claim.slice);
         if scores.is_empty() {
             let missing = if self.claim.slice == Slice::Positives { "positives" } else { "negatives" };
-            return Err(self.part.without(missing, self.claim.rate.to_string()).into());
+            return Err(self.cohort.without(missing, self.claim.rate.to_string()).into());
         }
         scores.sort_unstable_by(|a, b| if strict { b.total_cmp(a) } else { a.total_cmp(b) });
         scores.dedup();
@@ -198,12 +198,12 @@ impl<'a> EntityClaim<'a> {
 
     fn choose(&self) -> Result<Vec<f32>, CertifyError> {
         let mut rows = Vec::new();
-        self.part.visit_rows(|row, _, _| {
+        self.cohort.visit_rows(|row, _, _| {
             if self.entities.of()[row].is_multiple_of(CHOOSING) {
                 rows.push(row as u32);
             }
         });
-        let cuts = Cuts::of_rows(self.part.sample, self.part.scores, &rows)?;
+        let cuts = Cuts::of_rows(self.cohort.sample, self.cohort.scores, &rows)?;
         Ok(sequence::along(self.claim, &cuts, self.delta).unwrap_or_default())
     }
 
@@ -213,7 +213,7 @@ impl<'a> EntityClaim<'a> {
         let (entities, largest) = (Self::tested(&counts), self.largest(&counts));
         let needed = Bets::against(self.claim, largest).needed(&counts, self.delta);
         let found = CertifyError::TooFewEntities {
-            group: self.part.name().map(Into::into),
+            group: self.cohort.name().map(Into::into),
             found: entities,
             column: self.entities.column().into(),
             largest,
@@ -228,7 +228,7 @@ impl<'a> EntityClaim<'a> {
             Some(needed) if needed <= entities && nearest.1 > 0 => {
                 let p_value = self.p_value(&counts);
                 let counted = self.claim.bad(nearest.0, nearest.1);
-                level.none_certified(self.claim, self.part, 1, (counted, nearest.1, p_value), self.delta)
+                level.none_certified(self.claim, self.cohort, 1, (counted, nearest.1, p_value), self.delta)
             }
             _ => found,
         }

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::class::ClassError;
 use crate::goal::{GoalError, ParseError};
 pub(super) use crate::message::percent;
 use crate::message::{number, percent_but, quote};
@@ -24,6 +25,22 @@ pub enum CertifyError {
     /// A condition inside a certificate cannot be read.
     #[error("the certificate's condition cannot be read: {0}")]
     Condition(#[from] ParseError),
+    /// Rows of other classes, or scores that are not theirs.
+    #[error(transparent)]
+    Class(#[from] ClassError),
+    /// Not even the safest shifts of a sequence pass.
+    #[error(
+        "no shifts of the sequence certify {condition} at {}: the safest have p-value {p_value:.2e}; relax the conditions, lower the confidence or bring more rows",
+        percent(*confidence)
+    )]
+    NoShifts {
+        /// The conditions.
+        condition: String,
+        /// The confidence asked for.
+        confidence: f64,
+        /// The largest p-value of a condition there.
+        p_value: f64,
+    },
     /// No condition was given.
     #[error("no condition to certify: give at least one, such as fpr<=1%")]
     NoCondition,

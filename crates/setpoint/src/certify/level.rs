@@ -1,8 +1,8 @@
 //! How sure each condition must be, so that all hold together.
 
 use super::claim::Claim;
+use super::cohort::Cohort;
 use super::error::CertifyError;
-use super::part::Part;
 
 /// A confidence shared equally by several claims (Bonferroni).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,7 +18,7 @@ impl Level {
         (1.0 - self.confidence) / self.shared_by as f64
     }
 
-    pub fn too_few(&self, claim: &Claim, part: &Part, found: u64, needed: u64) -> CertifyError {
+    pub fn too_few(&self, claim: &Claim, part: &Cohort, found: u64, needed: u64) -> CertifyError {
         CertifyError::TooFew {
             group: part.name().map(str::to_owned),
             found,
@@ -34,7 +34,7 @@ impl Level {
     pub fn none_certified(
         &self,
         claim: &Claim,
-        part: &Part,
+        part: &Cohort,
         tested: usize,
         nearest: (u64, u64, f64),
         level: f64,

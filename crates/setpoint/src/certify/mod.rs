@@ -36,16 +36,16 @@
 
 mod certificate;
 mod claim;
+mod class;
+mod cohort;
 mod drift;
 mod entity;
 mod error;
 mod level;
 mod order_statistic;
-mod part;
 mod predictive;
 mod region;
 mod sequence;
-mod shared;
 
 #[cfg(test)]
 mod simulation;
@@ -53,14 +53,15 @@ mod simulation;
 mod tests;
 
 pub use certificate::{Certificate, CertifiedCondition, CertifiedEntities, Method};
+pub use class::{ClassCertificate, certify_classes, class_sequence};
 pub use drift::{Drift, Verdict, drift};
 pub use error::CertifyError;
 pub use sequence::sequence;
 
 use claim::{Claim, Slice};
+use cohort::{Cohort, check_weights};
 use entity::{EntityClaim, Test};
 use level::Level;
-use part::{Part, check_weights};
 use region::Region;
 
 use crate::goal::{Constraint, Direction, Goal, Objective, Rate, check_conditions};
@@ -128,32 +129,34 @@ pub fn certify(
     sample.check_scores(scores)?;
     check_weights(sample)?;
     let column = conditions.iter().find_map(Constraint::column);
-    if options.shared_threshold && column.is_some() {
-        return shared::certify(conditions, &claims, objective, sample, scores, options);
-    }
-    let parts = Part::all(sample, scores, column)?;
-    let level = Level { confidence: options.confidence, shared_by: claims.len() * parts.len() };
-    let mut thresholds = Vec::with_capacity(parts.len());
-    let mut certified = Vec::with_capacity(level.shared_by);
-    for part in &parts {
+    let shared = options.shared_threshold && column.is_some();
+    let groups = Cohort::all(sample, scores, column)?;
+    let whole = Cohort { sample, scores, group: None };
+    // One threshold for each cohort, at which every condition is proved of it; or one for all, at which each
+    // condition within groups is proved in every group, and each over all examples once.
+    let decided = if shared { vec![whole] } else { groups.clone() };
+    let everywhere = |condition: &Constraint| shared && condition.column().is_some();
+    let proofs = |condition| if everywhere(condition) { groups.len() } else { decided.len() };
+    let shared_by = conditions.iter().map(proofs).sum();
+    let level = Level { confidence: options.confidence, shared_by };
+    let (mut thresholds, mut certified) = (Vec::new(), Vec::with_capacity(shared_by));
+    for decided in &decided {
+        let proofs: Vec<(&Claim, String, Cohort)> = (claims.iter().zip(conditions))
+            .flat_map(|(claim, condition)| {
+                let cohorts = if everywhere(condition) { groups.clone() } else { vec![*decided] };
+                cohorts.into_iter().map(move |cohort| (claim, condition.to_string(), cohort))
+            })
+            .collect();
         let mut region = Region::default();
-        let mut methods = Vec::with_capacity(claims.len());
-        for (claim, condition) in claims.iter().zip(conditions) {
-            methods.push(narrow(&mut region, claim, &condition.to_string(), part, &level, options)?);
-        }
-        let threshold = region.choose(objective, part)?;
-        for ((claim, condition), method) in claims.iter().zip(conditions).zip(methods) {
-            certified.push(at_threshold(
-                method,
-                claim,
-                condition.to_string(),
-                part,
-                &level,
-                options,
-                threshold,
-            ));
-        }
-        thresholds.push(threshold);
+        let narrowed = proofs
+            .iter()
+            .map(|(claim, condition, cohort)| narrow(&mut region, claim, condition, cohort, &level, options));
+        let methods: Vec<Method> = narrowed.collect::<Result<_, _>>()?;
+        let threshold = region.choose(objective, decided)?;
+        certified.extend(proofs.into_iter().zip(methods).map(|((claim, condition, cohort), method)| {
+            at_threshold(method, claim, condition, &cohort, &level, options, threshold)
+        }));
+        thresholds.extend(vec![threshold; if shared { groups.len() } else { 1 }]);
     }
     Ok(Certificate {
         confidence: options.confidence,
@@ -161,7 +164,7 @@ pub fn certify(
         examples: sample.len() as u64,
         entities: CertifiedEntities::of(sample),
         column: column.map(str::to_owned),
-        groups: parts.iter().filter_map(|part| part.name().map(str::to_owned)).collect(),
+        groups: groups.iter().filter_map(|cohort| cohort.name().map(str::to_owned)).collect(),
         thresholds,
         conditions: certified,
     })
@@ -214,13 +217,13 @@ fn narrow(
     region: &mut Region,
     claim: &Claim,
     condition: &str,
-    part: &Part,
+    cohort: &Cohort,
     level: &Level,
     options: &CertifyOptions,
 ) -> Result<Method, CertifyError> {
     let test = if options.approximate { Test::Approximate } else { Test::Betting };
     let grid = options.grid.as_deref();
-    let entities = EntityClaim::new(claim, part, level.delta(), test, grid);
+    let entities = EntityClaim::new(claim, cohort, level.delta(), test, grid);
     // What holds at the threshold is filled in once there is one.
     let by_entity = match test {
         Test::Betting => Method::Betting { entities: 0, largest: 0, p_value: 1.0 },
@@ -230,7 +233,7 @@ fn narrow(
         let (threshold, method) = match &entities {
             Some(entities) => (entities.limit(level)?, by_entity),
             None => {
-                let order_statistic::Limit { threshold, k } = order_statistic::limit(claim, part, level)?;
+                let order_statistic::Limit { threshold, k } = order_statistic::limit(claim, cohort, level)?;
                 (threshold, Method::OrderStatistic { k, limit: threshold })
             }
         };
@@ -244,18 +247,18 @@ fn narrow(
     let (passed, method) = match (entities, grid) {
         (Some(entities), _) => (entities.sequence(level)?, by_entity),
         (None, Some(grid)) => {
-            let passed = predictive::fixed_sequence(claim, part, level, grid)?;
+            let passed = predictive::fixed_sequence(claim, cohort, level, grid)?;
             let tested = passed.tested as u64;
             (passed, Method::FixedSequence { tested, p_value: 1.0 })
         }
         (None, None) => {
-            let passed = predictive::rank_grid(claim, part, level)?;
+            let passed = predictive::rank_grid(claim, cohort, level)?;
             let tested = passed.tested as u64;
             (passed, Method::RankGrid { tested, p_value: 1.0 })
         }
     };
     let loose_is_low = claim.slice == Slice::PredictedPositives;
-    region.limit_to(&passed.thresholds, condition, loose_is_low, part.name())?;
+    region.limit_to(&passed.thresholds, condition, loose_is_low, cohort.name())?;
     Ok(method)
 }
 
@@ -264,15 +267,15 @@ fn at_threshold(
     method: Method,
     claim: &Claim,
     condition: String,
-    part: &Part,
+    cohort: &Cohort,
     level: &Level,
     options: &CertifyOptions,
     threshold: f32,
 ) -> CertifiedCondition {
-    let (counted, examples) = claim.share(&part.tally(threshold));
+    let (counted, examples) = claim.share(&cohort.tally(threshold));
     let p_value = || claim.tail(examples, claim.bad(counted, examples));
     let entities = |test| {
-        let entities = EntityClaim::new(claim, part, level.delta(), test, options.grid.as_deref());
+        let entities = EntityClaim::new(claim, cohort, level.delta(), test, options.grid.as_deref());
         entities.map(|entities| (entities, entities.counts(threshold)))
     };
     let method = match method {
@@ -290,7 +293,7 @@ fn at_threshold(
     };
     CertifiedCondition {
         condition,
-        group: part.name().map(str::to_owned),
+        group: cohort.name().map(str::to_owned),
         target: claim.target,
         examples,
         counted,

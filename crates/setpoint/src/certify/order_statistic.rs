@@ -19,9 +19,9 @@
 //! Finding one order statistic is a selection, cheaper than a sort.
 
 use super::claim::{Claim, Slice};
+use super::cohort::Cohort;
 use super::error::CertifyError;
 use super::level::Level;
-use super::part::Part;
 
 /// A certified end of the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,15 +33,15 @@ pub(super) struct Limit {
     pub k: u64,
 }
 
-pub(super) fn limit(claim: &Claim, part: &Part, level: &Level) -> Result<Limit, CertifyError> {
-    let mut scores = part.scores_of(claim.slice);
+pub(super) fn limit(claim: &Claim, cohort: &Cohort, level: &Level) -> Result<Limit, CertifyError> {
+    let mut scores = cohort.scores_of(claim.slice);
     let found = scores.len() as u64;
     if found == 0 {
         let missing = if claim.slice == Slice::Positives { "positives" } else { "negatives" };
-        return Err(part.without(missing, claim.rate.to_string()).into());
+        return Err(cohort.without(missing, claim.rate.to_string()).into());
     }
     let Some(bad) = claim.allowed(found, level.delta()) else {
-        return Err(level.too_few(claim, part, found, claim.needed(level.delta())));
+        return Err(level.too_few(claim, cohort, found, claim.needed(level.delta())));
     };
     let k = found - bad;
     let (index, strict) = (k as usize - 1, claim.wants_strict());
@@ -69,8 +69,8 @@ mod tests {
     ) -> Result<Limit, CertifyError> {
         let claim = Claim::of(&parse_conditions(condition).unwrap()[0]).unwrap();
         let sample = Sample::new(labels).unwrap();
-        let part = Part { sample: &sample, scores, group: None };
-        limit(&claim, &part, &Level { confidence, shared_by: 1 })
+        let cohort = Cohort { sample: &sample, scores, group: None };
+        limit(&claim, &cohort, &Level { confidence, shared_by: 1 })
     }
 
     #[test]

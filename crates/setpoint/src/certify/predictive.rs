@@ -32,9 +32,9 @@
 //! Npv and for are the same with scores and labels turned around.
 
 use super::claim::{Claim, Slice};
+use super::cohort::Cohort;
 use super::error::CertifyError;
 use super::level::Level;
-use super::part::Part;
 use rayon::prelude::*;
 
 /// Thresholds that passed their tests.
@@ -62,15 +62,15 @@ fn ranks(claim: &Claim, examples: u64, delta: f64) -> Vec<u64> {
 }
 
 /// Tests the thresholds of a rank grid.
-pub(super) fn rank_grid(claim: &Claim, part: &Part, level: &Level) -> Result<Passed, CertifyError> {
-    let examples = part.len() as u64;
+pub(super) fn rank_grid(claim: &Claim, cohort: &Cohort, level: &Level) -> Result<Passed, CertifyError> {
+    let examples = cohort.len() as u64;
     let ranks = ranks(claim, examples, level.delta());
     if ranks.is_empty() {
-        return Err(level.too_few(claim, part, examples, claim.needed(level.delta()).saturating_add(1)));
+        return Err(level.too_few(claim, cohort, examples, claim.needed(level.delta()).saturating_add(1)));
     }
     let each = level.delta() / ranks.len() as f64;
     let upper = claim.slice == Slice::PredictedPositives;
-    let keys = sorted(part, upper);
+    let keys = sorted(cohort, upper);
     let mut passed = Vec::new();
     let mut nearest = (0, 0, f64::INFINITY);
     let (mut counted_to, mut bad) = (0, 0);
@@ -92,7 +92,7 @@ pub(super) fn rank_grid(claim: &Claim, part: &Part, level: &Level) -> Result<Pas
         }
     }
     if passed.is_empty() {
-        return Err(level.none_certified(claim, part, ranks.len(), nearest, each));
+        return Err(level.none_certified(claim, cohort, ranks.len(), nearest, each));
     }
     Ok(Passed { thresholds: passed, tested: ranks.len() })
 }
@@ -100,7 +100,7 @@ pub(super) fn rank_grid(claim: &Claim, part: &Part, level: &Level) -> Result<Pas
 /// Tests thresholds that were fixed in advance, from strict to loose, up to the first failure.
 pub(super) fn fixed_sequence(
     claim: &Claim,
-    part: &Part,
+    cohort: &Cohort,
     level: &Level,
     grid: &[f32],
 ) -> Result<Passed, CertifyError> {
@@ -110,7 +110,7 @@ pub(super) fn fixed_sequence(
     grid.dedup();
     // Examples and bad ones by the first threshold that takes them in.
     let mut cells = vec![(0_u64, 0_u64); grid.len() + 1];
-    part.visit(|score, label| {
+    cohort.visit(|score, label| {
         let first = grid.partition_point(|t| if upper { *t > score } else { *t <= score });
         cells[first].0 += 1;
         cells[first].1 += u64::from(label != upper);
@@ -127,12 +127,12 @@ pub(super) fn fixed_sequence(
     }
     if passed == 0 {
         let needed = claim.needed(level.delta());
-        let found = part.len() as u64;
+        let found = cohort.len() as u64;
         if found < needed {
-            return Err(level.too_few(claim, part, found, needed));
+            return Err(level.too_few(claim, cohort, found, needed));
         }
         let nearest = (claim.bad(bad, examples), examples, claim.tail(examples, bad));
-        return Err(level.none_certified(claim, part, 1, nearest, level.delta()));
+        return Err(level.none_certified(claim, cohort, 1, nearest, level.delta()));
     }
     let tested = grid.len();
     grid.truncate(passed);
@@ -141,9 +141,9 @@ pub(super) fn fixed_sequence(
 
 /// Scores from strict to loose, each as an integer that sorts so, with a last bit that says
 /// whether the example would be a mistake.
-fn sorted(part: &Part, upper: bool) -> Vec<u64> {
-    let mut keys = Vec::with_capacity(part.len());
-    part.visit(|score, label| {
+fn sorted(cohort: &Cohort, upper: bool) -> Vec<u64> {
+    let mut keys = Vec::with_capacity(cohort.len());
+    cohort.visit(|score, label| {
         let bits = score.to_bits();
         let ascending = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
         let strict_first = if upper { !ascending } else { ascending };
@@ -198,8 +198,8 @@ mod tests {
             let labels: Vec<bool> = (0..400).map(|i| (i % 7 == 0) != (i < 200)).collect();
             let scores: Vec<f32> = (0..400).map(|i| ((200 - i) / 5) as f32).collect();
             let sample = Sample::new(labels).unwrap();
-            let part = Part { sample: &sample, scores: &scores, group: None };
-            let passed = rank_grid(&claim, &part, &LEVEL).unwrap();
+            let cohort = Cohort { sample: &sample, scores: &scores, group: None };
+            let passed = rank_grid(&claim, &cohort, &LEVEL).unwrap();
             let mut ordered = scores.clone();
             ordered.sort_by(|a, b| if upper { b.total_cmp(a) } else { a.total_cmp(b) });
             let ranks = ranks(&claim, 400, 0.1_f64.min(1.0 - 0.9));
@@ -207,7 +207,7 @@ mod tests {
             for rank in &ranks {
                 let score = ordered[*rank as usize];
                 let threshold = if upper { score.next_up() } else { score };
-                let (counted, examples) = claim.share(&part.tally(threshold));
+                let (counted, examples) = claim.share(&cohort.tally(threshold));
                 let p_value = claim.tail(examples, claim.bad(counted, examples));
                 if p_value <= LEVEL.delta() / ranks.len() as f64 && expected.last() != Some(&threshold) {
                     expected.push(threshold);
@@ -221,15 +221,15 @@ mod tests {
     #[test]
     fn a_fixed_sequence_stops_at_its_first_failure() {
         let (sample, scores) = separated(60, 60);
-        let part = Part { sample: &sample, scores: &scores, group: None };
+        let cohort = Cohort { sample: &sample, scores: &scores, group: None };
         // At -49.5 fifty examples, all true; at -65.5 sixty of 66; at -90.5 sixty of 91.
         let grid = [-90.5, -49.5, -65.5, -55.5];
-        let passed = fixed_sequence(&claim("precision>=0.8"), &part, &LEVEL, &grid).unwrap();
+        let passed = fixed_sequence(&claim("precision>=0.8"), &cohort, &LEVEL, &grid).unwrap();
         assert_eq!(passed.thresholds, [-49.5, -55.5, -65.5]);
-        let passed = fixed_sequence(&claim("npv>=0.8"), &part, &LEVEL, &grid).unwrap();
+        let passed = fixed_sequence(&claim("npv>=0.8"), &cohort, &LEVEL, &grid).unwrap();
         assert_eq!(passed.thresholds, [-90.5, -65.5, -55.5]);
         // Five examples are too few: the first test fails and nothing else is tried.
-        let refused = fixed_sequence(&claim("precision>=0.8"), &part, &LEVEL, &[-4.5, -49.5]).unwrap_err();
+        let refused = fixed_sequence(&claim("precision>=0.8"), &cohort, &LEVEL, &[-4.5, -49.5]).unwrap_err();
         assert!(
             matches!(refused, CertifyError::NoneCertified { tested: 1, counted: 5, examples: 5, .. }),
             "{refused}"
@@ -239,16 +239,16 @@ mod tests {
     #[test]
     fn nothing_certified_names_the_nearest_and_too_few_the_number() {
         let (sample, scores) = separated(0, 300);
-        let part = Part { sample: &sample, scores: &scores, group: None };
-        let refused = rank_grid(&claim("precision>=0.5"), &part, &LEVEL).unwrap_err().to_string();
+        let cohort = Cohort { sample: &sample, scores: &scores, group: None };
+        let refused = rank_grid(&claim("precision>=0.5"), &cohort, &LEVEL).unwrap_err().to_string();
         assert!(
             refused.starts_with("no threshold certifies precision >= 0.5 at 90% confidence: of "),
             "{refused}"
         );
         let (sample, scores) = separated(20, 2);
-        let part = Part { sample: &sample, scores: &scores, group: None };
+        let cohort = Cohort { sample: &sample, scores: &scores, group: None };
         assert_eq!(
-            rank_grid(&claim("precision>=0.9"), &part, &LEVEL).unwrap_err().to_string(),
+            rank_grid(&claim("precision>=0.9"), &cohort, &LEVEL).unwrap_err().to_string(),
             "22 examples cannot certify precision >= 0.9 at 90% confidence; at least 23 are needed"
         );
     }
@@ -258,8 +258,8 @@ mod tests {
         for score in [f32::MIN, -1.5, -1e-45, 0.0, 1e-45, 2.0, f32::MAX] {
             let sample = Sample::new(vec![true]).unwrap();
             for upper in [true, false] {
-                let part = Part { sample: &sample, scores: &[score], group: None };
-                assert_eq!(score_of(sorted(&part, upper)[0] >> 1, upper), score);
+                let cohort = Cohort { sample: &sample, scores: &[score], group: None };
+                assert_eq!(score_of(sorted(&cohort, upper)[0] >> 1, upper), score);
             }
         }
     }

@@ -1,10 +1,10 @@
-//! The thresholds that satisfy every condition of one part, and the choice among them.
+//! The thresholds that satisfy every condition of one cohort, and the choice among them.
 //!
 //! Each condition holds at *all* thresholds it certifies, up to its own share of delta, so the
 //! choice among the common ones may look at the same sample again without spoiling the proof.
 
+use super::cohort::Cohort;
 use super::error::CertifyError;
-use super::part::Part;
 use crate::goal::{Direction, Rate, Relation};
 use crate::metric::operating_point;
 use crate::metric::{Condition, Cuts, MetricError};
@@ -60,17 +60,17 @@ impl Region {
     ///
     /// Without an objective: as loose as allowed where some condition limits the threshold from
     /// below (fpr, precision), else as strict as allowed (recall, npv).
-    pub fn choose(&self, objective: Option<Rate>, part: &Part) -> Result<f32, CertifyError> {
-        let (low, high) = self.ends(part)?;
+    pub fn choose(&self, objective: Option<Rate>, cohort: &Cohort) -> Result<f32, CertifyError> {
+        let (low, high) = self.ends(cohort)?;
         if let Some((points, condition, loose_is_low)) = &self.points {
             let mut inside: Vec<f32> = points.iter().copied().filter(|t| low <= *t && *t <= high).collect();
             inside.sort_unstable_by(f32::total_cmp);
             return match (inside.first(), inside.last()) {
                 (Some(loosest), Some(strictest)) => match objective {
-                    Some(rate) => best_point(&inside, rate, part),
+                    Some(rate) => best_point(&inside, rate, cohort),
                     None => Ok(if *loose_is_low { *loosest } else { *strictest }),
                 },
-                _ => Err(self.missed(points, condition, part)),
+                _ => Err(self.missed(points, condition, cohort)),
             };
         }
         let loosest = self.at_least.as_ref().map(|(limit, _)| *limit);
@@ -83,32 +83,32 @@ impl Region {
         };
         match (end, objective) {
             (Some(end), _) => Ok(end),
-            (None, Some(rate)) => best_between(low, high, rate, part),
+            (None, Some(rate)) => best_between(low, high, rate, cohort),
             // No condition at all: refused at the door.
             (None, None) => Err(CertifyError::NoCondition),
         }
     }
 
-    fn ends(&self, part: &Part) -> Result<(f32, f32), CertifyError> {
+    fn ends(&self, cohort: &Cohort) -> Result<(f32, f32), CertifyError> {
         if let (Some((low, strict)), Some((high, loose))) = (&self.at_least, &self.at_most)
             && low > high
         {
-            return Err(contradiction(part.name(), (*low, strict), (*high, loose)));
+            return Err(contradiction(cohort.name(), (*low, strict), (*high, loose)));
         }
         let end = |limit: &Option<(f32, String)>, none| limit.as_ref().map_or(none, |(limit, _)| *limit);
         Ok((end(&self.at_least, f32::NEG_INFINITY), end(&self.at_most, f32::INFINITY)))
     }
 
     /// The refusal where no single threshold lies between the limits.
-    fn missed(&self, points: &[f32], condition: &str, part: &Part) -> CertifyError {
+    fn missed(&self, points: &[f32], condition: &str, cohort: &Cohort) -> CertifyError {
         if let Some((high, loose)) = &self.at_most {
             let above: Vec<f32> = points.iter().copied().filter(|t| t > high).collect();
             if !above.is_empty() {
-                return contradiction(part.name(), (lowest(&above), condition), (*high, loose));
+                return contradiction(cohort.name(), (lowest(&above), condition), (*high, loose));
             }
         }
         let (low, strict) = self.at_least.as_ref().map_or((f32::INFINITY, ""), |(low, text)| (*low, text));
-        contradiction(part.name(), (low, strict), (highest(points), condition))
+        contradiction(cohort.name(), (low, strict), (highest(points), condition))
     }
 }
 
@@ -139,16 +139,16 @@ fn prefers_loose(rate: Rate) -> Option<bool> {
     }
 }
 
-fn cuts(part: &Part) -> Result<Cuts, MetricError> {
-    match part.rows() {
-        Some(rows) => Cuts::of_rows(part.sample, part.scores, rows),
-        None => Cuts::new(part.sample, part.scores),
+fn cuts(cohort: &Cohort) -> Result<Cuts, MetricError> {
+    match cohort.rows() {
+        Some(rows) => Cuts::of_rows(cohort.sample, cohort.scores, rows),
+        None => Cuts::new(cohort.sample, cohort.scores),
     }
 }
 
 /// The threshold between two limits with the best objective on the sample.
-fn best_between(low: f32, high: f32, rate: Rate, part: &Part) -> Result<f32, CertifyError> {
-    let cuts = cuts(part)?;
+fn best_between(low: f32, high: f32, rate: Rate, cohort: &Cohort) -> Result<f32, CertifyError> {
+    let cuts = cuts(cohort)?;
     // The cuts from `high` to `low`, said as the share that they predict positive: every cut has
     // another, and the same counts give the same bits.
     let share =
@@ -167,13 +167,13 @@ fn best_between(low: f32, high: f32, rate: Rate, part: &Part) -> Result<f32, Cer
 }
 
 /// The best of some thresholds on the sample; the lowest of those equally good.
-fn best_point(points: &[f32], rate: Rate, part: &Part) -> Result<f32, CertifyError> {
+fn best_point(points: &[f32], rate: Rate, cohort: &Cohort) -> Result<f32, CertifyError> {
     match prefers_loose(rate) {
         Some(true) => return Ok(lowest(points)),
         Some(false) => return Ok(highest(points)),
         None => {}
     }
-    let cuts = cuts(part)?;
+    let cuts = cuts(cohort)?;
     let sign = if rate.direction() == Direction::Down { -1.0 } else { 1.0 };
     let mut best: Option<(f64, f32)> = None;
     for point in points {

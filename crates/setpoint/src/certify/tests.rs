@@ -1,5 +1,7 @@
 //! What `certify` takes, what it refuses and what it hands back.
 
+mod shared;
+
 use super::*;
 use crate::goal::parse_conditions;
 use crate::sample::SampleError;

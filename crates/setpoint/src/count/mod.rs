@@ -24,6 +24,7 @@ mod tests;
 mod vector;
 
 pub use exact::count_exact;
+pub(crate) use vector::Vector;
 
 use std::ops::Range;
 
@@ -35,11 +36,11 @@ use crate::surrogate::Surrogate;
 use kernel::{Coefficients, Gathered, Margins, Rows, Workspace};
 
 /// Rows handled as one unit of work. Fixed, so that sums do not depend on the number of threads.
-const CHUNK: usize = 8_192;
+const CHUNK: usize = 4_096;
 
 /// Margins below which waking other threads costs more than they save. The chunks, and so the sums,
 /// are the same either way.
-const WORTH_SHARING: usize = 1 << 16;
+const WORTH_SHARING: usize = 1 << 14;
 
 /// Smooth counts of one slice at one threshold, and their derivatives in the scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

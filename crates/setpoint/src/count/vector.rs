@@ -8,48 +8,48 @@ use pulp::Simd;
 
 /// A vector unit: thin names over `pulp`'s, so that formulas can be read.
 #[derive(Clone, Copy)]
-pub(super) struct Vector<S: Simd>(pub(super) S);
+pub(crate) struct Vector<S: Simd>(pub(crate) S);
 
 impl<S: Simd> Vector<S> {
     #[inline(always)]
-    pub(super) fn splat(self, x: f32) -> S::f32s {
+    pub(crate) fn splat(self, x: f32) -> S::f32s {
         self.0.splat_f32s(x)
     }
 
     #[inline(always)]
-    pub(super) fn add(self, a: S::f32s, b: S::f32s) -> S::f32s {
+    pub(crate) fn add(self, a: S::f32s, b: S::f32s) -> S::f32s {
         self.0.add_f32s(a, b)
     }
 
     #[inline(always)]
-    pub(super) fn subtract(self, a: S::f32s, b: S::f32s) -> S::f32s {
+    pub(crate) fn subtract(self, a: S::f32s, b: S::f32s) -> S::f32s {
         self.0.sub_f32s(a, b)
     }
 
     #[inline(always)]
-    pub(super) fn multiply(self, a: S::f32s, b: S::f32s) -> S::f32s {
+    pub(crate) fn multiply(self, a: S::f32s, b: S::f32s) -> S::f32s {
         self.0.mul_f32s(a, b)
     }
 
     #[inline(always)]
-    pub(super) fn divide(self, a: S::f32s, b: S::f32s) -> S::f32s {
+    pub(crate) fn divide(self, a: S::f32s, b: S::f32s) -> S::f32s {
         self.0.div_f32s(a, b)
     }
 
     /// a b + c, fused where the machine can.
     #[inline(always)]
-    pub(super) fn multiply_add(self, a: S::f32s, b: S::f32s, c: S::f32s) -> S::f32s {
+    pub(crate) fn multiply_add(self, a: S::f32s, b: S::f32s, c: S::f32s) -> S::f32s {
         self.0.mul_add_e_f32s(a, b, c)
     }
 
     #[inline(always)]
-    pub(super) fn clamp(self, x: S::f32s, limit: f32) -> S::f32s {
+    pub(crate) fn clamp(self, x: S::f32s, limit: f32) -> S::f32s {
         self.0.max_f32s(self.splat(-limit), self.0.min_f32s(self.splat(limit), x))
     }
 
     /// Sum over the lanes.
     #[inline(always)]
-    pub(super) fn sum(self, a: S::f32s) -> f32 {
+    pub(crate) fn sum(self, a: S::f32s) -> f32 {
         self.0.reduce_sum_f32s(a)
     }
 
@@ -67,7 +67,7 @@ impl<S: Simd> Vector<S> {
     ///
     /// x = n ln 2 + r with |r| <= ln 2 / 2; e^r by a polynomial, 2^n by its bits.
     #[inline(always)]
-    pub(super) fn exp(self, x: S::f32s) -> S::f32s {
+    pub(crate) fn exp(self, x: S::f32s) -> S::f32s {
         // Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the mantissa.
         const ROUNDER: f32 = 12_582_912.0;
         // ln 2 in two parts; the first has so few bits that n times it is exact.
@@ -93,7 +93,7 @@ impl<S: Simd> Vector<S> {
     ///
     /// With z = e / (2 + e) <= 1/3: ln(1 + e) = 2 artanh z = 2 z (1 + z²/3 + z⁴/5 + ...).
     #[inline(always)]
-    pub(super) fn ln_1p(self, e: S::f32s) -> S::f32s {
+    pub(crate) fn ln_1p(self, e: S::f32s) -> S::f32s {
         const SERIES: [f32; 7] = [1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0];
         let two = self.splat(2.0);
         let z = self.divide(e, self.add(two, e));

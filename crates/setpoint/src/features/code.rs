@@ -19,6 +19,8 @@ use super::{Layout, Scaling, add_in_order};
 
 /// Most codes that fields share: tables of a few packs stay in the first cache.
 const NARROW: usize = 1024;
+/// Most packs looked up in one walk over the rows.
+pub(super) const TOGETHER: usize = 4;
 /// A backward chunk has so many rows at least, and so many lookups for each code.
 const CHUNK_ROWS: usize = 4096;
 const LOOKUPS: usize = 8;
@@ -67,6 +69,11 @@ impl Field {
         Self { first, scalings, pack, stride }
     }
 
+    /// The weights of its categories, each with its scaling.
+    pub(super) fn weighted<'a>(&'a self, weights: &'a [f32]) -> impl Iterator<Item = (f32, Scaling)> + 'a {
+        weights[self.first..].iter().copied().zip(self.scalings.iter().copied())
+    }
+
     /// Writes the columns of one row.
     pub(super) fn write(&self, code: usize, into: &mut [f32]) {
         let place = code / self.stride % (self.scalings.len() + 1);
@@ -106,8 +113,8 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Makes the tables of these weights; returns the bias with what absent categories add.
-    pub(super) fn build(&mut self, layout: &Layout, weights: &[f32], mut bias: f64) -> f64 {
+    /// Makes the tables of these weights.
+    pub(super) fn build(&mut self, layout: &Layout, weights: &[f32]) {
         self.narrow.resize(layout.narrow.len(), [0.0; NARROW]);
         self.wide.resize(layout.wide.len(), Vec::new());
         for field in &layout.fields {
@@ -124,18 +131,16 @@ impl Tables {
             }
             let places = after.chunks_exact_mut(field.stride).zip(&field.scalings);
             for ((sums, scaling), weight) in places.zip(&weights[field.first..]) {
-                bias -= f64::from(*weight) * f64::from(scaling.mean) / f64::from(scaling.scale);
                 let value = weight / scaling.scale;
                 sums.iter_mut().zip(&*before).for_each(|(sum, before)| *sum = before + value);
             }
         }
-        bias
     }
 
     /// Adds what the codes of some rows, from `start` on, add to their scores.
     pub(super) fn add(&self, narrow: &[Vec<u16>], wide: &[Vec<u32>], start: usize, scores: &mut [f32]) {
         let rows = start..start + scores.len();
-        for (codes, tables) in narrow.chunks(4).zip(self.narrow.chunks(4)) {
+        for (codes, tables) in narrow.chunks(TOGETHER).zip(self.narrow.chunks(TOGETHER)) {
             match codes.len() {
                 1 => look_up::<1>(codes, &rows, tables, scores),
                 2 => look_up::<2>(codes, &rows, tables, scores),

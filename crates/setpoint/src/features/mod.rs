@@ -78,6 +78,30 @@ impl Layout {
         self.columns
     }
 
+    /// A linear model's bias with what absent categories add: what every score starts from.
+    ///
+    /// # Panics
+    /// If there are fewer weights than columns.
+    #[must_use]
+    pub fn bias(&self, weights: &[f32], bias: f32) -> f32 {
+        let absent = self.fields.iter().flat_map(|field| field.weighted(weights));
+        absent.fold(f64::from(bias), |bias, (weight, scaling)| {
+            bias - f64::from(weight) * f64::from(scaling.mean) / f64::from(scaling.scale)
+        }) as f32
+    }
+
+    /// In which order a linear model adds up what categories give, after its numbers: each list of lists
+    /// is a sum of sums of fields, from 0, which is then added to the score.
+    #[must_use]
+    pub fn sums(&self) -> Vec<Vec<Vec<usize>>> {
+        let of = |pack: Pack| -> Vec<usize> {
+            (0..self.fields.len()).filter(|field| self.fields[*field].pack == pack).collect()
+        };
+        let narrow: Vec<Vec<usize>> = (0..self.narrow.len()).map(|pack| of(Pack::Narrow(pack))).collect();
+        let wide = (0..self.wide.len()).map(|pack| vec![of(Pack::Wide(pack))]);
+        narrow.chunks(code::TOGETHER).map(<[_]>::to_vec).chain(wide).collect()
+    }
+
     /// Bytes that so many rows take; `None` if they are too many to count.
     #[must_use]
     pub fn bytes(&self, rows: usize) -> Option<usize> {
@@ -312,7 +336,8 @@ impl Features {
         let Work { weights: of_numbers, tables, .. } = work;
         of_numbers.clear();
         of_numbers.extend(self.layout.numbers.iter().map(|column| weights[*column]));
-        let bias = tables.build(&self.layout, weights, f64::from(bias)) as f32;
+        tables.build(&self.layout, weights);
+        let bias = self.layout.bias(weights, bias);
         let cost = 4 * (self.narrow.len() + self.wide.len());
         self.numbers.scores(of_numbers, bias, scores, cost, |start, scores| {
             tables.add(&self.narrow, &self.wide, start, scores);

@@ -29,10 +29,11 @@ impl Goal {
     /// Whether the goal makes sense; parsed goals always do.
     ///
     /// ```
-    /// use setpoint::goal::Goal;
+    /// use setpoint::goal::{Constraint, Goal, Rate};
     ///
-    /// assert!(Goal::recall_at_fpr(0.01).check().is_ok());
-    /// let error = Goal::recall_at_fpr(1.5).check().unwrap_err();
+    /// let at = |fpr| Goal::improve(Rate::Recall).under(Constraint::at_most(Rate::FalsePositiveRate, fpr));
+    /// assert!(at(0.01).check().is_ok());
+    /// let error = at(1.5).check().unwrap_err();
     /// assert_eq!(error.to_string(), "target fpr 1.5 is outside (0, 1); write 1.5% as 0.015 or 1.5%");
     /// ```
     ///
@@ -85,6 +86,7 @@ fn leaves_something_to_improve(objective: Rate, constraints: &[Constraint]) -> R
     for (index, condition) in constraints.iter().enumerate() {
         if matches!(condition, Constraint::Rate { rate, .. } if upright(*rate) == upright(objective)) {
             let condition = condition.to_string();
+            let objective = objective.to_string();
             return fault(Part::Condition(index), GoalError::NothingToImprove { objective, condition });
         }
     }
@@ -99,7 +101,10 @@ fn leaves_something_to_improve(objective: Rate, constraints: &[Constraint]) -> R
         _ => return Ok(()),
     };
     if constraints.is_empty() {
-        return fault(Part::Objective, GoalError::Unconditioned { rate: objective, example });
+        return fault(
+            Part::Objective,
+            GoalError::Unconditioned { objective: objective.to_string(), example: example.to_owned() },
+        );
     }
     Ok(())
 }
@@ -273,12 +278,15 @@ mod tests {
             (f64::NAN, "NaN is outside (0, 1)"),
             (f64::INFINITY, "inf is outside (0, 1)"),
         ] {
-            assert_eq!(message(&Goal::recall_at_fpr(target)), format!("target fpr {hint}"));
-            assert_eq!(message(&Goal::precision_at_top(target)), format!("target top {hint}"));
+            assert_eq!(message(&under(&[Constraint::at_most(FPR, target)])), format!("target fpr {hint}"));
+            let top = Goal::improve(Rate::Precision).under(Constraint::Top(Top::Fraction(target)));
+            assert_eq!(message(&top), format!("target top {hint}"));
         }
-        assert_eq!(Goal::demographic_parity("sex", 0.0).check(), Ok(()));
+        let parity =
+            |gap| Goal::improve(Rate::Accuracy).under(Constraint::gap(Rate::PositiveRate, "sex", gap));
+        assert_eq!(parity(0.0).check(), Ok(()));
         assert_eq!(
-            message(&Goal::demographic_parity("sex", 2.0)),
+            message(&parity(2.0)),
             "target gap(positive-rate, sex) 2 is outside [0, 1); write 2% as 0.02 or 2%"
         );
         let ratio = |target| Goal::improve(Rate::Accuracy).under(Constraint::ratio(FPR, "sex", target));

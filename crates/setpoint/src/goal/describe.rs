@@ -8,8 +8,9 @@ impl Goal {
     /// ```
     /// use setpoint::goal::Goal;
     ///
-    /// let goal = Goal::recall_at_fpr(0.01);
+    /// let goal: Goal = "recall @ fpr<=1%".parse()?;
     /// assert_eq!(goal.describe(), "the most recall at a false positive rate of at most 1%");
+    /// # Ok::<(), setpoint::goal::ParseError>(())
     /// ```
     #[must_use]
     pub fn describe(&self) -> String {

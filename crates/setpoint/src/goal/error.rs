@@ -41,22 +41,23 @@ pub enum GoalError {
     },
     /// An objective that is best at a useless threshold.
     #[error(
-        "{rate} alone is best at an extreme threshold, which is of no use; add a condition, as in \"{rate} @ {example}\""
+        "{objective} alone is best at an extreme threshold, which is of no use; add a condition, as in \"{objective} @ {example}\"",
+        objective = clip(objective), example = clip(example)
     )]
     Unconditioned {
         /// The objective.
-        rate: Rate,
+        objective: String,
         /// A condition that would do.
-        example: &'static str,
+        example: String,
     },
     /// An objective that a condition already settles.
     #[error(
         "{condition} already settles {objective}, so nothing is left to improve; condition on another rate, or improve one",
-        condition = clip(condition)
+        condition = clip(condition), objective = clip(objective)
     )]
     NothingToImprove {
         /// The objective.
-        objective: Rate,
+        objective: String,
         /// The condition that settles it.
         condition: String,
     },
@@ -139,6 +140,19 @@ pub enum GoalError {
         /// The limit on the other side.
         second: String,
     },
+    /// Costs that are not one for each pair of classes.
+    #[error(
+        "the costs of {classes} classes are {expected} finite numbers, one for each pair of true and decided class"
+    )]
+    Costs {
+        /// How many there should be.
+        expected: usize,
+        /// How many classes there are.
+        classes: usize,
+    },
+    /// Costs for a goal that names none.
+    #[error("the goal has no costs; write cost(table.csv) to improve them")]
+    NoCosts,
     /// An f-beta whose beta is no weight.
     #[error("beta {} of f-beta must be between 0.001 and 1000, as in f1, f2 or f0.5", number::fraction(*beta))]
     Beta {

@@ -13,8 +13,10 @@
 
 #[cfg(test)]
 mod arbitrary;
+mod build;
 mod caret;
 mod check;
+pub(crate) mod class;
 mod column;
 mod constraint;
 mod describe;
@@ -24,11 +26,11 @@ mod number;
 mod objective;
 mod operating;
 mod parse;
-mod presets;
 mod print;
 mod rate;
 
 pub use check::check_conditions;
+pub use class::{ClassCondition, ClassGoal, ClassObjective, ClassRate, Over, Target};
 pub use constraint::{Constraint, Relation, Top, safe_side};
 pub use error::GoalError;
 pub use objective::{Area, Curve, Objective};
@@ -76,6 +78,20 @@ mod tests {
         for line in goals {
             let goal = line.split("   ").next().unwrap_or_default();
             assert_eq!(goal.parse::<Goal>().unwrap_or_else(|error| panic!("{error}")).to_string(), goal);
+        }
+    }
+
+    #[test]
+    fn documented_goals_of_classes_parse_and_print_as_documented() {
+        let classes = ["review", "r2l", "u2r", "shirt"].map(str::to_owned);
+        let blocks = documented("classes");
+        assert_eq!(blocks.iter().flat_map(|block| block.lines()).count(), 9);
+        for line in blocks.iter().flat_map(|block| block.lines()) {
+            let goal = line.split("   ").next().unwrap_or_default();
+            assert_eq!(
+                ClassGoal::parse(goal, &classes).unwrap_or_else(|error| panic!("{error}")).to_string(),
+                goal
+            );
         }
     }
 

@@ -16,6 +16,7 @@
 //! Case and spaces do not matter outside of column names; `_` may stand for `-`.
 //! What the grammar allows must also make sense: see [`Goal::check`].
 
+mod class;
 mod cursor;
 mod error;
 mod token;
@@ -38,11 +39,31 @@ impl FromStr for Goal {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let mut parser = Parser::new(text, Subject::Goal);
-        let goal = parser.goal()?;
-        check::goal(&goal).map_err(|fault| parser.place(fault))?;
-        Ok(goal)
+        whole(text)
     }
+}
+
+fn whole(text: &str) -> Result<Goal, ParseError> {
+    let mut parser = Parser::new(text, Subject::Goal);
+    let goal = parser.goal()?;
+    check::goal(&goal).map_err(|fault| parser.place(fault))?;
+    Ok(goal)
+}
+
+/// The goal of a text with words in the place of signs: `recall at fpr < 5%`.
+fn meant(text: &str) -> Option<String> {
+    let mut signs = String::new();
+    for token in token::cut(text) {
+        signs += match name::normalise(token.text).as_str() {
+            "at" | "where" | "when" | "with" | "given" | "if" if !signs.contains('@') => "@",
+            "and" | "&" => ",",
+            "<" | "below" | "under" => "<=",
+            ">" | "above" | "over" => ">=",
+            _ => token.text,
+        };
+        signs.push(' ');
+    }
+    whole(&signs).ok().map(|goal| goal.to_string())
 }
 
 /// The rate of a name such as `fpr`, `tpr` or `f0.5`.
@@ -128,6 +149,12 @@ impl<'a> Parser<'a> {
             Kind::Relation(_) | Kind::Strict => {
                 let span = self.places.objective.start..self.text.peek().span.end;
                 return Err(self.text.error(span, ParseErrorKind::NoObjective));
+            }
+            Kind::Open => {
+                let form = format!("{rate} of a class");
+                return Err(self
+                    .text
+                    .error(self.text.peek().span.clone(), ParseErrorKind::SeveralClasses { form }));
             }
             _ => {
                 self.not_yet_per_query()?;
@@ -281,9 +308,8 @@ impl<'a> Parser<'a> {
         let Some(rate) = name::rate(&name) else {
             let kind = match (name.as_str(), name::curve(&name)) {
                 (_, Some(curve)) => ParseErrorKind::AreaAsCondition { curve },
-                ("coverage", _) => {
-                    ParseErrorKind::NotYet { form: "coverage, of goals with several classes," }
-                }
+                ("coverage" | "worst" | "cost", _) => ParseErrorKind::SeveralClasses { form: name },
+                _ if name.starts_with("macro-") => ParseErrorKind::SeveralClasses { form: name },
                 _ => ParseErrorKind::UnknownRate {
                     suggestion: name::nearest(&name, more),
                     name: word.text.to_owned(),
@@ -328,6 +354,13 @@ impl<'a> Parser<'a> {
     }
 
     fn relation_and_target(&mut self, places: &mut ConditionPlaces) -> Parsed<(Relation, f64)> {
+        let relation = self.relation(places)?;
+        let target;
+        (target, places.target) = self.text.number()?;
+        Ok((relation, target))
+    }
+
+    fn relation(&mut self, places: &mut ConditionPlaces) -> Parsed<Relation> {
         let token = self.text.peek().clone();
         let relation = match token.kind {
             Kind::Relation(relation) => relation,
@@ -339,9 +372,7 @@ impl<'a> Parser<'a> {
         };
         self.text.advance();
         places.relation = token.span;
-        let target;
-        (target, places.target) = self.text.number()?;
-        Ok((relation, target))
+        Ok(relation)
     }
 
     fn not_yet_per_query(&self) -> Parsed<()> {

@@ -62,16 +62,32 @@ impl Cuts {
         }
     }
 
-    /// Forgets all counts but those of the cut that predicts nobody positive.
-    pub(super) fn restart(&mut self) {
+    /// Counts anew the rows in their order, block by block of equal scores: as integers where weights are
+    /// integers, which is faster.
+    pub(super) fn count<T: Copy + Default + std::ops::AddAssign>(
+        &mut self,
+        ends: &[u32],
+        label: impl Fn(usize) -> bool,
+        weight: impl Fn(usize) -> T,
+        number: impl Fn(T) -> f64,
+    ) {
+        let zero = T::default();
+        let (mut positives, mut negatives) = (zero, zero);
         self.true_positives.clear();
         self.false_positives.clear();
-        self.push(0.0, 0.0);
-    }
-
-    pub(super) fn push(&mut self, true_positives: f64, false_positives: f64) {
-        self.true_positives.push(true_positives);
-        self.false_positives.push(false_positives);
+        let mut start = 0;
+        // Before the first block nobody is predicted positive.
+        for end in std::iter::once(&0).chain(ends) {
+            for i in start..*end as usize {
+                // Both sums take a value, one of them zero: no branch for the processor to guess.
+                let (weight, label) = (weight(i), label(i));
+                positives += if label { weight } else { zero };
+                negatives += if label { zero } else { weight };
+            }
+            self.true_positives.push(number(positives));
+            self.false_positives.push(number(negatives));
+            start = *end as usize;
+        }
     }
 
     /// Number of cuts: one more than there are distinct scores.

@@ -8,7 +8,7 @@
 //! rows are sorted by their rounded scores, as [`Sorted`](super::Sorted) does, and the few that rounding has made
 //! equal are sorted again among themselves.
 
-use super::sort::pack;
+use super::sort::{pack, sort_by_score};
 use super::{Cuts, MetricError};
 use crate::sample::SampleError;
 
@@ -41,8 +41,7 @@ impl<'a> Ranked<'a> {
             return Err(SampleError::Score { index, value: scores[index] as f32 }.into());
         }
         let key = |(row, score): (usize, &f64)| pack(*score as f32, row as u32);
-        let mut keys: Vec<u64> = scores.iter().enumerate().map(key).collect();
-        sort(&mut keys);
+        let keys = sort_by_score(scores.iter().enumerate().map(key).collect());
         let mut rows: Vec<u32> = keys.iter().map(|key| *key as u32).collect();
         let mut ends = Vec::with_capacity(rows.len());
         let mut start = 0;
@@ -63,7 +62,7 @@ impl<'a> Ranked<'a> {
 
     /// The different score of a rank, from 0 for the lowest.
     fn at(&self, rank: usize) -> Option<f64> {
-        let block = self.ends.len().checked_sub(rank + 1)?;
+        let block = self.ends.len().checked_sub(rank.checked_add(1)?)?;
         Some(self.scores[self.rows[self.ends[block] as usize - 1] as usize])
     }
 
@@ -98,20 +97,9 @@ impl<'a> Ranked<'a> {
         }
         let ranks = (0..self.ends.len()).rev().map(|rank| rank as f32).collect();
         let mut cuts = Cuts::start(ranks, expected);
-        cuts.restart();
-        let (mut positives, mut negatives) = (0.0, 0.0);
-        let mut start = 0;
-        for end in &self.ends {
-            for row in &self.rows[start..*end as usize] {
-                let row = *row as usize;
-                let weight = weights.map_or(1.0, |weights| weights[row]);
-                // Both sums take a value, one of them zero: no branch for the processor to guess.
-                positives += if labels[row] { weight } else { 0.0 };
-                negatives += if labels[row] { 0.0 } else { weight };
-            }
-            cuts.push(positives, negatives);
-            start = *end as usize;
-        }
+        let row = |i: usize| self.rows[i] as usize;
+        let weight = |i| weights.map_or(1.0, |weights| weights[row(i)]);
+        cuts.count(&self.ends, |i| labels[row(i)], weight, |sum| sum);
         Ok(cuts)
     }
 
@@ -146,36 +134,19 @@ impl<'a> Ranked<'a> {
         if cut == 0 { f64::INFINITY } else { self.at(self.ends.len() - cut).unwrap_or(f64::INFINITY) }
     }
 
+    /// The threshold on ranks that makes the decisions of a threshold on scores.
+    #[must_use]
+    pub fn rank(&self, threshold: f64) -> f32 {
+        let lowest = |end: &u32| self.scores[self.rows[*end as usize - 1] as usize];
+        (self.ends.len() - self.ends.partition_point(|end| lowest(end) >= threshold)) as f32
+    }
+
     /// The score that makes the decisions of a threshold on ranks: the smallest at or above it. Above
     /// all of them it is the next number after the largest.
     #[must_use]
     pub fn score(&self, threshold: f32) -> f64 {
         let rank = threshold.ceil().max(0.0) as usize;
         self.at(rank).unwrap_or_else(|| self.threshold(0))
-    }
-}
-
-/// Sorts by the upper half of the keys, eight bits at a time; the lower half, the row, is in order
-/// already and stays so. Four passes over the keys, where comparisons would take twenty.
-fn sort(keys: &mut Vec<u64>) {
-    const BITS: u32 = 8;
-    let digit = |key: u64, pass: usize| (key >> (32 + pass as u32 * BITS)) as usize & ((1 << BITS) - 1);
-    let mut counts = [[0u32; 1 << BITS]; 4];
-    for key in keys.iter() {
-        counts.iter_mut().enumerate().for_each(|(pass, counts)| counts[digit(*key, pass)] += 1);
-    }
-    let mut spare = vec![0; keys.len()];
-    for (pass, places) in counts.iter_mut().enumerate() {
-        let mut next = 0;
-        for place in places.iter_mut() {
-            next += std::mem::replace(place, next);
-        }
-        for key in keys.iter() {
-            let place = &mut places[digit(*key, pass)];
-            spare[*place as usize] = *key;
-            *place += 1;
-        }
-        std::mem::swap(keys, &mut spare);
     }
 }
 
@@ -211,6 +182,7 @@ mod tests {
             let by_rank = ranks.iter().filter(|rank| **rank >= threshold).count();
             let by_score = scores.iter().filter(|score| **score >= ranked.score(threshold)).count();
             assert_eq!(by_rank, by_score, "{threshold}");
+            assert_eq!(ranked.rank(ranked.score(threshold)), threshold.ceil());
         }
     }
 

@@ -84,8 +84,10 @@ impl Sorted {
     pub fn cuts(&self) -> Cuts {
         let mut cuts = Cuts::start(Arc::clone(&self.scores), self.len());
         match &self.weights {
-            None => self.accumulate(&mut cuts, |_| 1_u64, |count| count as f64),
-            Some(weights) => self.accumulate(&mut cuts, |i| f64::from(weights[i]), |sum| sum),
+            None => cuts.count(&self.ends, |i| self.labels[i], |_| 1_u64, |count| count as f64),
+            Some(weights) => {
+                cuts.count(&self.ends, |i| self.labels[i], |i| f64::from(weights[i]), |sum| sum);
+            }
         }
         cuts
     }
@@ -95,39 +97,18 @@ impl Sorted {
     pub(super) fn recount(&self, times: &[u32], cuts: &mut Cuts) {
         let times = |i: usize| times[self.rows[i] as usize];
         match &self.weights {
-            None => self.accumulate(cuts, |i| u64::from(times(i)), |count| count as f64),
+            None => cuts.count(&self.ends, |i| self.labels[i], |i| u64::from(times(i)), |count| count as f64),
             Some(weights) => {
-                self.accumulate(cuts, |i| f64::from(times(i)) * f64::from(weights[i]), |sum| sum);
+                let weight = |i| f64::from(times(i)) * f64::from(weights[i]);
+                cuts.count(&self.ends, |i| self.labels[i], weight, |sum| sum);
             }
-        }
-    }
-
-    /// Sums weights block by block: as integers where they are integers, which is faster.
-    fn accumulate<T>(&self, cuts: &mut Cuts, weight: impl Fn(usize) -> T, number: impl Fn(T) -> f64)
-    where
-        T: Copy + Default + std::ops::AddAssign,
-    {
-        let (mut positives, mut negatives) = (T::default(), T::default());
-        cuts.restart();
-        let mut start = 0;
-        for end in &self.ends {
-            let end = *end as usize;
-            for i in start..end {
-                // Both sums take a value, one of them zero: no branch for the processor to guess.
-                let weight = weight(i);
-                let zero = T::default();
-                positives += if self.labels[i] { weight } else { zero };
-                negatives += if self.labels[i] { zero } else { weight };
-            }
-            cuts.push(number(positives), number(negatives));
-            start = end;
         }
     }
 }
 
 /// Sorts keys whose rows ascend: by the digits of the score, the least first, each pass keeping the order of
 /// the one before. Past what the caches hold, threads do better.
-fn sort_by_score(mut keys: Vec<u64>) -> Vec<u64> {
+pub(super) fn sort_by_score(mut keys: Vec<u64>) -> Vec<u64> {
     const DIGITS: [u32; 3] = [32, 43, 54];
     const SIZE: usize = 1 << 11;
     if keys.len() > 1 << 18 {

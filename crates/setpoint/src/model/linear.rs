@@ -1,6 +1,7 @@
-//! The linear model, s = X w + b.
+//! The linear model, s = X w + b, with one score for each row or one for each class.
 //!
-//! Parameters: the weights in column order, then the bias. Gradient: X^T v, then sum_i v_i.
+//! Parameters: the weights in column order, output after output, then a bias for each. Gradient: X^T v, then
+//! sum_i v_i.
 //!
 //! Rows are cut into chunks whose size depends only on the shape of the matrix. Chunks are
 //! shared out over rayon's threads, each chunk writes its own scores or its own partial sums,
@@ -38,6 +39,10 @@ use crate::features::{Features, Work};
 #[derive(Debug)]
 pub struct Linear {
     features: Arc<Features>,
+    outputs: usize,
+    /// Scores or gradients of one output, and its gradient, where there are several.
+    column: Vec<f32>,
+    partial: Vec<f32>,
     /// The rows of the last mini-batch, copied out so that the full-batch passes apply to them.
     batch: Option<Features>,
     last: Last,
@@ -55,7 +60,21 @@ enum Last {
 impl Linear {
     /// A linear model over these features; an `Arc` shares them with other models.
     pub fn new(features: impl Into<Arc<Features>>) -> Self {
-        Self { features: features.into(), batch: None, last: Last::Nothing, work: Work::default() }
+        Self {
+            features: features.into(),
+            outputs: 1,
+            column: Vec::new(),
+            partial: Vec::new(),
+            batch: None,
+            last: Last::Nothing,
+            work: Work::default(),
+        }
+    }
+
+    /// The same with so many scores for each row: one for each class.
+    #[must_use]
+    pub fn with_outputs(self, outputs: usize) -> Self {
+        Self { outputs: outputs.max(1), ..self }
     }
 
     /// A linear model over its rows and then those of others, copied; `None` if they have other columns.
@@ -63,7 +82,7 @@ impl Linear {
     pub fn with(&self, others: &[&Self]) -> Option<Self> {
         let mut features = Features::clone(&self.features);
         others.iter().try_for_each(|other| features.append(&other.features))?;
-        Some(Self::new(features))
+        Some(Self::new(features).with_outputs(self.outputs))
     }
 
     /// The features it scores.
@@ -75,7 +94,7 @@ impl Linear {
 
 impl Clone for Linear {
     fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.features))
+        Self::new(Arc::clone(&self.features)).with_outputs(self.outputs)
     }
 }
 
@@ -85,7 +104,11 @@ impl Model for Linear {
     }
 
     fn parameter_count(&self) -> usize {
-        self.features.columns() + 1
+        self.outputs * (self.features.columns() + 1)
+    }
+
+    fn outputs(&self) -> usize {
+        self.outputs
     }
 
     fn linear(&self) -> bool {
@@ -93,7 +116,7 @@ impl Model for Linear {
     }
 
     fn select(&self, rows: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
-        Ok(Some(Box::new(Self::new(self.features.select(rows)?))))
+        Ok(Some(Box::new(Self::new(self.features.select(rows)?).with_outputs(self.outputs))))
     }
 
     fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
@@ -106,43 +129,96 @@ impl Model for Linear {
     }
 
     fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError> {
-        let (weights, bias) = self.split(parameters)?;
-        match rows {
-            Rows::All => {
-                check_length("scores", self.rows(), scores.len())?;
-                self.features.scores(weights, bias, &mut self.work, scores);
-                self.last = Last::Full;
-            }
+        check_length("parameters", self.parameter_count(), parameters.len())?;
+        let asked = match rows {
+            Rows::All => self.rows(),
+            Rows::At(rows) => rows.len(),
+        };
+        check_length("scores", asked * self.outputs, scores.len())?;
+        let Self { features, outputs, column, batch, work, .. } = self;
+        let (features, last): (&Features, _) = match rows {
+            Rows::All => (features, Last::Full),
             Rows::At(rows) => {
-                check_length("scores", rows.len(), scores.len())?;
-                check_rows(rows, self.rows())?;
-                let batch = self.batch.get_or_insert_with(|| self.features.no_rows());
-                self.features.gather(rows, batch);
-                batch.scores(weights, bias, &mut self.work, scores);
-                self.last = Last::Batch;
+                check_rows(rows, features.rows())?;
+                let batch = batch.get_or_insert_with(|| features.no_rows());
+                features.gather(rows, batch);
+                (batch, Last::Batch)
+            }
+        };
+        let (weights, biases) = parameters.split_at(parameters.len() - *outputs);
+        if *outputs == 1 {
+            features.scores(weights, biases[0], work, scores);
+        } else {
+            column.resize(asked, 0.0);
+            for (output, weights) in weights.chunks_exact(features.columns()).enumerate() {
+                features.scores(weights, biases[output], work, column);
+                scores[output..]
+                    .iter_mut()
+                    .step_by(*outputs)
+                    .zip(&*column)
+                    .for_each(|(to, from)| *to = *from);
             }
         }
+        self.last = last;
         Ok(())
     }
 
     fn backward(&mut self, parameters: &[f32], v: &[f32], gradient: &mut [f32]) -> Result<(), ModelError> {
-        self.split(parameters)?;
+        check_length("parameters", self.parameter_count(), parameters.len())?;
         check_length("gradient", self.parameter_count(), gradient.len())?;
-        let features = match (self.last, &self.batch) {
-            (Last::Full, _) => &*self.features,
-            (Last::Batch, Some(batch)) => batch,
+        let Self { features, outputs, column, partial, batch, work, .. } = self;
+        let features = match (self.last, batch) {
+            (Last::Full, _) => &**features,
+            (Last::Batch, Some(batch)) => &*batch,
             _ => return Err(ModelError::NoForward),
         };
-        check_length("score gradient", features.rows(), v.len())?;
-        features.backward(v, &mut self.work, gradient);
+        check_length("score gradient", features.rows() * *outputs, v.len())?;
+        if *outputs == 1 {
+            features.backward(v, work, gradient);
+            return Ok(());
+        }
+        let (weights, biases) = gradient.split_at_mut(parameters.len() - *outputs);
+        column.resize(features.rows(), 0.0);
+        partial.resize(features.columns() + 1, 0.0);
+        for (output, weights) in weights.chunks_exact_mut(features.columns()).enumerate() {
+            column.iter_mut().zip(v[output..].iter().step_by(*outputs)).for_each(|(to, from)| *to = *from);
+            features.backward(column, work, partial);
+            weights.copy_from_slice(&partial[..weights.len()]);
+            biases[output] = partial[weights.len()];
+        }
         Ok(())
     }
 }
 
-impl Linear {
-    fn split<'a>(&self, parameters: &'a [f32]) -> Result<(&'a [f32], f32), ModelError> {
-        check_length("parameters", self.parameter_count(), parameters.len())?;
-        let (weights, bias) = parameters.split_at(self.features.columns());
-        Ok((weights, bias[0]))
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use super::*;
+
+    #[test]
+    fn several_outputs_are_as_many_models_side_by_side() {
+        let features =
+            Features::from_row_major((0..30).map(|i| (i as f32 * 0.7).sin()).collect(), 3).unwrap();
+        let mut several = Linear::new(features).with_outputs(2);
+        let mut one = Linear::new(Arc::clone(several.features()));
+        let parameters: Vec<f32> = (0..8).map(|i| (i as f32).cos()).collect();
+        let v: Vec<f32> = (0..8).map(|i| i as f32 - 3.0).collect();
+        let rows = [3, 1, 4, 1];
+        let (mut scores, mut gradient) = ([0.0; 8], [0.0; 8]);
+        several.scores(&parameters, Rows::At(&rows), &mut scores).unwrap();
+        several.backward(&parameters, &v, &mut gradient).unwrap();
+        for output in 0..2 {
+            let own = [&parameters[3 * output..][..3], &parameters[6 + output..][..1]].concat();
+            let (mut own_scores, mut own_gradient) = ([0.0; 4], [0.0; 4]);
+            one.scores(&own, Rows::At(&rows), &mut own_scores).unwrap();
+            let own_v: Vec<f32> = v.iter().skip(output).step_by(2).copied().collect();
+            one.backward(&own, &own_v, &mut own_gradient).unwrap();
+            assert!(scores.iter().skip(output).step_by(2).eq(&own_scores));
+            assert_eq!(gradient[3 * output..][..3], own_gradient[..3]);
+            assert_eq!(gradient[6 + output], own_gradient[3]);
+        }
+        assert_eq!(several.decayed(), vec![Range { start: 0, end: 6 }]);
+        assert!(several.scores(&parameters, Rows::All, &mut scores).is_err());
     }
 }

@@ -60,7 +60,7 @@ pub trait Model {
         1
     }
 
-    /// Whether scores are linear in the parameters, the last of which is a bias: then the average of
+    /// Whether scores are linear in the parameters, the last of which are biases: then the average of
     /// several fits is a fit.
     fn linear(&self) -> bool {
         false
@@ -75,7 +75,7 @@ pub trait Model {
     /// The parameters that weight decay shrinks: not biases, and not what is only observed.
     fn decayed(&self) -> Vec<Range<usize>> {
         let count = self.parameter_count();
-        let weights = if self.linear() { 0..count.saturating_sub(1) } else { 0..count };
+        let weights = if self.linear() { 0..count.saturating_sub(self.outputs()) } else { 0..count };
         vec![weights]
     }
 

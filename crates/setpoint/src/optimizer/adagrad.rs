@@ -7,7 +7,7 @@
 //! Epsilon is inside the root and the sums start at 0.1, as in Keras, which the paper's reference
 //! code uses. (PyTorch starts at 0 with epsilon outside.)
 
-use super::{Optimizer, OptimizerError, State, Values, check_positive, check_step};
+use super::{Optimizer, OptimizerError, State, check_positive, check_step};
 
 /// What the sums of squares start from.
 const START: f32 = 0.1;
@@ -50,11 +50,11 @@ impl Optimizer for Adagrad {
     }
 
     fn state(&self) -> State {
-        State::default().with("accumulator", Values::F32(self.accumulator.clone()))
+        State::default().with("accumulator", self.accumulator.clone())
     }
 
     fn restore(&mut self, state: &State) -> Result<(), OptimizerError> {
-        self.accumulator = state.f32("accumulator")?.to_vec();
+        self.accumulator = state.get("accumulator")?.to_vec();
         Ok(())
     }
 }

@@ -7,7 +7,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Optimizer, OptimizerError, State, Values, check_positive, check_step};
+use super::{Optimizer, OptimizerError, State, check_positive, check_step, damaged};
 
 /// How much of the mean gradient is kept.
 const B1: f64 = 0.9;
@@ -59,16 +59,16 @@ impl Optimizer for Adam {
 
     fn state(&self) -> State {
         State::default()
-            .with("steps", Values::U64(vec![self.steps]))
-            .with("mean", Values::F32(self.mean.clone()))
-            .with("square", Values::F32(self.square.clone()))
+            .with("steps", vec![self.steps])
+            .with("mean", self.mean.clone())
+            .with("square", self.square.clone())
     }
 
     fn restore(&mut self, state: &State) -> Result<(), OptimizerError> {
-        let [steps] = state.counts("steps")?;
-        let (mean, square) = (state.f32("mean")?, state.f32("square")?);
+        let [steps] = state.array("steps")?;
+        let (mean, square) = (state.get("mean")?, state.get("square")?);
         if mean.len() != square.len() {
-            return Err(OptimizerError::State { name: "square" });
+            return Err(damaged("square"));
         }
         (self.steps, self.mean, self.square) = (steps, mean.to_vec(), square.to_vec());
         Ok(())

@@ -12,9 +12,7 @@
 //! One [`Lbfgs::next_iter`] is the whole algorithm; the loop is the caller's, or
 //! [`Lbfgs::minimize`].
 
-use std::ops::ControlFlow;
-
-use super::{OptimizerError, State, Values, check_not_negative, check_positive, check_setting};
+use super::{OptimizerError, State, check_not_negative, check_positive, check_setting, damaged};
 
 mod curvature;
 mod line_search;
@@ -80,8 +78,6 @@ pub enum Stop {
     NoDescent,
     /// The value or gradient at the start is not finite.
     NotFinite,
-    /// The observer asked for it.
-    Observer,
 }
 
 /// An iterate, as observers see it.
@@ -102,7 +98,6 @@ pub struct Iterate<'a> {
 /// L-BFGS, see the module.
 ///
 /// ```
-/// use std::ops::ControlFlow;
 /// use setpoint::optimizer::{Lbfgs, LbfgsConfig, Stop};
 ///
 /// let mut lbfgs = Lbfgs::new(LbfgsConfig::default(), vec![0.0, 0.0])?;
@@ -111,7 +106,7 @@ pub struct Iterate<'a> {
 ///     gradient.copy_from_slice(&[2.0 * x, 20.0 * y]);
 ///     Ok::<_, std::convert::Infallible>(x * x + 10.0 * y * y)
 /// };
-/// let stop = lbfgs.minimize(&mut bowl, |_| ControlFlow::Continue(()))?;
+/// let stop = lbfgs.minimize(&mut bowl)?;
 /// assert_eq!(stop, Stop::SmallGradient);
 /// assert!((lbfgs.parameters()[0] - 3.0).abs() < 1e-6);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -240,25 +235,16 @@ impl Lbfgs {
         })
     }
 
-    /// Iterates until a [`Stop`]; `observe` sees the start and every iterate, and may stop it.
+    /// Iterates until a [`Stop`].
     ///
     /// # Errors
     /// Whatever `evaluate` returns.
     pub fn minimize<E>(
         &mut self,
         evaluate: &mut impl FnMut(&[f32], &mut [f64]) -> Result<f64, E>,
-        mut observe: impl FnMut(&Iterate<'_>) -> ControlFlow<()>,
     ) -> Result<Stop, E> {
-        let mut seen = self.started.then_some(self.iteration);
         loop {
-            let outcome = self.next_iter(evaluate)?;
-            if self.started && seen != Some(self.iteration) {
-                seen = Some(self.iteration);
-                if observe(&self.iterate()).is_break() {
-                    return Ok(Stop::Observer);
-                }
-            }
-            if let Outcome::Done(stop) = outcome {
+            if let Outcome::Done(stop) = self.next_iter(evaluate)? {
                 return Ok(stop);
             }
         }
@@ -346,12 +332,12 @@ impl Lbfgs {
     pub fn state(&self) -> State {
         let counts = [self.iteration, self.evaluations, self.restarts, u64::from(self.started)];
         State::default()
-            .with("parameters", Values::F32(self.here.parameters.clone()))
-            .with("value", Values::F64(vec![self.here.value]))
-            .with("gradient", Values::F64(self.here.gradient.clone()))
-            .with("steps", Values::F64(self.curvature.steps()))
-            .with("changes", Values::F64(self.curvature.changes()))
-            .with("counts", Values::U64(counts.to_vec()))
+            .with("parameters", self.here.parameters.clone())
+            .with("value", vec![self.here.value])
+            .with("gradient", self.here.gradient.clone())
+            .with("steps", self.curvature.steps())
+            .with("changes", self.curvature.changes())
+            .with("counts", counts.to_vec())
     }
 
     /// A search that goes on from a state taken between iterations.
@@ -359,21 +345,21 @@ impl Lbfgs {
     /// # Errors
     /// If a setting is out of range, or an entry is missing or does not fit.
     pub fn restore(config: LbfgsConfig, state: &State) -> Result<Self, OptimizerError> {
-        let mut lbfgs = Self::new(config, state.f32("parameters")?.to_vec())?;
+        let mut lbfgs = Self::new(config, state.get("parameters")?.to_vec())?;
         let width = lbfgs.direction.len();
-        let [iteration, evaluations, restarts, started] = state.counts("counts")?;
+        let [iteration, evaluations, restarts, started] = state.array("counts")?;
         (lbfgs.iteration, lbfgs.evaluations, lbfgs.restarts) = (iteration, evaluations, restarts);
         lbfgs.started = started != 0;
-        let [value] = state.f64("value")? else { return Err(OptimizerError::State { name: "value" }) };
-        lbfgs.here.value = *value;
-        let gradient = state.f64("gradient")?;
+        let [value] = state.array("value")?;
+        lbfgs.here.value = value;
+        let gradient: &[f64] = state.get("gradient")?;
         if gradient.len() != width {
-            return Err(OptimizerError::State { name: "gradient" });
+            return Err(damaged("gradient"));
         }
         lbfgs.here.gradient.copy_from_slice(gradient);
-        let (steps, changes) = (state.f64("steps")?, state.f64("changes")?);
+        let (steps, changes) = (state.get("steps")?, state.get("changes")?);
         let restored = Curvature::restore(config.memory, width, steps, changes);
-        lbfgs.curvature = restored.ok_or(OptimizerError::State { name: "steps" })?;
+        lbfgs.curvature = restored.ok_or_else(|| damaged("steps"))?;
         Ok(lbfgs)
     }
 }

@@ -6,9 +6,6 @@
 //! optimizer can be taken out as plain named vectors and put back, after which it continues as if
 //! nothing had happened, to the last bit.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::message::number;
@@ -17,11 +14,14 @@ mod adagrad;
 mod adam;
 mod lbfgs;
 mod sgd;
+mod state;
 
 pub use adagrad::Adagrad;
 pub use adam::Adam;
 pub use lbfgs::{Iterate, Lbfgs, LbfgsConfig, Outcome, Stop};
 pub use sgd::Sgd;
+pub use state::State;
+pub(crate) use state::damaged;
 
 /// A rule that moves parameters against one gradient after another.
 pub trait Optimizer {
@@ -42,25 +42,6 @@ pub trait Optimizer {
     /// # Errors
     /// If an entry is missing or of another type.
     fn restore(&mut self, state: &State) -> Result<(), OptimizerError>;
-}
-
-/// An optimizer's state as named vectors, ready for a checkpoint.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct State {
-    /// The vectors, by name.
-    pub entries: BTreeMap<String, Values>,
-}
-
-/// One vector of a [`State`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Values {
-    /// 32-bit numbers.
-    F32(Vec<f32>),
-    /// 64-bit numbers.
-    F64(Vec<f64>),
-    /// Counters.
-    U64(Vec<u64>),
 }
 
 /// Why an optimizer refused a configuration, a step or a state.
@@ -96,41 +77,11 @@ pub enum OptimizerError {
         value: f32,
     },
     /// A saved state does not fit.
-    #[error("saved optimizer state: {name} is missing or of another type or length")]
+    #[error("saved state: {name} is missing or of another type or length")]
     State {
         /// Which entry.
-        name: &'static str,
+        name: String,
     },
-}
-
-impl State {
-    fn with(mut self, name: &str, values: Values) -> Self {
-        self.entries.insert(name.to_owned(), values);
-        self
-    }
-
-    fn f32(&self, name: &'static str) -> Result<&[f32], OptimizerError> {
-        match self.entries.get(name) {
-            Some(Values::F32(values)) => Ok(values),
-            _ => Err(OptimizerError::State { name }),
-        }
-    }
-
-    fn f64(&self, name: &'static str) -> Result<&[f64], OptimizerError> {
-        match self.entries.get(name) {
-            Some(Values::F64(values)) => Ok(values),
-            _ => Err(OptimizerError::State { name }),
-        }
-    }
-
-    fn counts<const N: usize>(&self, name: &'static str) -> Result<[u64; N], OptimizerError> {
-        match self.entries.get(name) {
-            Some(Values::U64(values)) => {
-                values.as_slice().try_into().map_err(|_| OptimizerError::State { name })
-            }
-            _ => Err(OptimizerError::State { name }),
-        }
-    }
 }
 
 /// Checks one step's vectors; `held` is the length of the state, 0 before the first step.

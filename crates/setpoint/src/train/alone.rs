@@ -3,6 +3,7 @@
 //! A run of [`fit`](super::fit) has cross-entropy beside it and starts from it. Published protocols do
 //! not: each method has its own start, and nothing else is paid for.
 
+use super::aim::TwoClasses;
 use super::auto::Candidate;
 use super::check::check;
 use super::selection::{Selection, as_fraction, check_top};
@@ -35,13 +36,15 @@ pub fn fit_alone<'r>(
     check_top(goal, rows)?;
     let goal = as_fraction(goal, rows);
     let start = start.map_or_else(|| train.model.initial(settings.seed), <[f32]>::to_vec);
-    let mut selection = Selection::new(&goal, settings.shared_threshold, validation);
+    let aim = TwoClasses { goal: &goal, shared_threshold: settings.shared_threshold };
+    let validation = Part { model: &mut *validation.model, sample: validation.sample };
+    let mut selection = Selection::new(&aim, validation);
     let mut reporter = Reporter::new(observer, store, 1);
     let name = task.name();
     if let Some(done) = reporter.begin(0, task.kind(), &name) {
         return Ok(done);
     }
-    let best = task.run(&goal, &mut train, &mut selection, &mut reporter, settings, &start)?;
+    let best = task.run(&aim, &mut train, &mut selection, &mut reporter, settings, &start)?;
     reporter.end(best)
 }
 

@@ -1,12 +1,13 @@
 //! A run: its stages one after another, and what is made of their results.
 
+use super::aim::{Aim, TwoClasses};
 use super::check::check;
 use super::combined::{Average, Combined, average};
 use super::selection::{Selection, as_fraction, check_top};
 use super::stage::{Reporter, Store};
 use super::task::{Start, Task, tasks};
-use super::{Gain, Judge, MethodChoice, Observer, Part, Settings, StageKind, TrainError, rotate};
-use crate::goal::Goal;
+use super::{Gain, MethodChoice, Observer, Part, Settings, StageKind, TrainError, rotate};
+use crate::goal::{Direction, Goal};
 use crate::model::Model;
 
 /// What one stage came to.
@@ -86,25 +87,34 @@ pub fn fit<'r>(
     let tasks = tasks(settings, linear);
     // A method that cannot be had for the goal says so before its baseline is fitted.
     if let Some(last @ (Task::Lagrangian { .. } | Task::Pairwise { .. })) = tasks.last() {
-        last.loss(&goal, train.sample, settings)?;
+        last.loss(&goal, train.sample, settings, None)?;
     }
     let reporter = &mut Reporter::new(observer, store, tasks.len() * settings.rotations());
-    let rounds = Rounds { goal: &goal, tasks: &tasks, settings };
-    if settings.rotations() == 1 {
-        rounds.run(0, train, validation, reporter)
-    } else {
-        rotate::fit(&rounds, train, validation, reporter)
-    }
+    let aim = TwoClasses { goal: &goal, shared_threshold: settings.shared_threshold };
+    Rounds { aim: &aim, tasks: &tasks, settings }.fit(train, validation, reporter)
 }
 
 /// The stages of a run, to be gone through once for each rotation of the rows.
 pub(super) struct Rounds<'a> {
-    goal: &'a Goal,
-    tasks: &'a [Task],
+    pub(super) aim: &'a dyn Aim,
+    pub(super) tasks: &'a [Task],
     pub(super) settings: &'a Settings,
 }
 
 impl Rounds<'_> {
+    /// Runs all stages, on every rotation of the rows.
+    pub(super) fn fit(
+        &self,
+        train: Part<'_>,
+        validation: Part<'_>,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<Fit, TrainError> {
+        match self.settings.rotations() {
+            1 => self.run(0, train, validation, reporter),
+            _ => rotate::fit(self, train, validation, reporter),
+        }
+    }
+
     /// Runs all stages on these parts and makes one model of them.
     pub(super) fn run(
         &self,
@@ -113,8 +123,9 @@ impl Rounds<'_> {
         validation: Part<'_>,
         reporter: &mut Reporter<'_>,
     ) -> Result<Fit, TrainError> {
-        let Self { goal, tasks, settings } = *self;
-        let mut selection = Selection::new(goal, settings.shared_threshold, validation);
+        let Self { aim, tasks, settings } = *self;
+        let validation = Part { model: &mut *validation.model, sample: validation.sample };
+        let mut selection = Selection::new(aim, validation);
         let mut candidates: Vec<Candidate> = Vec::new();
         let evaluations = reporter.evaluations;
         for (index, task) in tasks.iter().enumerate() {
@@ -124,11 +135,11 @@ impl Rounds<'_> {
                 candidates.push(done);
                 continue;
             }
-            let best = task.run(goal, &mut train, &mut selection, reporter, settings, &start)?;
+            let best = task.run(aim, &mut train, &mut selection, reporter, settings, &start)?;
             candidates.push(reporter.end(best)?);
         }
         let evaluations = reporter.evaluations - evaluations;
-        conclude(goal, train, selection, candidates, settings, evaluations)
+        conclude(aim, train, selection, candidates, settings, evaluations)
     }
 
     /// Where a stage starts, and the stage made definite. Stages do not build on each other, but for
@@ -145,6 +156,7 @@ impl Rounds<'_> {
         let mut task = task.clone();
         let rank = match &task {
             Task::CrossEntropy { restart, .. } => return (initial(*restart), task),
+            Task::Balanced { .. } => return (initial(0), task),
             // With one threshold for all, a value on validation says little of a fit that knows
             // nothing of the groups.
             Task::Multipliers { .. } => return (candidates[0].parameters.clone(), task),
@@ -157,10 +169,12 @@ impl Rounds<'_> {
             .zip(self.tasks)
             .filter_map(|(candidate, task)| match task {
                 Task::CrossEntropy { positive_weight, .. } => Some((candidate, *positive_weight)),
+                Task::Balanced { .. } => Some((candidate, 1.0)),
                 _ => None,
             })
             .collect();
-        fitted.sort_by(|(a, _), (b, _)| b.merit(self.goal).total_cmp(&a.merit(self.goal)));
+        let direction = self.aim.direction();
+        fitted.sort_by(|(a, _), (b, _)| b.merit(direction).total_cmp(&a.merit(direction)));
         let from = fitted.get(rank.unwrap_or_default()).or(fitted.first());
         if let (Task::Ico { positive_weight, .. }, Some((_, weight))) = (&mut task, from) {
             *positive_weight = *weight;
@@ -174,15 +188,15 @@ impl Rounds<'_> {
 
 impl Candidate {
     /// Larger is better; a value that could not be had is worst.
-    pub(super) fn merit(&self, goal: &Goal) -> f64 {
-        goal.objective.direction().merit(self.validation)
+    pub(super) fn merit(&self, direction: Direction) -> f64 {
+        direction.merit(self.validation)
     }
 }
 
 /// The best of some candidates, the first among equals.
-fn best_of(candidates: &[Candidate], goal: &Goal) -> Option<usize> {
-    let better = |best: usize, next: usize| match candidates[next].merit(goal) > candidates[best].merit(goal)
-    {
+fn best_of(candidates: &[Candidate], direction: Direction) -> Option<usize> {
+    let merit = |index: usize| candidates[index].merit(direction);
+    let better = |best: usize, next: usize| match merit(next) > merit(best) {
         true => next,
         false => best,
     };
@@ -191,7 +205,7 @@ fn best_of(candidates: &[Candidate], goal: &Goal) -> Option<usize> {
 
 /// Chooses or averages the candidates, and compares with cross-entropy.
 fn conclude(
-    goal: &Goal,
+    aim: &dyn Aim,
     train: Part<'_>,
     mut selection: Selection<'_>,
     candidates: Vec<Candidate>,
@@ -201,8 +215,9 @@ fn conclude(
     // The fits of cross-entropy come first.
     let baselines =
         candidates.iter().take_while(|candidate| candidate.kind == StageKind::CrossEntropy).count();
+    let direction = aim.direction();
     let cross_entropy = &candidates[..baselines];
-    let Some(best) = best_of(cross_entropy, goal) else {
+    let Some(best) = best_of(cross_entropy, direction) else {
         return Err(TrainError::Infeasible { split: "validation", reason: "no stage was run".into() });
     };
     let linear = train.model.linear();
@@ -210,7 +225,7 @@ fn conclude(
     // Networks from several starts are worth more together: the baseline has that too.
     let base = match linear {
         true => one(best),
-        false => average(&candidates, 0..baselines, goal, train.model, train.sample)?,
+        false => average(&candidates, 0..baselines, direction, train.model, train.sample)?,
     };
     let validation = selection.value_of(&base.combined)?;
     let baseline = Baseline { name: base.name.clone(), combined: base.combined.clone(), validation };
@@ -218,26 +233,27 @@ fn conclude(
     let Average { combined, name: winner, members: kept } = match settings.method {
         // An average of models that meet a condition each need not meet it.
         MethodChoice::Auto if linear && !settings.shared_threshold => {
-            average(&candidates, 0..candidates.len(), goal, train.model, train.sample)?
+            average(&candidates, 0..candidates.len(), direction, train.model, train.sample)?
         }
         // A refined network is at least its start on validation, which it may be: each start once.
         MethodChoice::Auto if !linear => {
-            average(&candidates, baselines..candidates.len(), goal, train.model, train.sample)?
+            average(&candidates, baselines..candidates.len(), direction, train.model, train.sample)?
         }
         MethodChoice::Ico | MethodChoice::Lagrangian | MethodChoice::Pairwise => one(candidates.len() - 1),
         MethodChoice::CrossEntropy => base.clone(),
-        MethodChoice::Auto => one(best_of(&candidates, goal).unwrap_or(best)),
+        MethodChoice::Auto => one(best_of(&candidates, direction).unwrap_or(best)),
     };
     let validation = selection.value_of(&combined)?;
-    let merit = |value| goal.objective.direction().merit(value);
-    let difference = merit(validation) - merit(baseline.validation);
-    let judge = Judge { seed: settings.seed, ..selection.judge() };
-    let standard_error =
-        difference.is_finite().then(|| judge.standard_error(selection.scores(), &base_scores)).flatten();
+    let difference = direction.merit(validation) - direction.merit(baseline.validation);
+    let sample = selection.sample().whole();
     // What wins on validation is kept. A network has the capacity to win there by chance: its gain must
     // exceed its standard error.
-    let least = if linear { 0.0 } else { standard_error.unwrap_or_default() };
-    let better = difference > least || (linear && difference == 0.0);
+    let gated = aim.gated(linear);
+    let standard_error = (gated && difference.is_finite())
+        .then(|| aim.standard_error(sample, selection.scores(), &base_scores, settings.seed))
+        .flatten();
+    let least = if gated { standard_error.unwrap_or_default() } else { 0.0 };
+    let better = difference > least || (!gated && difference == 0.0);
     let averaged = settings.method == MethodChoice::Auto && !settings.shared_threshold;
     // Networks of several rotations are judged together.
     let judged = averaged && (linear || settings.rotations() == 1);
@@ -248,7 +264,7 @@ fn conclude(
     };
     if settings.shared_threshold && validation.is_none() {
         // Says which condition is missed, and by how much at the closest threshold.
-        selection.judge().exact(selection.scores())?;
+        aim.exact(selection.sample().whole(), selection.scores())?;
     }
     let gain = difference.is_finite().then_some(Gain { difference, standard_error });
     let rotations = 1;

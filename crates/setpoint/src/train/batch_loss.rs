@@ -17,13 +17,13 @@
 //! A batch (or pool) without positives or without negatives says nothing about a rate of that class, and some
 //! cannot meet the goal: such a step is cross-entropy alone.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::method::{CrossEntropy, Loss};
 use super::{Bandwidth, Detail, Scope, TrainError};
 use crate::engine::{Engine, EngineOptions, Solve};
 use crate::goal::Goal;
-use crate::optimizer::{OptimizerError, Values};
+use crate::optimizer::{State, damaged};
 use crate::problem::Problem;
 use crate::sample::Sample;
 use crate::shard::Shard;
@@ -317,48 +317,28 @@ impl Loss for BatchLoss {
         self.detail.clone()
     }
 
-    fn state(&self) -> BTreeMap<String, Values> {
-        let mut state = BTreeMap::new();
-        let mut put = |name: &str, values: Values| state.insert(name.to_owned(), values);
-        put("steps", Values::U64(vec![self.steps, self.alone]));
-        for (name, values) in [
-            ("thresholds", self.thresholds.clone()),
-            ("sharpness", self.sharpness.map(|sharpness| vec![sharpness])),
-            ("sizes", self.sizes.map(|sizes| sizes.to_vec())),
-        ] {
-            values.map(|values| put(name, Values::F64(values)));
-        }
+    fn state(&self) -> State {
         let Pool { sample, scores, sizes } = &self.pool;
-        put("pool sizes", Values::U64(sizes.iter().map(|size| *size as u64).collect()));
-        put("pool scores", Values::F32(scores.clone()));
-        put("pool labels", Values::U64(sample.labels().iter().map(|label| u64::from(*label)).collect()));
-        sample.weights().map(|weights| put("pool weights", Values::F32(weights.to_vec())));
-        if let Some(groups) = sample.groups() {
-            put("pool groups", Values::U64(groups.codes().iter().map(|code| u64::from(*code)).collect()));
-        }
-        state
+        let codes = sample.groups().map(|groups| groups.codes().to_vec());
+        State::default()
+            .with("steps", vec![self.steps, self.alone])
+            .with_some("thresholds", self.thresholds.clone())
+            .with_some("sharpness", self.sharpness.map(|sharpness| vec![sharpness]))
+            .with_some("sizes", self.sizes.map(|sizes| sizes.to_vec()))
+            .with("pool sizes", sizes.iter().map(|size| *size as u64).collect::<Vec<_>>())
+            .with("pool scores", scores.clone())
+            .with("pool labels", sample.labels().iter().map(|label| u32::from(*label)).collect::<Vec<_>>())
+            .with_some("pool weights", sample.weights().map(<[f32]>::to_vec))
+            .with_some("pool groups", codes)
     }
 
-    fn restore(&mut self, state: &BTreeMap<String, Values>) -> Result<(), TrainError> {
-        let damaged = |name| TrainError::from(OptimizerError::State { name });
-        let whole = |name: &'static str| match state.get(name) {
-            Some(Values::U64(values)) => Ok(&values[..]),
-            _ => Err(damaged(name)),
-        };
-        let numbers = |name: &'static str| match state.get(name) {
-            Some(Values::F64(values)) => Ok(Some(&values[..])),
-            None => Ok(None),
-            _ => Err(damaged(name)),
-        };
-        let narrow = |name: &'static str| match state.get(name) {
-            Some(Values::F32(values)) => Ok(Some(values.clone())),
-            None => Ok(None),
-            _ => Err(damaged(name)),
-        };
-        let [steps, alone] = whole("steps")? else { return Err(damaged("steps")) };
-        let scores = narrow("pool scores")?.unwrap_or_default();
-        let labels: Vec<bool> = whole("pool labels")?.iter().map(|label| *label == 1).collect();
-        let lengths: VecDeque<usize> = whole("pool sizes")?.iter().map(|size| *size as usize).collect();
+    fn restore(&mut self, state: &State) -> Result<(), TrainError> {
+        let damaged = |name| TrainError::from(damaged(name));
+        let [steps, alone] = state.array("steps")?;
+        let scores: Vec<f32> = state.get("pool scores")?.to_vec();
+        let labels: Vec<bool> = state.get::<u32>("pool labels")?.iter().map(|label| *label == 1).collect();
+        let lengths: VecDeque<usize> =
+            state.get::<u64>("pool sizes")?.iter().map(|size| *size as usize).collect();
         let rows = lengths.iter().try_fold(0usize, |sum, size| sum.checked_add(*size));
         if rows != Some(scores.len()) || scores.iter().any(|score| !score.is_finite()) {
             return Err(damaged("pool scores"));
@@ -366,22 +346,23 @@ impl Loss for BatchLoss {
         let mut sample = Sample::none();
         if !labels.is_empty() {
             sample = Sample::new(labels)?;
-            if let Some(weights) = narrow("pool weights")? {
-                sample = sample.with_weights(weights)?;
+            if let Some(weights) = state.find("pool weights")? {
+                sample = sample.with_weights(weights.to_vec())?;
             }
-            if state.contains_key("pool groups") {
-                let code = |code: &u64| u32::try_from(*code).ok().filter(|code| *code <= MOST_GROUPS);
-                let codes: Option<Vec<u32>> = whole("pool groups")?.iter().map(code).collect();
-                sample = sample.with_codes(codes.ok_or_else(|| damaged("pool groups"))?)?;
+            if let Some(codes) = state.find::<u32>("pool groups")? {
+                if codes.iter().any(|code| *code > MOST_GROUPS) {
+                    return Err(damaged("pool groups"));
+                }
+                sample = sample.with_codes(codes.to_vec())?;
             }
             sample.check_scores(&scores)?;
         } else if !scores.is_empty() {
             return Err(damaged("pool labels"));
         }
-        let thresholds = numbers("thresholds")?;
-        let sharpness = numbers("sharpness")?;
+        let thresholds = state.find("thresholds")?;
+        let sharpness: Option<&[f64]> = state.find("sharpness")?;
         let sizes: Option<[f64; 2]> =
-            numbers("sizes")?.map(|sizes| sizes.try_into().map_err(|_| damaged("sizes"))).transpose()?;
+            state.find::<f64>("sizes")?.map(|_| state.array("sizes")).transpose()?;
         let problem = Problem::new(&self.goal, &sample, &self.options.engine.problem);
         let expected = problem.ok().map(|problem| problem.thresholds());
         let fit = |found: &[f64]| {
@@ -399,7 +380,7 @@ impl Loss for BatchLoss {
         self.thresholds = thresholds.map(<[f64]>::to_vec);
         self.sharpness = sharpness.map(|sharpness| sharpness[0]);
         self.sizes = sizes;
-        (self.steps, self.alone) = (*steps, *alone);
+        (self.steps, self.alone) = (steps, alone);
         self.pool = Pool { sample, scores, sizes: lengths };
         self.engine = None;
         Ok(())

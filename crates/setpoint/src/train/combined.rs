@@ -4,7 +4,7 @@
 //! they are, and a score is the weighted sum of the members' scores.
 
 use super::{Candidate, Standard, TrainError};
-use crate::goal::Goal;
+use crate::goal::Direction;
 use crate::model::{Model, ModelError, Rows};
 use crate::shard::Shard;
 
@@ -76,9 +76,9 @@ impl OfUnitSpread {
         model: &mut dyn Model,
         sample: &dyn Shard,
     ) -> Result<Self, TrainError> {
-        let mut scores = vec![0.0; sample.rows()];
+        let mut scores = vec![0.0; sample.rows() * model.outputs()];
         combined.scores(model, &mut scores)?;
-        let standard = Standard::of(sample, &scores);
+        let standard = Standard::of_outputs(sample, &scores, model.outputs());
         if let (true, Some(parameters)) = (model.linear(), combined.parameters()) {
             let bias = parameters.len() - 1;
             let scaled = parameters.iter().enumerate().map(|(index, parameter)| {
@@ -147,7 +147,7 @@ impl Average {
 pub(super) fn average(
     candidates: &[Candidate],
     among: std::ops::Range<usize>,
-    goal: &Goal,
+    direction: Direction,
     model: &mut dyn Model,
     sample: &dyn Shard,
 ) -> Result<Average, TrainError> {
@@ -157,7 +157,7 @@ pub(super) fn average(
     if order.is_empty() {
         return Ok(Average::one(candidates, first));
     }
-    order.sort_by(|a, b| b.merit(goal).total_cmp(&a.merit(goal)));
+    order.sort_by(|a, b| b.merit(direction).total_cmp(&a.merit(direction)));
     order.truncate(AVERAGED);
     let mut fits = Vec::with_capacity(order.len());
     // An ico stage whose best iterate is its start is the cross-entropy fit over again: a vote for it.

@@ -12,9 +12,9 @@ use super::selection::{Best, Selection};
 use super::stage::{Reporter, Running};
 use super::{OptimizerChoice, Part, Settings, Thresholds, TrainError};
 use crate::model::Rows;
-use crate::optimizer::{Lbfgs, LbfgsConfig, Optimizer, Outcome, Values};
+use crate::optimizer::{Lbfgs, LbfgsConfig, Optimizer, Outcome};
 
-/// What keeps the weights in check; the last parameter, the bias, is left out.
+/// What keeps the weights in check; the biases, which come last, are left out.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Penalty {
     /// λ |w|² / 2.
@@ -28,7 +28,8 @@ impl Penalty {
     /// Adds the penalty's gradient by the scores to `v`; returns the penalty, and the factor of the
     /// weights in its gradient by them.
     fn add_to_scores(self, parameters: &[f32], part: &Part<'_>, scores: &[f32], v: &mut [f32]) -> (f64, f64) {
-        let squares: f64 = weights(parameters).iter().map(|w| f64::from(*w).powi(2)).sum();
+        let squares: f64 =
+            weights(parameters, part.model.outputs()).iter().map(|w| f64::from(*w).powi(2)).sum();
         match self {
             Self::Shrinkage(lambda) => (0.5 * lambda * squares, lambda),
             Self::ScaleFreeRidge(0.0) => (0.0, 0.0),
@@ -44,9 +45,9 @@ impl Penalty {
     }
 }
 
-/// All parameters but the bias.
-fn weights(parameters: &[f32]) -> &[f32] {
-    &parameters[..parameters.len().saturating_sub(1)]
+/// All parameters but the biases, one for each output.
+fn weights(parameters: &[f32], outputs: usize) -> &[f32] {
+    &parameters[..parameters.len().saturating_sub(outputs)]
 }
 
 /// What a stage needs beside its loss.
@@ -88,7 +89,7 @@ impl Stage<'_, '_, '_, '_> {
         };
         let (penalty, pull) = self.penalty.add_to_scores(parameters, self.train, &work.scores, &mut work.v);
         self.train.model.backward(parameters, &work.v, gradient)?;
-        for (gradient, weight) in gradient.iter_mut().zip(weights(parameters)) {
+        for (gradient, weight) in gradient.iter_mut().zip(weights(parameters, self.train.model.outputs())) {
             *gradient += (pull * f64::from(*weight)) as f32;
         }
         Ok(value + penalty)
@@ -102,7 +103,7 @@ impl Stage<'_, '_, '_, '_> {
         let mut before = 0;
         let mut lbfgs = match self.reporter.resume() {
             Some(running) => {
-                before = running.count("before")?;
+                [before] = running.extra.array("before")?;
                 loss.restore(&running.extra)?;
                 best = running.best;
                 Lbfgs::restore(config, &running.optimizer)?
@@ -120,8 +121,12 @@ impl Stage<'_, '_, '_, '_> {
             })?;
             let (evaluations, value) = (before + lbfgs.iterate().evaluations, lbfgs.iterate().value);
             let parameters = lbfgs.parameters().to_vec();
-            let validation = self.selection.value(&parameters)?;
-            best.offer(&parameters, validation, self.selection.merit(validation), evaluations);
+            // Every second iterate: a look sorts the validation rows, which costs about as much as a step.
+            let look = matches!(outcome, Outcome::Done(_)) || lbfgs.iterate().iteration.is_multiple_of(2);
+            let validation = if look { self.selection.value(&parameters)? } else { None };
+            if look {
+                best.offer(&parameters, validation, self.selection.merit(validation), evaluations);
+            }
             if self.reporter.step(evaluations, steps, value, validation, loss.detail())
                 == ControlFlow::Break(())
             {
@@ -136,8 +141,7 @@ impl Stage<'_, '_, '_, '_> {
                 lbfgs = Lbfgs::new(config, parameters)?;
             }
             self.reporter.save(|| {
-                let mut extra = loss.state();
-                extra.insert("before".into(), Values::U64(vec![before]));
+                let extra = loss.state().with("before", vec![before]);
                 Running { best: best.clone(), optimizer: lbfgs.state(), extra }
             })?;
         }
@@ -171,9 +175,8 @@ impl Stage<'_, '_, '_, '_> {
         let (mut first, mut stale) = (0, 0);
         if let Some(running) = self.reporter.resume() {
             optimizer.restore(&running.optimizer)?;
-            parameters = running.vector("parameters")?;
-            first = running.count("step")?;
-            stale = running.count("stale")?;
+            parameters = running.extra.get("parameters")?.to_vec();
+            ([first], [stale]) = (running.extra.array("step")?, running.extra.array("stale")?);
             loss.restore(&running.extra)?;
             best = running.best;
         }
@@ -218,12 +221,12 @@ impl Stage<'_, '_, '_, '_> {
             }
             if correct {
                 self.reporter.save(|| {
-                    let mut running =
-                        Running { best: best.clone(), optimizer: optimizer.state(), extra: loss.state() };
-                    running.extra.insert("parameters".into(), Values::F32(parameters.clone()));
-                    running.extra.insert("step".into(), Values::U64(vec![step + 1]));
-                    running.extra.insert("stale".into(), Values::U64(vec![stale]));
-                    running
+                    let extra = loss
+                        .state()
+                        .with("parameters", parameters.clone())
+                        .with("step", vec![step + 1])
+                        .with("stale", vec![stale]);
+                    Running { best: best.clone(), optimizer: optimizer.state(), extra }
                 })?;
             }
         }
@@ -272,7 +275,7 @@ mod tests {
                 model.backward(parameters, &v, &mut gradient).unwrap();
                 gradient
                     .iter_mut()
-                    .zip(weights(parameters))
+                    .zip(weights(parameters, 1))
                     .for_each(|(g, w)| *g += (pull * f64::from(*w)) as f32);
                 (value, gradient)
             };

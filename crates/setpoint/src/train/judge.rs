@@ -26,7 +26,8 @@ pub struct Judge<'a> {
 pub struct Gain {
     /// Improvement of the goal's value; positive is better.
     pub difference: f64,
-    /// Its standard error, from a paired bootstrap; `None` for goals with group conditions.
+    /// Its standard error, from a paired bootstrap; `None` for goals with group conditions, and where nothing hangs
+    /// on it.
     pub standard_error: Option<f64>,
 }
 

@@ -12,11 +12,13 @@
 //! is always run beside, and says what the goal is worth. Loops report to an
 //! [`Observer`] and print nothing; a [`Store`] makes runs resumable.
 
+mod aim;
 mod alone;
 mod auto;
 mod bandwidth;
 mod batch_loss;
 mod check;
+mod classes;
 mod combined;
 mod full_batch;
 mod judge;
@@ -33,6 +35,7 @@ mod task;
 pub use alone::fit_alone;
 pub use auto::{Baseline, Candidate, Fit, fit};
 pub use batch_loss::{BatchLoss, BatchOptions};
+pub use classes::fit_classes;
 pub use combined::{Combined, Member};
 pub use judge::{Gain, Judge, if_any};
 pub use observer::{Detail, Observer, Progress, Silent};
@@ -48,6 +51,7 @@ mod tests;
 
 use thiserror::Error;
 
+use crate::class::ClassError;
 use crate::engine::EngineError;
 use crate::message::{quote, setting};
 use crate::metric::MetricError;
@@ -101,6 +105,9 @@ pub enum TrainError {
     /// No thresholds.
     #[error(transparent)]
     Threshold(#[from] ThresholdError),
+    /// Several classes.
+    #[error(transparent)]
+    Class(#[from] ClassError),
     /// The observer ended the run.
     #[error("stopped before the end")]
     Stopped,
@@ -160,6 +167,7 @@ impl TrainError {
     pub fn is_no_value(&self) -> bool {
         match self {
             Self::Metric(error) => error.is_no_value(),
+            Self::Class(error) => error.is_no_value(),
             Self::Threshold(error) | Self::Engine(EngineError::Threshold(error)) => error.is_no_value(),
             _ => false,
         }
@@ -178,15 +186,17 @@ impl TrainError {
     fn is_about_the_scores(&self) -> bool {
         matches!(
             self,
-            Self::Threshold(
-                ThresholdError::Infeasible { .. }
-                    | ThresholdError::NotSettled { .. }
-                    | ThresholdError::Metric(_)
-            ) | Self::Engine(EngineError::Threshold(
-                ThresholdError::Infeasible { .. }
-                    | ThresholdError::NotSettled { .. }
-                    | ThresholdError::Metric(_)
-            ))
+            Self::Class(ClassError::Undefined { .. } | ClassError::Infeasible { .. })
+                | Self::Threshold(
+                    ThresholdError::Infeasible { .. }
+                        | ThresholdError::NotSettled { .. }
+                        | ThresholdError::Metric(_)
+                )
+                | Self::Engine(EngineError::Threshold(
+                    ThresholdError::Infeasible { .. }
+                        | ThresholdError::NotSettled { .. }
+                        | ThresholdError::Metric(_)
+                ))
         )
     }
 }

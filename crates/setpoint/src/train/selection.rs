@@ -6,8 +6,9 @@ use crate::model::Rows;
 use crate::problem::ProblemError;
 use crate::shard::Shard;
 
+use super::aim::Aim;
 use super::combined::Combined;
-use super::{Judge, Part, TrainError};
+use super::{Part, TrainError};
 
 /// A goal whose `k=` is a fraction, so that it means the same on samples of any size.
 #[must_use]
@@ -35,17 +36,16 @@ pub(super) fn check_top(goal: &Goal, rows: u64) -> Result<(), TrainError> {
 
 /// Looks parameters up on a held-out split.
 pub struct Selection<'a> {
-    goal: Goal,
-    shared_threshold: bool,
+    aim: &'a dyn Aim,
     part: Part<'a>,
     scores: Vec<f32>,
 }
 
 impl<'a> Selection<'a> {
     /// Selection by the goal on this part.
-    pub fn new(goal: &Goal, shared_threshold: bool, part: Part<'a>) -> Self {
+    pub(super) fn new(aim: &'a dyn Aim, part: Part<'a>) -> Self {
         let scores = vec![0.0; part.sample.rows() * part.model.outputs()];
-        Self { goal: goal.clone(), shared_threshold, part, scores }
+        Self { aim, part, scores }
     }
 
     /// The goal's value with these parameters; `None` where its conditions cannot be met.
@@ -68,14 +68,7 @@ impl<'a> Selection<'a> {
 
     /// The goal's value at the scores just written.
     fn looked_up(&self) -> Result<Option<f64>, TrainError> {
-        self.judge().value(&self.scores)
-    }
-
-    /// What scores of the split are worth.
-    #[must_use]
-    pub fn judge(&self) -> Judge<'_> {
-        let shared_threshold = self.shared_threshold;
-        Judge { shared_threshold, ..Judge::new(&self.goal, self.part.sample.whole()) }
+        self.aim.value(self.part.sample.whole(), &self.scores)
     }
 
     /// The scores of the last parameters looked up.
@@ -93,7 +86,7 @@ impl<'a> Selection<'a> {
     /// Larger is better; a value that could not be had is worst.
     #[must_use]
     pub fn merit(&self, value: Option<f64>) -> f64 {
-        self.goal.objective.direction().merit(value)
+        self.aim.direction().merit(value)
     }
 }
 

@@ -4,14 +4,13 @@
 //! and, of the one under way, what its next step depends on. A run that is killed and resumed goes
 //! on from there and comes to the same result, to the last bit.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
 use super::selection::Best;
 use super::{Candidate, Detail, Observer, Progress, TrainError};
-use crate::optimizer::{OptimizerError, State, Values};
+use crate::optimizer::State;
 
 /// What a stage fits by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,23 +48,7 @@ pub struct Running {
     /// Its optimizer.
     pub optimizer: State,
     /// Whatever else its next step depends on.
-    pub extra: BTreeMap<String, Values>,
-}
-
-impl Running {
-    pub(super) fn vector(&self, name: &'static str) -> Result<Vec<f32>, TrainError> {
-        match self.extra.get(name) {
-            Some(Values::F32(values)) => Ok(values.clone()),
-            _ => Err(OptimizerError::State { name }.into()),
-        }
-    }
-
-    pub(super) fn count(&self, name: &'static str) -> Result<u64, TrainError> {
-        match self.extra.get(name) {
-            Some(Values::U64(values)) if values.len() == 1 => Ok(values[0]),
-            _ => Err(OptimizerError::State { name }.into()),
-        }
-    }
+    pub extra: State,
 }
 
 /// Where checkpoints are kept.

@@ -11,6 +11,7 @@
 //! back through the standardisation. The scores need not be touched for that: sharpness k in units
 //! of p is k / sd in units of s, and a threshold t is mean + sd t.
 
+use crate::class::Classes;
 use crate::shard::{Shard, sums};
 
 /// Weighted mean and standard deviation of scores.
@@ -35,6 +36,15 @@ impl Standard {
         let deviation = (squares / total - mean * mean).max(0.0).sqrt();
         let deviation = if deviation > 0.0 && deviation.is_finite() { deviation } else { 1.0 };
         Self { mean: pivot + mean, deviation, total }
+    }
+
+    /// The same of a model with several scores a row, whose mean over the row decides nothing.
+    pub(super) fn of_outputs(rows: &dyn Shard, scores: &[f32], outputs: usize) -> Self {
+        if outputs == 1 {
+            return Self::of(rows, scores);
+        }
+        let classes = Classes::new(rows.whole());
+        Self { mean: 0.0, deviation: classes.spread(scores), total: classes.totals().iter().sum() }
     }
 
     /// A threshold in standardised units, as a score; and back.

@@ -1,8 +1,9 @@
 //! The stages of a run: which there are, and how each is fitted.
 
+use super::aim::Aim;
 use super::full_batch::{Penalty, Stage};
 use super::method::{
-    CrossEntropy, Ico, Lagrangian, LagrangianOptions, Loss, Multipliers, Pairwise, threshold_to_start_at,
+    ClassCrossEntropy, CrossEntropy, Ico, Lagrangian, LagrangianOptions, Loss, Multipliers, Pairwise,
 };
 use super::mini_batch;
 use super::selection::{Best, Selection};
@@ -51,17 +52,40 @@ pub(super) enum Start {
 /// One stage of a run.
 #[derive(Clone)]
 pub(super) enum Task {
-    CrossEntropy { positive_weight: f64, shrinkage: f64, restart: u64 },
-    Ico { bandwidth: Bandwidth, ridge: f64, start: Start, positive_weight: f64 },
-    Lagrangian { dual_learning_rate: f64, ridge: f64 },
-    Pairwise { bandwidth: Bandwidth, ridge: f64 },
-    Multipliers { bandwidth: f64, ridge: f64 },
+    CrossEntropy {
+        positive_weight: f64,
+        shrinkage: f64,
+        restart: u64,
+    },
+    /// Cross-entropy of several classes.
+    Balanced {
+        balance: f64,
+        shrinkage: f64,
+    },
+    Ico {
+        bandwidth: Bandwidth,
+        ridge: f64,
+        start: Start,
+        positive_weight: f64,
+    },
+    Lagrangian {
+        dual_learning_rate: f64,
+        ridge: f64,
+    },
+    Pairwise {
+        bandwidth: Bandwidth,
+        ridge: f64,
+    },
+    Multipliers {
+        bandwidth: f64,
+        ridge: f64,
+    },
 }
 
 impl Task {
     pub(super) fn kind(&self) -> StageKind {
         match self {
-            Self::CrossEntropy { .. } => StageKind::CrossEntropy,
+            Self::CrossEntropy { .. } | Self::Balanced { .. } => StageKind::CrossEntropy,
             Self::Ico { .. } => StageKind::Ico,
             Self::Lagrangian { .. } => StageKind::Lagrangian,
             Self::Pairwise { .. } => StageKind::Pairwise,
@@ -89,6 +113,13 @@ impl Task {
                 }
                 (name, 0.0)
             }
+            Self::Balanced { balance, shrinkage } => {
+                let mut name = format!("cross-entropy, balance {balance}");
+                if *shrinkage > 0.0 {
+                    name += &format!(", shrinkage {shrinkage}");
+                }
+                (name, 0.0)
+            }
             Self::Ico { bandwidth, ridge, start, .. } => {
                 let from = match start {
                     Start::Ranked(rank @ 1..) => format!(", from fit {}", rank + 1),
@@ -110,16 +141,30 @@ impl Task {
         name
     }
 
-    /// What the stage minimises, over this sample.
+    /// What the stage minimises for a goal of two classes, over this sample or on batches of it.
     pub(super) fn loss(
         &self,
         goal: &Goal,
         rows: &dyn Shard,
         settings: &Settings,
+        batches: Option<u64>,
     ) -> Result<Box<dyn Loss>, TrainError> {
         let problem = problem(settings);
         Ok(match self {
             Self::CrossEntropy { positive_weight, .. } => Box::new(CrossEntropy::new(*positive_weight)),
+            Self::Balanced { balance, .. } => Box::new(ClassCrossEntropy::new(*balance)),
+            Self::Ico { bandwidth, positive_weight, .. } if batches.is_some() => Box::new(BatchLoss::new(
+                goal,
+                BatchOptions {
+                    engine: engine(settings),
+                    bandwidth: *bandwidth,
+                    pool: settings.pool,
+                    mix: settings.mix,
+                    warm_up: batches.unwrap_or_default(),
+                    positive_weight: *positive_weight,
+                    scope: settings.implicit_scope,
+                },
+            )),
             Self::Ico { bandwidth, .. } => {
                 let ico = Ico::new(goal, rows, engine(settings), *bandwidth)?;
                 Box::new(ico.with_slack_rate(settings.learning_rate))
@@ -144,7 +189,7 @@ impl Task {
     /// Fits the stage from `start`, or from where a checkpoint left it.
     pub(super) fn run(
         &self,
-        goal: &Goal,
+        aim: &dyn Aim,
         train: &mut Part<'_>,
         selection: &mut Selection<'_>,
         reporter: &mut Reporter<'_>,
@@ -159,21 +204,7 @@ impl Task {
             let fine = matches!(self, Self::Ico { start: Start::Ranked(_), .. }) && !linear;
             let steps = if fine { (steps as f64 * FINE_STEPS).ceil() as u64 } else { steps };
             let warm_up = (settings.warm_up.unwrap_or(0.0) * steps as f64).round() as u64;
-            let mut loss: Box<dyn Loss> = match self {
-                Self::Ico { bandwidth, positive_weight, .. } => Box::new(BatchLoss::new(
-                    goal,
-                    BatchOptions {
-                        engine: engine(settings),
-                        bandwidth: *bandwidth,
-                        pool: settings.pool,
-                        mix: settings.mix,
-                        warm_up,
-                        positive_weight: *positive_weight,
-                        scope: settings.implicit_scope,
-                    },
-                )),
-                _ => self.loss(goal, sample, settings)?,
-            };
+            let mut loss = aim.loss(self, sample, settings, Some(warm_up))?;
             let corrected = matches!(self, Self::Ico { .. }) && settings.thresholds.corrected();
             let mut stage = mini_batch::Stage {
                 train,
@@ -189,7 +220,14 @@ impl Task {
             return stage.run(&mut *loss, start);
         }
         let (penalty, quasi_newton_steps) = match self {
-            Self::CrossEntropy { shrinkage, .. } => (Penalty::Shrinkage(*shrinkage), 100),
+            Self::CrossEntropy { shrinkage, .. } | Self::Balanced { shrinkage, .. } => {
+                (Penalty::Shrinkage(*shrinkage), 100)
+            }
+            // The sharpness is that of the start's scores: so is the weights' scale.
+            Self::Ico { ridge, .. } if train.model.outputs() > 1 => {
+                let squares: f64 = start.iter().map(|w| f64::from(*w).powi(2)).sum();
+                (Penalty::Shrinkage(ridge / squares.max(f64::MIN_POSITIVE)), 60)
+            }
             Self::Ico { ridge, .. } | Self::Lagrangian { ridge, .. } | Self::Pairwise { ridge, .. } => {
                 (Penalty::ScaleFreeRidge(*ridge), 30)
             }
@@ -213,10 +251,10 @@ impl Task {
             let (bias, mut scores) = (*bias, vec![0.0; sample.rows()]);
             train.model.scores(&start, Rows::All, &mut scores)?;
             let place = start.len() - 1;
-            start[place] = bias - threshold_to_start_at(goal, sample.whole(), &scores);
+            start[place] = bias - aim.threshold(sample.whole(), &scores);
         }
         let mut stage = Stage { train, selection, reporter, penalty, optimizer, settings };
-        stage.run(&mut *self.loss(goal, sample, settings)?, &start, steps)
+        stage.run(&mut *aim.loss(self, sample, settings, None)?, &start, steps)
     }
 }
 

@@ -1,4 +1,5 @@
 mod alone;
+mod classes;
 mod inequality;
 mod rotation;
 mod shards;

@@ -29,7 +29,8 @@ fn rows_are_those_of_the_table() {
     assert_eq!(set.label_names(), ["age", "smiles", "part"]);
     assert_eq!(set.image(0)[..3], [70, 80, 90]);
     assert_eq!(set.image(1)[..3], [40, 50, 60]);
-    assert_eq!((set.row_name(1), set.row_name(3)), ("sub/b.png".to_owned(), "c.jpg".to_owned()));
+    let names = set.names().unwrap();
+    assert_eq!((names[1].as_str(), names[3].as_str()), ("sub/b.png", "c.jpg"));
     let task = set.task("age", &">=60".parse().unwrap(), None).unwrap();
     assert_eq!((task.rows.as_slice(), task.unlabelled()), ([0, 1, 3].as_slice(), 1));
     assert_eq!(task.sample(&task.rows).unwrap().labels(), [true, false, true]);

@@ -39,7 +39,7 @@ fn bands_become_colours_and_labels_columns() {
     assert_eq!(set.label_names(), ["Coniferous forest", "Discontinuous urban fabric", "Sea and ocean"]);
     let labels = set.task("Coniferous forest", &Default::default(), None).unwrap().labels;
     assert_eq!(labels, [true, false, true, false]);
-    assert_eq!((set.row_name(2).as_str(), set.has_parts()), ("S2B_2_0", false));
+    assert_eq!((set.names().unwrap()[2].as_str(), set.has_parts()), ("S2B_2_0", false));
 }
 
 #[test]

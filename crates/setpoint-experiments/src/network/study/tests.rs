@@ -207,7 +207,7 @@ fn the_layout_of_celeba_is_read_with_its_partition() {
     study.0.seeds = vec![0];
     assert!(study.0.tasks[0].source.is_in(data.path()) && !Source::BigEarthNet.is_in(data.path()));
     let problem = problem(&study, 0, 0);
-    let labels = |part: &crate::Part| part.sample.labels().to_vec();
+    let labels = |part: &crate::HeldRows| part.sample.labels().to_vec();
     let expected: Vec<bool> = (0..12).map(|at| at % 2 == 0).collect();
     assert_eq!([labels(&problem.train), labels(&problem.test)], [expected.clone(), expected]);
     assert_eq!(run(&study).0.len(), 2);

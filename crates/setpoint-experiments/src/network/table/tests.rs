@@ -1,11 +1,11 @@
 use super::*;
-use crate::network::{Average, Gain};
+use crate::network::{Average, ClaimedGain};
 use crate::task::NETWORKS;
 use crate::{Cell, Entry, Record};
 
 fn cell(method: Method, seed: u64, test: f64, average: Option<f64>) -> Entry<Cell, Fitted> {
     let average = average.map(|test| Average { of: 3, validation: 0.5, test });
-    let told = Gain { difference: 0.012, standard_error: Some(0.02), kept: false, baseline: test };
+    let told = ClaimedGain { difference: 0.012, standard_error: Some(0.02), kept: false, baseline: test };
     let outcome = Fitted {
         setting: "rate 0.1".to_owned(),
         validation: 0.5,

@@ -231,19 +231,12 @@ fn weights_that_are_not_finite_are_refused() {
 }
 
 #[test]
-fn checkpoints_with_misplaced_tensors_are_refused() {
-    let text = r#"{"format":1,"setpoint":"0.1.0","states":["adam"],"document":null}"#;
-    let vector = || Tensor::vector(TensorData::F32(vec![1.0]));
-    let cases = [
-        ("loose", vector()),
-        ("state/adam", vector()),
-        ("state/sgd/mean", vector()),
-        ("state/adam/mean", Tensor { shape: vec![1, 1], ..vector() }),
-        ("state/adam/mean", Tensor::vector(TensorData::U32(vec![1]))),
-    ];
-    for (name, tensor) in cases {
-        let tensors = [(name.to_owned(), tensor)].into();
-        let bytes = container::write(Purpose::Checkpoint, text, &tensors).unwrap();
+fn checkpoints_with_tensors_of_other_shapes_are_refused() {
+    let text = r#"{"format":2,"setpoint":"0.1.0","document":null}"#;
+    for shape in [vec![], vec![1, 1]] {
+        let tensor = Tensor { shape, data: TensorData::F32(vec![1.0]) };
+        let bytes =
+            container::write(Purpose::Checkpoint, text, &[("mean".to_owned(), tensor)].into()).unwrap();
         let kind = kind_of(Checkpoint::from_bytes(&bytes));
         assert!(matches!(kind, ArtifactErrorKind::Tensor { .. }), "{kind}");
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 use crate::goal::{Curve, GoalError, caret};
-use crate::message::clip;
+use crate::message::{clip, list};
 
 /// A text that is no goal, with the place that broke it.
 ///
@@ -23,7 +23,7 @@ use crate::message::clip;
 /// assert_eq!(&error.input[error.span.clone()], "1.5");
 /// ```
 #[derive(Clone, Debug, Error, PartialEq)]
-#[error("{} {}: {kind}\n{}", subject.name(), caret::quote(input), caret::draw(input, span))]
+#[error("{} {}: {kind}{}\n{}", subject.name(), caret::quote(input), meant_text(self.meant()), caret::draw(input, span))]
 #[non_exhaustive]
 pub struct ParseError {
     /// What is wrong.
@@ -127,9 +127,47 @@ pub enum ParseErrorKind {
         /// The form.
         form: &'static str,
     },
+    /// A form that a label of two classes has no use for.
+    #[error("{form} is for labels of several classes")]
+    SeveralClasses {
+        /// The form.
+        form: String,
+    },
+    /// A form that a label of several classes has no use for.
+    #[error("{form} is for labels of two classes")]
+    OfTwoClasses {
+        /// The form.
+        form: String,
+    },
+    /// A rate with or without the class that it is of.
+    #[error("{form}")]
+    OfClasses {
+        /// What is wrong, and what to write.
+        form: String,
+    },
+    /// A class that the label does not have.
+    #[error("unknown class {}; the classes are {}", caret::quote(name), list(classes))]
+    UnknownClass {
+        /// The name.
+        name: String,
+        /// Those there are.
+        classes: Vec<String>,
+    },
     /// A goal that reads well and makes no sense.
     #[error(transparent)]
     Goal(#[from] GoalError),
+}
+
+impl ParseError {
+    /// The goal that was probably meant, of what was typed.
+    #[must_use]
+    pub fn meant(&self) -> Option<String> {
+        super::meant(&self.input).filter(|_| self.subject == Subject::Goal)
+    }
+}
+
+fn meant_text(meant: Option<String>) -> String {
+    meant.map_or_else(String::new, |goal| format!("; did you mean {}?", caret::quote(&goal)))
 }
 
 fn found_text(found: &str) -> String {

@@ -52,8 +52,11 @@ fn every_example_of_the_design_prints_in_its_short_form() {
 
 #[test]
 fn goals_parse_to_the_data_they_say() {
-    assert_eq!(parse("recall @ fpr<=1%"), Goal::recall_at_fpr(0.01));
-    assert_eq!(parse("fnr @ fpr=0.01"), Goal::fnr_at_fpr(0.01));
+    let fpr = Rate::FalsePositiveRate;
+    let most = Goal::improve(Rate::Recall).under(Constraint::at_most(fpr, 0.01));
+    assert_eq!(parse("recall @ fpr<=1%"), most);
+    let exactly = Goal::improve(Rate::FalseNegativeRate).under(Constraint::equal(fpr, 0.01));
+    assert_eq!(parse("fnr @ fpr=0.01"), exactly);
     assert_eq!(parse("roc-auc"), Goal::improve(Area::whole(Curve::Roc)));
     assert_eq!(parse("roc-auc @ fpr in 0..1"), Goal::improve(Area::whole(Curve::Roc)));
     assert_eq!(parse("pr-auc"), Goal::improve(Area::whole(Curve::PrecisionRecall)));
@@ -103,7 +106,7 @@ fn text_that_is_no_goal_is_told_what_belongs_there() {
         ("recall @ fpr<=1%,", format!("{condition} the end"), ""),
         ("recall @ k=1,000", format!("{condition} \"000\""), "000"),
         ("recall fpr<=1%", "expected \"@\" or the end, found \"fpr\"".into(), "fpr"),
-        ("recall(sex) @ fpr<=1%", "expected \"@\" or the end, found \"(\"".into(), "("),
+        ("recall(sex) @ fpr<=1%", "recall of a class is for labels of several classes".into(), "("),
         ("recall @ fpr", "expected <=, >= or =, found the end".into(), ""),
         ("recall @ fpr<=", "expected a number such as 0.05 or 5%, found the end".into(), ""),
         ("recall @ fpr<=nan", "expected a number such as 0.05 or 5%, found \"nan\"".into(), "nan"),
@@ -205,17 +208,29 @@ fn common_slips_are_explained() {
 }
 
 #[test]
+fn words_in_the_place_of_signs_get_the_goal_of_what_was_typed() {
+    for (text, meant) in [
+        ("recall at fpr < 5%", Some("recall @ fpr<=5%")),
+        ("recall with fpr<=1% and npv>0.9", Some("recall @ fpr<=1%, npv>=0.9")),
+        ("Precision where recall above 90%", Some("precision @ recall>=0.9")),
+        ("recall @ fpr<5%", Some("recall @ fpr<=5%")),
+        ("recall @ frp<=1%", None),
+        ("recall", None),
+        ("", None),
+    ] {
+        assert_eq!(error(text).meant().as_deref(), meant, "{text:?}");
+    }
+    let said = "goal \"recall at fpr<=5%\": expected \"@\" or the end, found \"at\"; did you mean \"recall @ fpr<=5%\"?\n";
+    assert!(error("recall at fpr<=5%").to_string().starts_with(said));
+}
+
+#[test]
 fn forms_to_come_say_so() {
     for (text, message, place) in [
         ("precision @ k=10 per query", "a goal per query is not yet supported", "per query"),
         ("recall @ k=10 per query", "a goal per query is not yet supported", "per query"),
         ("recall @ k=10 per", "a goal per query is not yet supported", "per"),
         ("roc-auc per query", "a goal per query is not yet supported", "per query"),
-        (
-            "accuracy @ coverage<=0.9",
-            "coverage, of goals with several classes, is not yet supported",
-            "coverage",
-        ),
     ] {
         assert_eq!(fault(text), (message.to_owned(), place.to_owned()), "{text:?}");
         assert!(matches!(error(text).kind, ParseErrorKind::NotYet { .. }));

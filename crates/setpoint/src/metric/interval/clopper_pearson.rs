@@ -96,7 +96,8 @@ fn entity_counts(
     Ok(counts)
 }
 
-fn share(rate: Rate, counts: &Counts) -> Option<(f64, f64)> {
+/// What a rate counts and out of how many; `None` where it is no share of examples.
+pub(crate) fn share(rate: Rate, counts: &Counts) -> Option<(f64, f64)> {
     match (rate, rate.fractions().as_slice()) {
         (Rate::FBeta(_), _) => None,
         (_, [fraction]) => Some((fraction.numerator.dot(counts), fraction.denominator.dot(counts))),

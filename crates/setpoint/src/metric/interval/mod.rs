@@ -19,6 +19,7 @@ mod normal;
 pub(super) use binomial::pmf_pq;
 pub use binomial::{lower_tail, upper_tail};
 pub use bootstrap::{Bootstrap, Estimate};
+pub(crate) use clopper_pearson::share;
 pub use clopper_pearson::{at_least, at_most, clopper_pearson, of_rate};
 pub use delong::{DeLong, delong};
 pub use entity::{EntityCount, EntityShare, LEAST_ENTITIES, by_entity};

@@ -6,12 +6,10 @@
 //! ([`Bandwidth::Score`]) leaves the scores as they are, as the paper does: they then grow until the
 //! surrogate is as sharp as training wants it.
 
-use std::collections::BTreeMap;
-
 use super::Loss;
 use crate::engine::{Engine, EngineOptions};
 use crate::goal::Goal;
-use crate::optimizer::Values;
+use crate::optimizer::State;
 use crate::shard::Shard;
 use crate::train::{Bandwidth, Detail, Standard, TrainError};
 
@@ -149,26 +147,18 @@ impl Loss for Ico {
         self.detail.clone()
     }
 
-    fn state(&self) -> BTreeMap<String, Values> {
-        let mut state = BTreeMap::new();
-        let mut put = |name: &str, values: Option<Vec<f64>>| {
-            values.map(|values| state.insert(name.to_owned(), Values::F64(values)));
-        };
-        put("thresholds", self.thresholds.clone());
-        put("sharpness", self.sharpness.map(|sharpness| vec![sharpness]));
-        put("slack", self.engine.slack().map(<[f64]>::to_vec));
-        state
+    fn state(&self) -> State {
+        State::default()
+            .with_some("thresholds", self.thresholds.clone())
+            .with_some("sharpness", self.sharpness.map(|sharpness| vec![sharpness]))
+            .with_some("slack", self.engine.slack().map(<[f64]>::to_vec))
     }
 
-    fn restore(&mut self, state: &BTreeMap<String, Values>) -> Result<(), TrainError> {
-        let get = |name: &str| match state.get(name) {
-            Some(Values::F64(values)) => Some(values.clone()),
-            _ => None,
-        };
-        self.thresholds = get("thresholds");
-        self.sharpness = get("sharpness").and_then(|values| values.first().copied());
-        if let Some(slack) = get("slack") {
-            self.engine.set_slack(&slack);
+    fn restore(&mut self, state: &State) -> Result<(), TrainError> {
+        self.thresholds = state.find("thresholds")?.map(<[f64]>::to_vec);
+        self.sharpness = state.find("sharpness")?.and_then(|values| values.first().copied());
+        if let Some(slack) = state.find("slack")? {
+            self.engine.set_slack(slack);
         }
         Ok(())
     }

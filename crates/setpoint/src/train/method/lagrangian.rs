@@ -35,13 +35,11 @@
 //! and gain 0 to 0.5 on IJCNN1. A cross-entropy start gains 0 to 4 points of recall at fpr<=1% over
 //! zeros, TFCO's start, and ties for pr-auc; so that is where [`fit`](crate::train::fit) starts it.
 
-use std::collections::BTreeMap;
-
 use super::Loss;
 use crate::count::{Cell, CellPartial, Counter, count_exact};
 use crate::engine::EngineError;
 use crate::goal::{Goal, Objective, Relation, safe_side};
-use crate::optimizer::{Adam, Optimizer, OptimizerError, State, Values};
+use crate::optimizer::{Adam, Optimizer, OptimizerError, State};
 use crate::problem::{Combination, Problem, ProblemOptions, Ratio, Sense};
 use crate::shard::Shard;
 use crate::surrogate::Surrogate;
@@ -283,41 +281,30 @@ impl Loss for Lagrangian {
         Ok(bound.value(&cells))
     }
 
-    fn state(&self) -> BTreeMap<String, Values> {
-        let mut state = BTreeMap::new();
-        if let Some(players) = &self.players {
-            state.insert("thresholds".to_owned(), Values::F32(players.thresholds.clone()));
-            state.insert("multipliers".to_owned(), Values::F32(players.multipliers.clone()));
-            for (player, optimizer) in [("thresholds", &players.descent), ("multipliers", &players.ascent)] {
-                let entries = optimizer.state().entries;
-                state.extend(entries.into_iter().map(|(name, values)| (format!("{player} {name}"), values)));
-            }
-        }
-        state
+    fn state(&self) -> State {
+        let Some(players) = &self.players else { return State::default() };
+        State::default()
+            .with("thresholds", players.thresholds.clone())
+            .with("multipliers", players.multipliers.clone())
+            .with_all("thresholds ", players.descent.state())
+            .with_all("multipliers ", players.ascent.state())
     }
 
-    fn restore(&mut self, state: &BTreeMap<String, Values>) -> Result<(), TrainError> {
-        let vector = |name: &'static str, length: usize| match state.get(name) {
-            Some(Values::F32(values)) if values.len() == length => Ok(values.clone()),
-            _ => Err(OptimizerError::State { name }),
-        };
-        if !state.contains_key("thresholds") {
-            self.players = None;
+    fn restore(&mut self, state: &State) -> Result<(), TrainError> {
+        self.players = None;
+        if state.find::<f32>("thresholds")?.is_none() {
             return Ok(());
         }
         let optimizer = |player: &str, learning_rate: f64| {
-            let of = |(name, values): (&String, &Values)| {
-                Some((name.strip_prefix(player)?.strip_prefix(' ')?.to_owned(), values.clone()))
-            };
             let mut adam = Adam::new(learning_rate)?;
-            adam.restore(&State { entries: state.iter().filter_map(of).collect() })?;
+            adam.restore(&state.all(player))?;
             Ok::<Adam, OptimizerError>(adam)
         };
         self.players = Some(Players {
-            thresholds: vector("thresholds", self.problem.thresholds())?,
-            multipliers: vector("multipliers", self.limits.len())?,
-            descent: optimizer("thresholds", self.options.learning_rate)?,
-            ascent: optimizer("multipliers", self.options.dual_learning_rate)?,
+            thresholds: state.sized("thresholds", self.problem.thresholds())?.to_vec(),
+            multipliers: state.sized("multipliers", self.limits.len())?.to_vec(),
+            descent: optimizer("thresholds ", self.options.learning_rate)?,
+            ascent: optimizer("multipliers ", self.options.dual_learning_rate)?,
         });
         Ok(())
     }

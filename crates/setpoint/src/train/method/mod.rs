@@ -2,6 +2,7 @@
 //! derivative by each score, so that comparisons between methods differ in nothing else; and another kind of
 //! goal is another loss.
 
+mod class;
 mod cross_entropy;
 mod ico;
 mod lagrangian;
@@ -10,6 +11,7 @@ mod pairwise;
 #[cfg(test)]
 mod plane;
 
+pub use class::{ClassCrossEntropy, ClassIco};
 pub use cross_entropy::CrossEntropy;
 pub use ico::Ico;
 pub use lagrangian::{Lagrangian, LagrangianOptions};
@@ -17,10 +19,8 @@ pub use multiplier::Multipliers;
 pub(super) use multiplier::threshold_to_start_at;
 pub use pairwise::Pairwise;
 
-use std::collections::BTreeMap;
-
 use super::{Detail, TrainError};
-use crate::optimizer::Values;
+use crate::optimizer::State;
 use crate::shard::Shard;
 
 /// A loss of the scores of rows; the rows may be others at each call.
@@ -51,15 +51,15 @@ pub trait Loss {
     }
 
     /// What the next evaluation depends on beside the scores: warm starts and the like.
-    fn state(&self) -> BTreeMap<String, Values> {
-        BTreeMap::new()
+    fn state(&self) -> State {
+        State::default()
     }
 
     /// Goes on from such a state.
     ///
     /// # Errors
     /// If an entry is missing or does not fit.
-    fn restore(&mut self, state: &BTreeMap<String, Values>) -> Result<(), TrainError> {
+    fn restore(&mut self, state: &State) -> Result<(), TrainError> {
         let _ = state;
         Ok(())
     }

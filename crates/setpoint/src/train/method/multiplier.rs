@@ -20,13 +20,11 @@
 //! dL/ds_i = v_i - w_i (s_i - mean) / (W σ²) Σ_j v_j s_j
 //! ```
 
-use std::collections::BTreeMap;
-
 use super::Loss;
 use crate::count::{Cell, CellPartial, Counter, count_exact};
 use crate::engine::EngineError;
 use crate::goal::{Constraint, Goal};
-use crate::optimizer::Values;
+use crate::optimizer::State;
 use crate::problem::{Problem, ProblemOptions, Sense};
 use crate::sample::Sample;
 use crate::shard::Shard;
@@ -169,25 +167,13 @@ impl Loss for Multipliers {
         Ok(value)
     }
 
-    fn state(&self) -> BTreeMap<String, Values> {
-        BTreeMap::from([
-            ("multipliers".to_owned(), Values::F64(self.multipliers.clone())),
-            ("rounds".to_owned(), Values::U64(vec![self.rounds])),
-        ])
+    fn state(&self) -> State {
+        State::default().with("multipliers", self.multipliers.clone()).with("rounds", vec![self.rounds])
     }
 
-    fn restore(&mut self, state: &BTreeMap<String, Values>) -> Result<(), TrainError> {
-        let missing = |name| crate::optimizer::OptimizerError::State { name };
-        match state.get("multipliers") {
-            Some(Values::F64(values)) if values.len() == self.multipliers.len() => {
-                self.multipliers.clone_from(values);
-            }
-            _ => return Err(missing("multipliers").into()),
-        }
-        match state.get("rounds") {
-            Some(Values::U64(values)) if values.len() == 1 => self.rounds = values[0],
-            _ => return Err(missing("rounds").into()),
-        }
+    fn restore(&mut self, state: &State) -> Result<(), TrainError> {
+        self.multipliers = state.sized("multipliers", self.multipliers.len())?.to_vec();
+        [self.rounds] = state.array("rounds")?;
         Ok(())
     }
 }

@@ -19,12 +19,10 @@
 //! Letter and IJCNN1 (seeds 10 to 12, recall at fpr<=1%) a loss of the scores themselves ends 0 to 5
 //! points lower than from cross-entropy. So [`fit`](crate::train::fit) starts it from cross-entropy.
 
-use std::collections::BTreeMap;
-
 use super::Loss;
 use crate::count::{Cell, CellPartial, Counter};
 use crate::goal::{Area, Constraint, Curve, Goal, Objective, Rate, Relation};
-use crate::optimizer::Values;
+use crate::optimizer::State;
 use crate::sample::{Sample, SampleError};
 use crate::shard::Shard;
 use crate::surrogate::Surrogate;
@@ -268,16 +266,12 @@ impl Loss for Pairwise {
         Ok(loss)
     }
 
-    fn state(&self) -> BTreeMap<String, Values> {
-        let entry = |sharpness: f64| ("sharpness".to_owned(), Values::F64(vec![sharpness]));
-        self.sharpness.map(entry).into_iter().collect()
+    fn state(&self) -> State {
+        State::default().with_some("sharpness", self.sharpness.map(|sharpness| vec![sharpness]))
     }
 
-    fn restore(&mut self, state: &BTreeMap<String, Values>) -> Result<(), TrainError> {
-        self.sharpness = match state.get("sharpness") {
-            Some(Values::F64(values)) => values.first().copied(),
-            _ => None,
-        };
+    fn restore(&mut self, state: &State) -> Result<(), TrainError> {
+        self.sharpness = state.find("sharpness")?.and_then(|values| values.first().copied());
         Ok(())
     }
 }

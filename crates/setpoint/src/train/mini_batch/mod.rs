@@ -13,7 +13,7 @@ use super::selection::{Best, Selection};
 use super::stage::{Reporter, Running};
 use super::{Part, Schedule, Settings, Thresholds, TrainError};
 use crate::model::Batch;
-use crate::optimizer::Values;
+use crate::optimizer;
 use crate::sample::Sample;
 
 /// A stage of mini-batches, to be run.
@@ -138,11 +138,13 @@ impl Stage<'_, '_, '_, '_> {
 
     fn restore(&self, running: &Running) -> Result<State, TrainError> {
         let averages = self.settings.weight_average > 0.0;
+        let ([step], [stale]) = (running.extra.array("step")?, running.extra.array("stale")?);
+        let vector = |name| running.extra.get(name).map(<[f32]>::to_vec);
         Ok(State {
-            step: running.count("step")?,
-            stale: running.count("stale")?,
-            parameters: running.vector("parameters")?,
-            average: averages.then(|| running.vector("average")).transpose()?,
+            step,
+            stale,
+            parameters: vector("parameters")?,
+            average: averages.then(|| vector("average")).transpose()?,
             best: running.best.clone(),
         })
     }
@@ -186,17 +188,12 @@ impl State {
         average.iter_mut().zip(&self.parameters).for_each(|(mean, now)| *mean += move_by * (now - *mean));
     }
 
-    fn running(
-        &self,
-        mut extra: std::collections::BTreeMap<String, Values>,
-        optimizer: crate::optimizer::State,
-    ) -> Running {
-        extra.insert("parameters".into(), Values::F32(self.parameters.clone()));
-        if let Some(average) = &self.average {
-            extra.insert("average".into(), Values::F32(average.clone()));
-        }
-        extra.insert("step".into(), Values::U64(vec![self.step]));
-        extra.insert("stale".into(), Values::U64(vec![self.stale]));
+    fn running(&self, loss: optimizer::State, optimizer: optimizer::State) -> Running {
+        let extra = loss
+            .with("parameters", self.parameters.clone())
+            .with_some("average", self.average.clone())
+            .with("step", vec![self.step])
+            .with("stale", vec![self.stale]);
         Running { best: self.best.clone(), optimizer, extra }
     }
 }

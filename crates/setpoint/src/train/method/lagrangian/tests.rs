@@ -185,7 +185,7 @@ fn the_state_goes_on_to_the_last_bit_and_a_bad_one_is_refused() {
     }
     assert_eq!(whole.state(), other.state());
     let mut state = whole.state();
-    state.remove("multipliers mean");
+    state.entries.remove("multipliers mean");
     assert!(other.restore(&state).is_err());
 }
 

@@ -6,7 +6,7 @@ use crate::sample::{Sample, SampleError};
 
 /// Examples with one threshold, their labels and scores.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part<'a> {
+pub(super) struct Cohort<'a> {
     pub sample: &'a Sample,
     pub scores: &'a [f32],
     /// The group's code; all examples without one.
@@ -22,8 +22,8 @@ pub(super) struct Tally {
     pub true_negatives: u64,
 }
 
-impl<'a> Part<'a> {
-    /// The parts of a sample: its groups if a column is asked for, else the whole.
+impl<'a> Cohort<'a> {
+    /// The cohorts of a sample: its groups if a column is asked for, else the whole.
     pub fn all(
         sample: &'a Sample,
         scores: &'a [f32],

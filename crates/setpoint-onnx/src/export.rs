@@ -1,0 +1,114 @@
+//! A model file as an ONNX file: raw columns in; score, probability and decision out.
+
+use prost::Message;
+use setpoint_data::Inputs;
+use setpoint_run::{Blueprint, Failure, Opened, Schema, Scorer};
+
+use crate::decide::{self, Observed};
+use crate::graph::{Builder, ML};
+use crate::input::{Columns, matrix};
+use crate::network::{self, First};
+use crate::proto::{Entry, Model, OperatorSet};
+use crate::{linear, trees};
+
+/// Versions of the format and of the operators: the format of 2022, and for trees that of 2024, which brought
+/// the operator for them.
+const VERSIONS: [i64; 3] = [8, 17, 3];
+const WITH_TREES: [i64; 3] = [10, 17, 5];
+
+/// The bytes of the ONNX file of a model; the same for the same model and scores.
+///
+/// Scores of rows that the model has seen, or will see, place the threshold of a network (see
+/// [`Observed`]); other models need none.
+///
+/// # Errors
+/// If there is no operator for a part of the model: which, and why.
+pub fn export(model: &Opened, observed: Option<Observed<'_>>) -> Result<Vec<u8>, Failure> {
+    let mut graph = Builder::default();
+    let score = score(&mut graph, model)?;
+    let shipped = &model.shipped;
+    let is_network = matches!(model.blueprint, Blueprint::Network(_));
+    let thresholds = match observed.filter(|_| is_network) {
+        Some(observed) => decide::place(&shipped.thresholds, observed),
+        None => shipped.thresholds.clone(),
+    };
+    decide::outputs(&mut graph, &score, model.probability, &thresholds, shipped.groups.as_ref())?;
+    let has_trees = matches!(model.scorer, Scorer::Trees(_));
+    let [ir_version, standard, classical] = if has_trees { WITH_TREES } else { VERSIONS };
+    let opset = |domain: &str, version| OperatorSet { domain: domain.to_owned(), version };
+    let document = &model.document;
+    let entries = [
+        ("setpoint.goal", Some(document.goal.clone())),
+        ("setpoint.model", Some(document.model.clone())),
+        ("setpoint.thresholds", Some(serde_json::to_string(&shipped.thresholds)?)),
+        ("setpoint.certificate", document.certificate.as_ref().map(ToString::to_string)),
+        ("setpoint.approximate", document.approximate.as_ref().map(ToString::to_string)),
+        ("setpoint.features", Some(document.features.to_string())),
+    ];
+    let entries =
+        entries.into_iter().filter_map(|(key, value)| Some(Entry { key: key.to_owned(), value: value? }));
+    let mut graph = graph.graph;
+    document.model.clone_into(&mut graph.name);
+    let file = Model {
+        ir_version,
+        producer_name: "setpoint".to_owned(),
+        producer_version: document.setpoint.clone(),
+        graph: Some(graph),
+        opset_import: vec![opset("", standard), opset(ML, classical)],
+        metadata_props: entries.collect(),
+    };
+    Ok(file.encode_to_vec())
+}
+
+fn score(graph: &mut Builder, model: &Opened) -> Result<String, Failure> {
+    let inputs = match &model.schema {
+        Schema::Images(schema) => {
+            let first = network::image(graph, schema);
+            return of_network(graph, model, &first);
+        }
+        Schema::Table(encoder) => &encoder.inputs,
+    };
+    match (inputs, &model.scorer, &model.blueprint) {
+        (Inputs::Table(inputs), Scorer::Model(combined), Blueprint::Linear) => {
+            let columns = Columns::new(graph, inputs);
+            Ok(linear::of_table(graph, &columns, inputs, single(combined.parameters())?))
+        }
+        (Inputs::Sparse { scales, offsets, .. }, Scorer::Model(combined), Blueprint::Linear) => {
+            let matrix = matrix(graph, scales, offsets);
+            Ok(linear::of_matrix(graph, &matrix, single(combined.parameters())?))
+        }
+        (Inputs::Table(inputs), Scorer::Trees(ensemble), Blueprint::Trees { categorical }) => {
+            let columns = Columns::new(graph, inputs);
+            let values = columns.numbers.ok_or_else(|| Failure::input("the trees have no columns"))?;
+            trees::score(graph, ensemble, categorical, &values)
+        }
+        (Inputs::Sparse { scales, offsets, .. }, Scorer::Trees(ensemble), _) => {
+            let matrix = matrix(graph, scales, offsets);
+            trees::score(graph, ensemble, &[], &matrix)
+        }
+        (Inputs::Table(inputs), ..) => {
+            let columns = Columns::new(graph, inputs);
+            of_network(graph, model, &First::Table(&columns, inputs))
+        }
+        (Inputs::Sparse { scales, offsets, .. }, ..) => {
+            let first = First::Values(matrix(graph, scales, offsets));
+            of_network(graph, model, &first)
+        }
+    }
+}
+
+fn of_network(graph: &mut Builder, model: &Opened, first: &First<'_>) -> Result<String, Failure> {
+    match (&model.blueprint, &model.scorer) {
+        (Blueprint::Network(architecture), Scorer::Model(combined)) => {
+            network::score(graph, architecture, combined, first)
+        }
+        _ => Err(Failure::input(format!(
+            "a {} model over these inputs cannot be exported",
+            model.document.model
+        ))),
+    }
+}
+
+fn single(parameters: Option<&[f32]>) -> Result<&[f32], Failure> {
+    parameters.ok_or_else(|| Failure::input("a weighted sum of linear models cannot be exported"))
+}

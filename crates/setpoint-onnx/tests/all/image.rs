@@ -1,0 +1,56 @@
+//! Networks for images, with weights made up.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
+use setpoint::model::Architecture;
+use setpoint_data::ImageShape;
+use setpoint_onnx::{Decided, Rows, check, export};
+use setpoint_run::{Schema, opened};
+
+use crate::{Random, has_runtime};
+
+#[test]
+fn convolutions_batch_norm_and_averages_decide_the_same() {
+    if !has_runtime() {
+        return;
+    }
+    for architecture in [Architecture::cnn_small(9, 12, 3), Architecture::cnn(17, 17, 1)] {
+        let setpoint::model::net::InputShape::Image { height, width, channels } = architecture.input else {
+            panic!("images");
+        };
+        let architecture = Arc::new(architecture);
+        let mut random = Random(5);
+        let goal = "recall @ fpr<=10%".parse().unwrap();
+        let mut document = Document::new(&goal, "cnn", "ico", vec![0.25]);
+        document.settings.insert("architecture".to_owned(), serde_json::to_value(&*architecture).unwrap());
+        document.features = json!({
+            "image": [height, width, channels], "crop": null,
+            "mean": vec![100.0; channels], "scale": vec![0.02; channels],
+            "label": { "column": "y", "position": 0, "rule": { "pair": { "positive": "1", "negative": "0" } } },
+        });
+        let mut file = ModelFile::new(document);
+        let mut put = |name: &str, data| file.tensors.insert(name.to_owned(), Tensor::vector(data));
+        // Two networks: all numbers positive, so that variances are.
+        put("member-weights", TensorData::F64(vec![0.7, -0.3]));
+        put("member-shifts", TensorData::F64(vec![0.1, 0.2]));
+        let count = architecture.parameter_count().unwrap();
+        for member in ["member-0", "member-1"] {
+            put(member, TensorData::F32((0..count).map(|_| (random.draw() * 0.2 + 0.01) as f32).collect()));
+        }
+        let mut model = opened(&file).unwrap();
+        let pixels: Vec<u8> =
+            (0..50 * height * width * channels).map(|_| (random.draw() * 256.0) as u8).collect();
+        let Schema::Images(schema) = &model.schema else { panic!("images") };
+        let images = schema.images(pixels.clone(), ImageShape { height, width, channels }).unwrap();
+        let scores = model.scorer.scores(&mut model.blueprint.hold_images(images).unwrap()).unwrap();
+        let rows = Rows::of_images(schema.image, &pixels);
+        // Right at a score, as thresholds are.
+        model.shipped.thresholds = vec![scores[7]];
+        let decided = Decided::new(&model, scores, None).unwrap();
+        let bytes = export(&model, Some(decided.observed())).unwrap();
+        let checked = check(&bytes, &rows, &decided).unwrap();
+        assert!(checked.different.is_empty() && checked.largest < 1e-5, "{checked}");
+    }
+}

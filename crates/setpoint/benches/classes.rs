@@ -1,0 +1,128 @@
+//! What a goal of several classes costs against cross-entropy.
+//!
+//! An evaluation is one of training: scores of a linear model with an output for each class, the loss with its
+//! gradient by the scores, the gradient by the parameters. The goal's shifts are solved at every one, from those of
+//! the one before, while the parameters move a little. And exact shifts against one pass of counting.
+//!
+//! Every round times each case once, in turn, so that a busy machine slows all alike; the table shows medians.
+//!
+//! ```text
+//! cargo bench -p setpoint --bench classes
+//! ```
+
+use std::time::Instant;
+
+use setpoint::Sample;
+use setpoint::class::{Classes, Confusion, shift};
+use setpoint::features::Features;
+use setpoint::goal::ClassGoal;
+use setpoint::model::{Linear, Model, Rows};
+use setpoint::train::Bandwidth;
+use setpoint::train::method::{ClassCrossEntropy, ClassIco, Loss};
+
+const ROUNDS: usize = 15;
+const ROWS: usize = 10_000;
+const COLUMNS: usize = 16;
+const GOALS: [&str; 5] = [
+    "macro-f1",
+    "accuracy @ recall(c1)>=0.9",
+    "recall(c1) @ precision(c1)>=0.8",
+    "worst(recall)",
+    "accuracy @ coverage(each)=prior",
+];
+
+fn main() {
+    for classes in [10, 26] {
+        evaluations(classes);
+    }
+    searches(26, 1_000_000);
+}
+
+/// Numbers that look like noise, between -1 and 1.
+fn noise(at: usize) -> f32 {
+    let mixed = (at as u64 ^ 0x9E37_79B9).wrapping_mul(0xD129_0D3B_3F4B_3F4B);
+    ((mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40) as f32 / 8_388_608.0 - 1.0
+}
+
+fn sample(classes: usize, rows: usize) -> Sample {
+    let names = (0..classes).map(|class| format!("c{class}")).collect();
+    let codes = (0..rows).map(|row| (row * 7919 % (classes * classes) / classes) as u32).collect();
+    Sample::of_classes("label", names, codes).expect("every class has rows")
+}
+
+fn goal(text: &str, sample: &Sample) -> ClassGoal {
+    let names = sample.groups().map(|groups| groups.names().to_vec()).unwrap_or_default();
+    ClassGoal::parse(text, &names).expect("a goal")
+}
+
+fn evaluations(classes: usize) {
+    let sample = sample(classes, ROWS);
+    let codes = sample.groups().map(|groups| groups.codes().to_vec()).unwrap_or_default();
+    let value = |row: usize, column: usize| {
+        noise(row * COLUMNS + column) + 0.8 * noise((1 << 30) + codes[row] as usize * COLUMNS + column)
+    };
+    let values = (0..ROWS * COLUMNS).map(|at| value(at / COLUMNS, at % COLUMNS)).collect();
+    let features = Features::from_row_major(values, COLUMNS).expect("rows");
+    let mut model = Linear::new(features).with_outputs(classes);
+    // Towards each class's own mean: a model that decides well.
+    let weight = |at: usize| 3.0 * noise((1 << 30) + at);
+    let parameters: Vec<f32> = (0..model.parameter_count())
+        .map(|at| if at < classes * COLUMNS { weight(at) } else { 0.0 })
+        .collect();
+    let mut losses: Vec<(&str, Box<dyn Loss>, Vec<f64>)> =
+        vec![("cross-entropy", Box::new(ClassCrossEntropy::new(0.0)), Vec::new())];
+    for text in GOALS {
+        let loss = ClassIco::new(&goal(text, &sample), Bandwidth::Deviations(0.3));
+        losses.push((text, Box::new(loss), Vec::new()));
+    }
+    let (mut scores, mut v) = (vec![0.0; ROWS * classes], vec![0.0; ROWS * classes]);
+    let mut gradient = vec![0.0; parameters.len()];
+    for round in 0..ROUNDS + 2 {
+        let moved: Vec<f32> = parameters
+            .iter()
+            .enumerate()
+            .map(|(at, p)| p * (1.0 + 0.01 * noise(at + round * 10_000)))
+            .collect();
+        for (_, loss, times) in &mut losses {
+            let start = Instant::now();
+            model.scores(&moved, Rows::All, &mut scores).expect("scores");
+            loss.evaluate(&sample, &scores, &mut v).expect("a loss");
+            model.backward(&moved, &v, &mut gradient).expect("a gradient");
+            if round > 1 {
+                times.push(start.elapsed().as_secs_f64());
+            }
+        }
+    }
+    println!("{ROWS} rows, {COLUMNS} columns, {classes} classes: ms per evaluation, over cross-entropy");
+    let base = median(&losses[0].2);
+    for (name, _, times) in &losses {
+        println!("  {name:36} {:8.3} {:6.2}x", 1e3 * median(times), median(times) / base);
+    }
+}
+
+fn searches(classes: usize, rows: usize) {
+    let sample = sample(classes, rows);
+    let codes = sample.groups().map(|groups| groups.codes().to_vec()).unwrap_or_default();
+    let own = |at: usize| if codes[at / classes] as usize == at % classes { 0.8 } else { 0.0 };
+    let scores: Vec<f32> = (0..rows * classes).map(|at| noise(at) + own(at)).collect();
+    let accuracy = goal("accuracy", &sample);
+    let view = Classes::of(&accuracy, &sample).expect("its classes");
+    let time = |work: &dyn Fn()| {
+        let start = Instant::now();
+        work();
+        start.elapsed().as_secs_f64()
+    };
+    let count = time(&|| drop(Confusion::at(&view, &scores, &vec![0.1; classes]).expect("counts")));
+    println!("{rows} rows, {classes} classes: ms, over one pass of counting ({:.1} ms)", 1e3 * count);
+    for text in ["accuracy @ coverage(each)=prior", "macro-f1", "recall(c1) @ precision(c1)>=0.5"] {
+        let goal = goal(text, &sample);
+        let taken = time(&|| drop(shift::best(&goal, &sample, &scores, 3)));
+        println!("  {text:36} {:8.1} {:6.1}x", 1e3 * taken, taken / count);
+    }
+}
+
+fn median(times: &[f64]) -> f64 {
+    let mut times = times.to_vec();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}

@@ -1,0 +1,488 @@
+//! Shifts as functions of the scores, and the gradient through them.
+//!
+//! A condition on a class ties the shift of that class; the other shifts are held, for the model has a bias for
+//! each class that does the same and trains with the rest. Where a limit holds at the shift that is held, it ties nothing.
+//! Over the conditions k that tie, and the shifts S that they tie,
+//!
+//! ```text
+//! (dg/dλ_S)ᵀ r = df/dλ_S          v = df/ds - Σ_k r_k dg_k/ds
+//! ```
+//!
+//! by least squares where conditions repeat each other (all coverages add up to 1). Shifts are found by
+//! Newton's method with Levenberg's damping, from those of the step before; where that fails, from the held ones
+//! with the sharpness growing to its own.
+//!
+//! A target that no shifts reach has no shift to differentiate through. There the loss is how far the conditions
+//! are missed at the shifts that come nearest, above any loss of a goal that is met:
+//!
+//! ```text
+//! f = worst loss + min_λ |g₊(λ)|          v = Σ_k g₊_k / |g₊| dg_k/ds       (envelope theorem)
+//! ```
+//!
+//! [`ShiftEngine::improve`] moves the held shifts to where the smooth goal is best. By the envelope theorem the
+//! gradient is then the same as with them held.
+
+use super::kernel::{Ask, Softmax, Tally};
+use super::minimise::minimise;
+use super::problem::{Partial, Problem};
+use super::{ClassError, Classes};
+use crate::algebra::{damped_least_squares, dot};
+use crate::goal::ClassGoal;
+
+/// Most steps of one search.
+const STEPS: usize = 40;
+/// A condition this close to its limit is met.
+const MET: f64 = 2e-5;
+/// A limit passed by no more than this ties nothing.
+const SLACK: f64 = 1e-6;
+/// Sharpnesses that a search from afar goes through, as parts of the one asked for.
+const ANNEALED: [f64; 6] = [1.0 / 32.0, 1.0 / 16.0, 1.0 / 8.0, 1.0 / 4.0, 1.0 / 2.0, 1.0];
+
+/// Rows that can be passed over.
+pub(super) trait Pass {
+    /// Adds up what is asked for; false where a score is not finite.
+    fn count(&mut self, ask: Ask<'_>, out: &mut Tally) -> bool;
+}
+
+/// What one step found; borrowed from the engine.
+#[derive(Clone, Copy, Debug)]
+pub struct ShiftStep<'e> {
+    /// The smooth objective as something to minimise.
+    pub loss: f64,
+    /// The smooth objective itself.
+    pub objective: f64,
+    /// The shifts.
+    pub shifts: &'e [f64],
+    /// How far each condition is past its limit, one for each class that it is on.
+    pub constraints: &'e [f64],
+    /// How the loss changes per unit of each condition's target.
+    pub prices: &'e [f64],
+    /// Whether the conditions can be met at all.
+    pub met: bool,
+    /// Passes over the scores.
+    pub passes: usize,
+}
+
+/// A goal of classes with its shifts.
+#[derive(Debug)]
+pub struct ShiftEngine {
+    goal: ClassGoal,
+    sharpness: f64,
+    softmax: Softmax,
+    state: State,
+    table: Vec<f64>,
+}
+
+/// Everything but the rows.
+#[derive(Debug)]
+pub(super) struct State {
+    problem: Problem,
+    tolerance: f64,
+    shifts: Vec<f64>,
+    held: Vec<f64>,
+    active: Vec<bool>,
+    met: bool,
+    tally: Tally,
+    excess: Vec<f64>,
+    slopes: Vec<f64>,
+    prices: Vec<f64>,
+    loss: f64,
+    pub(super) partial: Partial,
+    gradient: Vec<f64>,
+    passes: usize,
+}
+
+impl ShiftEngine {
+    /// Ties a goal to rows.
+    ///
+    /// # Errors
+    /// If the rows have other classes than the goal, or its costs are not known.
+    pub fn new(goal: &ClassGoal, classes: &Classes<'_>, sharpness: f64) -> Result<Self, ClassError> {
+        let state = State::new(Problem::new(goal, classes)?);
+        Ok(Self { goal: goal.clone(), sharpness, softmax: Softmax::default(), state, table: Vec::new() })
+    }
+
+    /// The shifts: those that conditions tie, and those held.
+    #[must_use]
+    pub fn shifts(&self) -> &[f64] {
+        &self.state.shifts
+    }
+
+    /// The shifts that are held where no condition ties them, and what conditions start from.
+    #[must_use]
+    pub fn held(&self) -> &[f64] {
+        &self.state.held
+    }
+
+    /// Changes the shifts that are held; the search goes on from there.
+    pub fn hold(&mut self, shifts: &[f64]) {
+        self.state.held.copy_from_slice(shifts);
+        self.state.shifts.copy_from_slice(shifts);
+    }
+
+    /// Goes on from such shifts, all of them.
+    pub fn start_from(&mut self, shifts: &[f64]) {
+        self.state.shifts.copy_from_slice(shifts);
+    }
+
+    /// Solves the shifts, and writes the gradient v of the loss by each score through them.
+    ///
+    /// # Errors
+    /// If a score is not finite, the rows are not those of the goal, or a rate is undefined.
+    pub fn step(
+        &mut self,
+        classes: &Classes<'_>,
+        scores: &[f32],
+        v: &mut [f32],
+    ) -> Result<ShiftStep<'_>, ClassError> {
+        self.tie(classes, scores)?;
+        let mut pass = Rows { softmax: &mut self.softmax, classes, scores, p: v };
+        if !self.state.settle(&mut pass, self.sharpness) {
+            return Err(self.refusal(classes, scores));
+        }
+        self.state.problem.table(&self.state.partial, &mut self.table);
+        self.softmax.spread(classes, self.sharpness, &self.table, v);
+        Ok(self.last())
+    }
+
+    /// Moves the held shifts to where the smooth loss is lowest; `work` has room for the scores.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub fn improve(
+        &mut self,
+        classes: &Classes<'_>,
+        scores: &[f32],
+        work: &mut [f32],
+    ) -> Result<ShiftStep<'_>, ClassError> {
+        self.tie(classes, scores)?;
+        let mut pass = Rows { softmax: &mut self.softmax, classes, scores, p: work };
+        if !self.state.improve(&mut pass, self.sharpness) {
+            return Err(self.refusal(classes, scores));
+        }
+        Ok(self.last())
+    }
+
+    /// Brings the goal to the totals of these rows.
+    fn tie(&mut self, classes: &Classes<'_>, scores: &[f32]) -> Result<(), ClassError> {
+        let expected = classes.codes().len() * self.state.problem.classes;
+        if scores.len() != expected || classes.count() != self.state.problem.classes {
+            let classes = self.state.problem.classes;
+            return Err(ClassError::Scores { expected, got: scores.len(), classes });
+        }
+        if self.state.problem.totals != classes.totals() {
+            let before = self.state.problem.conditions.len();
+            self.state.problem = Problem::new(&self.goal, classes)?;
+            if self.state.problem.conditions.len() != before {
+                self.state.active = self.state.problem.conditions.iter().map(|held| held.equal).collect();
+            }
+        }
+        Ok(())
+    }
+
+    fn refusal(&self, classes: &Classes<'_>, scores: &[f32]) -> ClassError {
+        classes
+            .check_scores(scores)
+            .err()
+            .unwrap_or_else(|| ClassError::Undefined { quantity: self.goal.objective() })
+    }
+
+    fn last(&self) -> ShiftStep<'_> {
+        let state = &self.state;
+        ShiftStep {
+            loss: state.loss,
+            objective: state.problem.objective(state.loss),
+            shifts: &state.shifts,
+            constraints: &state.excess,
+            prices: &state.prices,
+            met: state.met,
+            passes: state.passes,
+        }
+    }
+}
+
+/// Rows in memory, their probabilities kept where the gradient will be.
+struct Rows<'a, 'c> {
+    softmax: &'a mut Softmax,
+    classes: &'a Classes<'c>,
+    scores: &'a [f32],
+    p: &'a mut [f32],
+}
+
+impl Pass for Rows<'_, '_> {
+    fn count(&mut self, ask: Ask<'_>, out: &mut Tally) -> bool {
+        self.softmax.count(self.classes, self.scores, ask, self.p, out)
+    }
+}
+
+impl State {
+    pub(super) fn new(problem: Problem) -> Self {
+        let count = problem.classes;
+        Self {
+            tolerance: SLACK,
+            shifts: vec![0.0; count],
+            held: vec![0.0; count],
+            active: problem.conditions.iter().map(|held| held.equal).collect(),
+            met: true,
+            tally: Tally::default(),
+            excess: Vec::new(),
+            slopes: Vec::new(),
+            prices: Vec::new(),
+            loss: 0.0,
+            partial: Partial::default(),
+            gradient: Vec::new(),
+            passes: 0,
+            problem,
+        }
+    }
+
+    /// The largest error of a condition that ties.
+    #[cfg(test)]
+    pub(super) fn with_tolerance(mut self, tolerance: f64) -> Self {
+        self.tolerance = tolerance;
+        self
+    }
+
+    #[cfg(test)]
+    pub(super) fn start_at(&mut self, shifts: &[f64]) {
+        self.shifts.copy_from_slice(shifts);
+    }
+
+    #[cfg(test)]
+    pub(super) fn found(&self) -> (f64, bool, &[bool], &[f64]) {
+        (self.loss, self.met, &self.active, &self.shifts)
+    }
+
+    /// Counts at these shifts, with every condition's g and its slopes; false where a rate is undefined.
+    fn look(&mut self, pass: &mut dyn Pass, sharpness: f64, shifts: &[f64], all: bool) -> bool {
+        let Self { problem, tally, excess, slopes, .. } = self;
+        let gram: &[usize] = if all || !problem.conditions.is_empty() { &problem.gram } else { &[] };
+        let ask = Ask { sharpness, shifts, gram, costs: &problem.costs, loss: None };
+        self.passes += 1;
+        if !pass.count(ask, tally) {
+            return false;
+        }
+        excess.clear();
+        slopes.clear();
+        for held in &problem.conditions {
+            let Some(value) = problem.excess(held, tally) else { return false };
+            excess.push(value);
+            let mut partial = problem.no_partial();
+            problem.add_condition(held, tally, 1.0, &mut partial);
+            slopes.extend(problem.slopes(&partial, tally, sharpness, gram));
+        }
+        true
+    }
+
+    /// Solves the shifts and differentiates; false where a rate is undefined or a score not finite.
+    pub(super) fn settle(&mut self, pass: &mut dyn Pass, sharpness: f64) -> bool {
+        self.passes = 0;
+        self.solve(pass, sharpness, false) && self.differentiate(sharpness, false)
+    }
+
+    pub(super) fn improve(&mut self, pass: &mut dyn Pass, sharpness: f64) -> bool {
+        self.passes = 0;
+        let mut held = self.held.clone();
+        let tolerance = self.tolerance * sharpness;
+        let found = minimise(&mut held, tolerance, 200, |held, gradient| {
+            // Shifts that are tied move along, so that their search starts near its end.
+            for (class, held) in held.iter().enumerate() {
+                self.shifts[class] += held - self.held[class];
+            }
+            self.held.copy_from_slice(held);
+            let solved = self.solve(pass, sharpness, true) && self.differentiate(sharpness, true);
+            gradient.copy_from_slice(&self.gradient);
+            solved.then_some(self.loss)
+        });
+        found.is_some()
+    }
+
+    fn tied(&self) -> Vec<usize> {
+        let mut tied: Vec<usize> = self.ties().iter().map(|k| self.problem.conditions[*k].class).collect();
+        tied.sort_unstable();
+        tied.dedup();
+        tied
+    }
+
+    fn ties(&self) -> Vec<usize> {
+        (0..self.active.len()).filter(|k| self.active[*k]).collect()
+    }
+
+    /// Finds the conditions that tie, and their shifts.
+    fn solve(&mut self, pass: &mut dyn Pass, sharpness: f64, all: bool) -> bool {
+        let mut dropped = vec![false; self.active.len()];
+        // A condition is taken in, dropped, and taken in again at the most.
+        for _ in 0..3 * self.active.len() + 1 {
+            let (ties, tied) = (self.ties(), self.tied());
+            let mut shifts = self.held.clone();
+            tied.iter().for_each(|class| shifts[*class] = self.shifts[*class]);
+            if !self.look(pass, sharpness, &shifts, all) {
+                // What is undefined where the last step ended may be defined where shifts are held.
+                shifts.clone_from(&self.held);
+                if !self.look(pass, sharpness, &shifts, all) {
+                    return false;
+                }
+            }
+            if !ties.is_empty() && !self.meet(pass, sharpness, &mut shifts, &ties, &tied, all) {
+                let mut again = self.held.clone();
+                let cold = self.met
+                    && ANNEALED.iter().all(|part| {
+                        self.look(pass, part * sharpness, &again, all)
+                            && (self.meet(pass, part * sharpness, &mut again, &ties, &tied, all)
+                                || *part < 1.0)
+                    });
+                if cold {
+                    shifts = again;
+                } else if !self.nearest(pass, sharpness, &mut shifts, all) {
+                    self.met = false;
+                    self.shifts = shifts;
+                    return true;
+                }
+            }
+            self.met = true;
+            self.shifts = shifts;
+            let count = self.problem.classes;
+            let mut changed = false;
+            let conditions = self.problem.conditions.iter().zip(&mut self.active).zip(&mut dropped);
+            for (k, ((held, active), dropped)) in conditions.enumerate() {
+                let moved = self.shifts[held.class] - self.held[held.class];
+                let wrong_way = self.slopes[k * count + held.class] * moved > 0.0;
+                if *active && !held.equal && !*dropped && wrong_way {
+                    // The limit holds without the shift's help.
+                    (*active, *dropped, changed) = (false, true, true);
+                } else if !*active && self.excess[k] > SLACK {
+                    (*active, changed) = (true, true);
+                }
+            }
+            if !changed {
+                return true;
+            }
+        }
+        true
+    }
+
+    /// Newton's method with Levenberg's damping on the conditions that tie; whether they are met. What was
+    /// looked at last are the shifts.
+    fn meet(
+        &mut self,
+        pass: &mut dyn Pass,
+        sharpness: f64,
+        shifts: &mut [f64],
+        ties: &[usize],
+        tied: &[usize],
+        all: bool,
+    ) -> bool {
+        let count = self.problem.classes;
+        let missed = |state: &Self| ties.iter().map(|k| state.excess[*k].powi(2)).sum::<f64>();
+        let mut damping = 1e-10;
+        let mut value = missed(self);
+        let (mut good, mut stale) = (true, 0);
+        for _ in 0..STEPS {
+            if ties.iter().all(|k| self.excess[*k].abs() <= self.tolerance) || stale > 3 {
+                break;
+            }
+            let matrix: Vec<f64> = {
+                let slopes = &self.slopes;
+                ties.iter().flat_map(|k| tied.iter().map(move |class| slopes[k * count + class])).collect()
+            };
+            let right: Vec<f64> = ties.iter().map(|k| -self.excess[*k]).collect();
+            let (before, mut lower) = (shifts.to_vec(), false);
+            while damping < 1e9 {
+                let step = damped_least_squares(&matrix, &right, tied.len(), damping);
+                // No further than the surrogate can see.
+                let longest = step.iter().fold(0.0f64, |most, step| most.max(step.abs()));
+                let scale = (4.0 / (sharpness * longest)).min(1.0);
+                tied.iter()
+                    .zip(&step)
+                    .for_each(|(class, step)| shifts[*class] = before[*class] + scale * step);
+                good = self.look(pass, sharpness, shifts, all);
+                let next = if good { missed(self) } else { f64::INFINITY };
+                if next < value {
+                    stale = if next > 0.99 * value { stale + 1 } else { 0 };
+                    (value, lower) = (next, true);
+                    damping = (damping * 0.03).max(1e-12);
+                    break;
+                }
+                damping *= 30.0;
+                if value.sqrt() < MET {
+                    break;
+                }
+            }
+            if !lower {
+                shifts.copy_from_slice(&before);
+                good = self.look(pass, sharpness, shifts, all);
+                break;
+            }
+        }
+        good && value.sqrt() < MET
+    }
+
+    /// Goes where all conditions together are missed least; whether that is not at all.
+    fn nearest(&mut self, pass: &mut dyn Pass, sharpness: f64, shifts: &mut [f64], all: bool) -> bool {
+        let count = self.problem.classes;
+        let mut classes: Vec<usize> = self.problem.conditions.iter().map(|held| held.class).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        let mut x: Vec<f64> = classes.iter().map(|class| shifts[*class]).collect();
+        let tolerance = self.tolerance * sharpness;
+        let found = minimise(&mut x, tolerance, 3 * STEPS, |x, gradient| {
+            classes.iter().zip(x).for_each(|(class, x)| shifts[*class] = *x);
+            if !self.look(pass, sharpness, shifts, all) {
+                return None;
+            }
+            let missed = self.missed();
+            for (gradient, class) in gradient.iter_mut().zip(&classes) {
+                *gradient = missed.iter().enumerate().map(|(k, g)| g * self.slopes[k * count + class]).sum();
+            }
+            Some(0.5 * dot(&missed, &missed))
+        });
+        found.is_some_and(|value| (2.0 * value).sqrt() < MET)
+    }
+
+    /// By how much each condition is missed; 0 within a limit.
+    fn missed(&self) -> Vec<f64> {
+        let conditions = self.excess.iter().zip(&self.problem.conditions);
+        conditions.map(|(g, held)| if held.equal { *g } else { g.max(0.0) }).collect()
+    }
+
+    /// The loss at the shifts looked at last, its derivatives through those that are tied, and by those held.
+    fn differentiate(&mut self, sharpness: f64, all: bool) -> bool {
+        let (ties, tied) = (self.ties(), self.tied());
+        let problem = &self.problem;
+        self.prices.clear();
+        self.prices.resize(problem.conditions.len(), 0.0);
+        if !self.met {
+            let missed = self.missed();
+            let distance = dot(&missed, &missed).sqrt();
+            self.loss = problem.bound + distance;
+            self.partial = problem.no_partial();
+            for (held, missed) in problem.conditions.iter().zip(&missed) {
+                problem.add_condition(held, &self.tally, missed / distance, &mut self.partial);
+            }
+            self.gradient = problem.slopes(&self.partial, &self.tally, sharpness, &problem.gram);
+            return true;
+        }
+        let Some((loss, partial)) = problem.loss(&self.tally) else { return false };
+        (self.loss, self.partial) = (loss, partial);
+        let gram: &[usize] = if all || !problem.conditions.is_empty() { &problem.gram } else { &[] };
+        if !ties.is_empty() {
+            let count = problem.classes;
+            let slopes = problem.slopes(&self.partial, &self.tally, sharpness, gram);
+            let right: Vec<f64> = tied.iter().map(|class| slopes[*class]).collect();
+            let matrix: Vec<f64> = {
+                let (ties, slopes) = (&ties, &self.slopes);
+                tied.iter().flat_map(|class| ties.iter().map(move |k| slopes[k * count + class])).collect()
+            };
+            let prices = damped_least_squares(&matrix, &right, ties.len(), 0.0);
+            for (k, price) in ties.iter().zip(prices) {
+                self.prices[*k] = price;
+                problem.add_condition(&problem.conditions[*k], &self.tally, -price, &mut self.partial);
+            }
+        }
+        if all {
+            self.gradient = problem.slopes(&self.partial, &self.tally, sharpness, gram);
+            tied.iter().for_each(|class| self.gradient[*class] = 0.0);
+        }
+        true
+    }
+}

@@ -1,0 +1,143 @@
+//! Training for goals of several classes: the same stages, on a score for each class.
+
+use super::aim::Aim;
+use super::auto::{Fit, Rounds};
+use super::method::{ClassCrossEntropy, ClassIco, Loss};
+use super::stage::{Reporter, Store};
+use super::task::{Start, Task};
+use super::{Bandwidth, MethodChoice, Observer, OptimizerChoice, Part, Settings, Thresholds, TrainError};
+use crate::class::{Classes, shift, standard_error};
+use crate::engine::Inequality;
+use crate::goal::{ClassGoal, Direction};
+use crate::sample::Sample;
+use crate::shard::Shard;
+use crate::surrogate::Surrogate;
+
+/// Powers of the classes' shares that cross-entropy is tried with, and its shrinkages.
+const BALANCES: [f64; 3] = [0.0, 0.5, 1.0];
+const SHRINKAGES: [f64; 2] = [0.0, 0.001];
+/// Bandwidths and ridges that `auto` tries.
+const BANDWIDTHS: [Bandwidth; 2] = [Bandwidth::Deviations(0.05), Bandwidth::Deviations(0.1)];
+const RIDGES: [f64; 2] = [0.0, 0.01];
+
+/// Trains a model with a score for each class for a goal of classes, as [`fit`](super::fit) does for two: the
+/// samples are [`Sample::of_classes`].
+///
+/// Values are those at the best shifts of each part, found afterwards for cross-entropy as for the goal's own
+/// stages. A gain over cross-entropy that is within its standard error is none.
+///
+/// # Errors
+/// As [`fit`](super::fit).
+pub fn fit_classes<'r>(
+    goal: &ClassGoal,
+    train: Part<'_>,
+    validation: Part<'_>,
+    settings: &Settings,
+    observer: &'r mut (dyn Observer + 'r),
+    store: Option<&'r mut (dyn Store + 'r)>,
+) -> Result<Fit, TrainError> {
+    check(settings)?;
+    for sample in [train.sample.whole(), validation.sample.whole()] {
+        Classes::of(goal, sample)?;
+    }
+    let aim = SeveralClasses { goal };
+    let tasks = tasks(settings, train.model.linear());
+    let reporter = &mut Reporter::new(observer, store, tasks.len() * settings.rotations());
+    Rounds { aim: &aim, tasks: &tasks, settings }.fit(train, validation, reporter)
+}
+
+fn check(settings: &Settings) -> Result<(), TrainError> {
+    let method = settings.method;
+    let combinations = [
+        (
+            matches!(method, MethodChoice::Lagrangian | MethodChoice::Pairwise),
+            "method",
+            "auto, ico or cross-entropy for several classes",
+        ),
+        (settings.shared_threshold, "shared-threshold", "a label of two classes"),
+        (settings.inequality == Inequality::Slack, "inequality", "active-set for several classes"),
+        (settings.thresholds != Thresholds::Smooth, "thresholds", "smooth for several classes"),
+        (
+            settings.surrogate != Surrogate::Sigmoid,
+            "surrogate",
+            "sigmoid for several classes, where it is the softmax",
+        ),
+        (
+            matches!(settings.bandwidth, Bandwidth::Tail(_)),
+            "bandwidth",
+            "one in deviations or scores for several classes",
+        ),
+        (
+            settings.batch_size.is_some() && settings.optimizer == OptimizerChoice::Lbfgs,
+            "optimizer",
+            "adam, adagrad or sgd with ‹batch-size›, or lbfgs on the full batch",
+        ),
+    ];
+    match combinations.into_iter().find(|(refused, ..)| *refused) {
+        Some((_, what, expected)) => Err(TrainError::Setting { what, found: String::new(), expected }),
+        None => settings.check_ranges(),
+    }
+}
+
+/// The stages of a run, in order; the method that was asked for comes last.
+fn tasks(settings: &Settings, linear: bool) -> Vec<Task> {
+    let shrinkages = if linear { &SHRINKAGES[..] } else { &SHRINKAGES[..1] };
+    let balanced = |balance: f64| {
+        shrinkages.iter().map(move |shrinkage| Task::Balanced { balance, shrinkage: *shrinkage })
+    };
+    let mut tasks: Vec<Task> = BALANCES.into_iter().flat_map(balanced).collect();
+    let ico =
+        |bandwidth, ridge| Task::Ico { bandwidth, ridge, start: Start::Ranked(0), positive_weight: 1.0 };
+    match settings.method {
+        MethodChoice::CrossEntropy => {}
+        MethodChoice::Auto if linear => {
+            tasks.extend(BANDWIDTHS.into_iter().flat_map(|width| RIDGES.map(|ridge| ico(width, ridge))));
+        }
+        _ => tasks.push(ico(settings.bandwidth, settings.ridge)),
+    }
+    tasks
+}
+
+/// A goal of several classes.
+struct SeveralClasses<'a> {
+    goal: &'a ClassGoal,
+}
+
+impl Aim for SeveralClasses<'_> {
+    fn direction(&self) -> Direction {
+        self.goal.objective.direction()
+    }
+
+    fn exact(&self, sample: &Sample, scores: &[f32]) -> Result<f64, TrainError> {
+        Ok(shift::best(self.goal, sample, scores, 1)?.value)
+    }
+
+    fn standard_error(&self, sample: &Sample, first: &[f32], second: &[f32], seed: u64) -> Option<f64> {
+        let shifts = |scores| Some(shift::best(self.goal, sample, scores, 1).ok()?.shifts);
+        let (a, b) = (shifts(first)?, shifts(second)?);
+        let classes = Classes::of(self.goal, sample).ok()?;
+        standard_error(self.goal, &classes, (first, &a), (second, &b), seed).ok()?
+    }
+
+    fn loss(
+        &self,
+        task: &Task,
+        _: &dyn Shard,
+        _: &Settings,
+        _: Option<u64>,
+    ) -> Result<Box<dyn Loss>, TrainError> {
+        match task {
+            Task::Balanced { balance, .. } => Ok(Box::new(ClassCrossEntropy::new(*balance))),
+            Task::Ico { bandwidth, .. } => Ok(Box::new(ClassIco::new(self.goal, *bandwidth))),
+            other => Err(TrainError::Setting {
+                what: "method",
+                found: other.name(),
+                expected: "auto, ico or cross-entropy for several classes",
+            }),
+        }
+    }
+
+    fn gated(&self, _: bool) -> bool {
+        true
+    }
+}
