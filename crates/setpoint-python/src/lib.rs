@@ -11,9 +11,9 @@ mod metric;
 mod model;
 mod onnx;
 mod options;
-mod pool;
 mod prove;
 mod table;
+mod thread;
 mod watch;
 
 use std::ffi::OsString;

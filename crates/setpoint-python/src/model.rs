@@ -16,9 +16,9 @@ use setpoint_run::{Examples, Opened, evaluate, load, margins, notes, opened, rep
 use crate::array::{GroupArrays, codes, sample, slice, together};
 use crate::error::{Wrong, in_python};
 use crate::options::FitPlan;
-use crate::pool::{work, work_watched};
 use crate::prove::{Page, described, write_page};
-use crate::table::{Features, View};
+use crate::table::{PyFeatures, View};
+use crate::thread::{work, work_watched};
 use crate::watch::Watch;
 
 /// A trained model with its thresholds.
@@ -51,12 +51,15 @@ impl Model {
 /// The label: its column, the positive and the negative value as texts.
 type Label = (String, String, String);
 
-/// Trains a model; returns it with the record of the run as JSON.
+/// A model, the record of its run as JSON, and that it does not meet its goal, where it does not.
+type Fit = (Model, String, Option<String>);
+
+/// Trains a model.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
 pub fn fit<'py>(
     py: Python<'py>,
-    features: Features<'py>,
+    features: PyFeatures<'py>,
     names: Vec<String>,
     label: Label,
     labels: PyReadonlyArray1<'py, bool>,
@@ -65,7 +68,7 @@ pub fn fit<'py>(
     entities: Option<GroupArrays<'py>>,
     options: &str,
     report: Option<Py<PyAny>>,
-) -> PyResult<(Model, String)> {
+) -> PyResult<Fit> {
     let plan = FitPlan::new(options)?;
     let (column, positive, negative) = label;
     let schema = LabelSchema { column, position: names.len(), rule: LabelRule::Pair { positive, negative } };
@@ -93,7 +96,7 @@ fn run(
     names: Vec<String>,
     plan: &FitPlan,
     watch: &mut Watch<'_>,
-) -> Result<(Model, String), Wrong> {
+) -> Result<Fit, Wrong> {
     let start = Instant::now();
     let table = view.table(about, names, None)?;
     let parts = plan.split.split(&table, plan.job.settings.seed)?;
@@ -104,7 +107,7 @@ fn run(
     trained.record.seconds = Seconds { load, train: total - load, total, ..Seconds::default() };
     trained.record.sentences().for_each(|text| *text = in_python(text));
     let record = to_json(&trained.record)?;
-    Ok((Model::new(trained.file)?, record))
+    Ok((Model::new(trained.file)?, record, trained.record.goal_not_met()))
 }
 
 #[pymethods]
@@ -179,7 +182,7 @@ impl Model {
     fn scores<'py>(
         &self,
         py: Python<'py>,
-        features: Features<'py>,
+        features: PyFeatures<'py>,
         names: Vec<String>,
     ) -> PyResult<(Bound<'py, PyArray1<f32>>, Vec<String>)> {
         let view = features.view()?;
@@ -241,7 +244,7 @@ impl Model {
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
-        features: Features<'py>,
+        features: PyFeatures<'py>,
         names: Vec<String>,
         labels: PyReadonlyArray1<'py, bool>,
         weights: Option<PyReadonlyArray1<'py, f64>>,

@@ -6,7 +6,7 @@ use setpoint::artifact::Groups;
 use setpoint_onnx::{Classifier, Decision};
 
 use crate::error::Wrong;
-use crate::pool::work;
+use crate::thread::work;
 
 /// The file with its scores among the outputs, and which of them they are.
 #[pyfunction]

@@ -128,7 +128,10 @@ impl Circumstances<'_> {
                     .to_owned()
             });
         }
-        (self.shown != "test").then(|| {
+        // A threshold that the validation rows chose leaves those of calibration untouched.
+        let fresh = self.shown == "test"
+            || (self.shown == "calibration" && self.thresholds_from == Some("validation"));
+        (!fresh).then(|| {
             format!(
                 "There is no test part. What is shown is of the {} rows, which took part in the choice of \
                  the model or of its threshold: expect a little less on new rows.",
@@ -285,6 +288,26 @@ mod tests {
         assert_eq!(kinds(&shifted, "test", 0.0), ["not-certified", "class-balance"]);
         let small = [part("train", 100, 20), part("test", 50, 11)];
         assert_eq!(kinds(&small, "test", 0.0), ["not-certified", "few-positives"]);
+    }
+
+    #[test]
+    fn calibration_rows_that_chose_nothing_are_as_good_as_test_rows() {
+        let parts = [part("calibration", 5_000, 1_000)];
+        let shared = Circumstances {
+            parts: &parts,
+            shown: "calibration",
+            refused: Some("gaps"),
+            population: None,
+            thresholds_from: Some("validation"),
+            tied: 0.0,
+            trained: None,
+            comparison: None,
+        };
+        assert_eq!(
+            shared.cautions().iter().map(|caution| caution.kind).collect::<Vec<_>>(),
+            ["not-certified"]
+        );
+        assert_eq!(kinds(&parts, "calibration", 0.0), ["not-certified", "no-test"]);
     }
 
     #[test]

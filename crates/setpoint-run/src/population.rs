@@ -6,7 +6,7 @@
 use setpoint::Sample;
 use setpoint::goal::{Constraint, Goal, Rate};
 use setpoint::metric::two_sample::{TwoSample, kolmogorov_smirnov, shares};
-use setpoint_report::{ComparedRecord, PopulationRecord, Splits};
+use setpoint_report::{ByPart, ComparedRecord, PopulationRecord};
 
 use crate::examples::Loaded;
 
@@ -28,7 +28,7 @@ struct Era<'a> {
 pub(crate) fn compare(
     goal: &Goal,
     loaded: &Loaded,
-    scores: &Splits<Option<Vec<f32>>>,
+    scores: &ByPart<Option<Vec<f32>>>,
     used_validation: bool,
 ) -> Option<PopulationRecord> {
     let later = loaded.later.as_ref()?;

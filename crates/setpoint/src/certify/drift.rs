@@ -170,9 +170,10 @@ impl fmt::Display for Drift {
             Verdict::Violated => ("is violated", "further past the target than chance explains"),
         };
         let observed = percent(observed);
+        let p_value = if *p_value < 0.001 { format!("{p_value:.1e}") } else { format!("{p_value:.3}") };
         write!(
             f,
-            "{group}{condition} {verdict}: observed {observed} ({counted} of {examples} {noun}), {why} (p-value {p_value:.2e})"
+            "{group}{condition} {verdict}: observed {observed} ({counted} of {examples} {noun}), {why} (p-value {p_value})"
         )
     }
 }
