@@ -3,7 +3,6 @@
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
@@ -71,6 +70,5 @@ def test_the_session_of_the_command_line_goes_as_the_page_says(home):
     letters = polars.read_csv(ROOT / "crates" / "setpoint-cli" / "data" / "letter.csv.zst")
     letters[:16000].write_csv("train.csv")
     letters[16000:].write_csv("new.csv")
-    assert run("docs/cli.md", {}, sections="A session") == 2
-    shutil.copy("scored.csv", "more.csv")
-    assert run("docs/cli.md", {}, sections="Thresholds for any model") == 2
+    (home / "more.csv").symlink_to("scored.csv")
+    assert run("docs/cli.md", {}, sections="A session|Thresholds for any model") == 4
