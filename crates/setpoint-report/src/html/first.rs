@@ -171,7 +171,7 @@ fn promise(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
                     p { strong { "The promise: " } "none for new rows; the numbers here describe the rows that were "
                         "looked at." }
                     p { strong { "No promise: " } "that the same threshold does as well elsewhere or later; measure "
-                        "it again there, or certify it on more rows." }
+                        "it again there." }
                 }
             }
         }
