@@ -7,7 +7,7 @@ use setpoint::message::quote;
 use setpoint_data::{Codes, RawColumn, RawValues, Table};
 use setpoint_run::Failure;
 
-use crate::proto::{Model, Value, element};
+use crate::proto::{Value, element};
 use crate::runtime::{Data, Fed};
 
 /// The category that no list has, for what is no whole number.
@@ -51,18 +51,17 @@ impl<'a> Rows<'a> {
         self.count
     }
 
-    /// Some rows for the inputs of a model.
+    /// Some rows for these inputs.
     ///
     /// # Errors
     /// If an input has no column, or one of another type.
-    pub fn feed(&self, model: &Model, rows: Range<usize>) -> Result<Vec<Fed>, Failure> {
-        let inputs = inputs(model);
+    pub fn feed(&self, inputs: &[&Value], rows: Range<usize>) -> Result<Vec<Fed>, Failure> {
         let one = |input: &&Value| {
             let (element, sizes) = input.as_tensor().ok_or_else(|| {
                 Failure::input(format!("input {}: no tensor, which is what can be fed", quote(&input.name)))
             })?;
             let of_name = self.columns.iter().chain(&self.groups).find(|column| column.name == input.name);
-            match (of_name, self.pixels, &inputs[..]) {
+            match (of_name, self.pixels, inputs) {
                 (Some(column), ..) => {
                     let flat = sizes.is_some_and(|sizes| sizes.len() == 1);
                     self.column(column, element, flat, rows.clone())
@@ -105,16 +104,15 @@ impl<'a> Rows<'a> {
             }
             (RawValues::Numbers(values), element::DOUBLE) => Data::Doubles(values[rows].to_vec()),
             (RawValues::Numbers(values), element::INT64) => {
-                let whole = |value: &f64| (value.fract() == 0.0).then_some(*value as i64);
-                let numbers: Option<Vec<i64>> = values[rows].iter().map(whole).collect();
+                let numbers: Option<Vec<i64>> = values[rows].iter().map(|value| whole(*value)).collect();
                 Data::Ints(numbers.ok_or_else(|| wrong(column, "whole numbers, none of them missing"))?)
             }
             (texts @ RawValues::Texts { .. }, element::STRING) => {
                 Data::Texts(rows.map(|row| texts.text(row).unwrap_or_default().to_owned()).collect())
             }
             (texts @ RawValues::Texts { .. }, element::INT64) => {
-                let whole = |row| texts.text(row).and_then(|text| text.parse().ok()).unwrap_or(NONE);
-                Data::Ints(rows.map(whole).collect())
+                let read = |text: &str| text.parse().ok().or_else(|| whole(text.parse().ok()?));
+                Data::Ints(rows.map(|row| texts.text(row).and_then(read).unwrap_or(NONE)).collect())
             }
             (RawValues::Numbers(_), element::STRING) => return Err(wrong(column, "texts")),
             (RawValues::Texts { .. }, element::FLOAT | element::DOUBLE) => {
@@ -172,11 +170,9 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The inputs that are no constants; files of old list those as well.
-pub(crate) fn inputs(model: &Model) -> Vec<&Value> {
-    let Some(graph) = &model.graph else { return Vec::new() };
-    let constant = |name: &str| graph.initializer.iter().any(|constant| constant.name == name);
-    graph.input.iter().filter(|input| !constant(&input.name)).collect()
+/// A number that is whole.
+fn whole(number: f64) -> Option<i64> {
+    (number.fract() == 0.0).then_some(number as i64)
 }
 
 fn wrong(column: &RawColumn, expected: &str) -> Failure {

@@ -2,14 +2,17 @@
 
 #![allow(missing_docs, reason = "a test binary has no readers of its documentation")]
 
+mod hostile;
 mod image;
 mod real;
 
+use prost::Message;
 use serde_json::{Map, json};
 use setpoint::train::Silent;
 use setpoint_data::{ReadOptions, Roles, SplitPlan, Table};
+use setpoint_onnx::proto::{Model as Proto, element};
 use setpoint_onnx::{Checked, Classifier, Decided, Decision, Rows, check, export};
-use setpoint_run::{Asked, Job, ModelChoice, Opened, certify, load, opened, train};
+use setpoint_run::{Asked, Job, ModelChoice, Opened, POOL, certify, load, opened, train};
 
 /// Whether onnxruntime can be had; says so where not.
 pub fn has_runtime() -> bool {
@@ -78,15 +81,22 @@ fn run(model: &Opened, text: &str) -> (Checked, Vec<u8>) {
 
 /// The same of the bytes of a file.
 fn run_bytes(model: &Opened, bytes: Vec<u8>) -> (Checked, Vec<u8>) {
+    let (rows, decided) = decided(model, bytes);
+    let bytes = export(model, Some(decided.observed())).unwrap();
+    (check(&bytes, &rows, &decided).unwrap(), bytes)
+}
+
+/// Rows as they were read, and as Setpoint decides them.
+fn decided(model: &Opened, bytes: Vec<u8>) -> (Rows<'static>, Decided) {
     let encoder = model.schema.encoder().unwrap();
-    let roles =
-        Roles { group: model.shipped.groups.as_ref().map(|one| one.column.clone()), ..Roles::default() };
+    let group = model.shipped.groups.as_ref().map(|one| one.column.clone());
+    let group_is_feature = encoder.unused.iter().all(|column| Some(column) != group.as_ref());
+    let roles = Roles { group, group_is_feature, ..Roles::default() };
     let table = Table::from_bytes("t", bytes, &ReadOptions::default(), &roles, Some(encoder)).unwrap();
     let (rows, groups) = (Rows::of_table(&table), table.groups().cloned());
     let scores = model.scores(encoder.encode(table).unwrap().features).unwrap();
     let decided = Decided::new(model, scores, groups.as_ref()).unwrap();
-    let bytes = export(model, Some(decided.observed())).unwrap();
-    (check(&bytes, &rows, &decided).unwrap(), bytes)
+    (rows, decided)
 }
 
 /// Rows of training, and others of which some have categories that training never had.
@@ -160,6 +170,42 @@ fn sparse_rows_are_one_matrix() {
 }
 
 #[test]
+fn an_altered_graph_is_found_out_row_by_row() {
+    if !has_runtime() {
+        return;
+    }
+    let [known, _] = both();
+    let model = trained(&known, "recall @ fpr<=10%", ModelChoice::Linear, json!({}), &roles(true));
+    let (rows, decided) = decided(&model, known.as_bytes().to_vec());
+    let graph = Proto::decode(&export(&model, None).unwrap()[..]).unwrap();
+    let after = |op: &str| {
+        let nodes = &graph.graph.as_ref().unwrap().node;
+        nodes.iter().find(|node| node.op_type == op).unwrap().input[1].clone()
+    };
+    let altered = |name: &str, value: f32| {
+        let mut graph = graph.clone();
+        let constants = &mut graph.graph.as_mut().unwrap().initializer;
+        let constant = constants.iter_mut().find(|constant| constant.name == name).unwrap();
+        constant.raw_data[..4].copy_from_slice(&value.to_le_bytes());
+        check(&graph.encode_to_vec(), &rows, &decided).unwrap()
+    };
+    let threshold = model.shipped.thresholds[0];
+    assert!(altered(&after("GreaterOrEqual"), threshold).different.is_empty());
+    // Another threshold: the rows between the two.
+    let checked = altered(&after("GreaterOrEqual"), threshold + 0.5);
+    let between = |row: &usize| (threshold..threshold + 0.5).contains(&decided.scores[*row]);
+    assert_eq!(checked.different, (0..2000).filter(between).collect::<Vec<_>>());
+    assert!(!checked.different.is_empty() && checked.largest == 0.0, "{checked}");
+    // The smallest change, to the threshold that is a row's very score.
+    let nearest =
+        decided.scores.iter().copied().filter(|score| *score >= threshold).reduce(f32::min).unwrap();
+    assert!(!altered(&after("GreaterOrEqual"), nearest.next_up()).different.is_empty());
+    // Another weight.
+    let checked = altered(&after("Mul"), 3.0);
+    assert!(!checked.different.is_empty() && checked.largest > 0.1, "{checked}");
+}
+
+#[test]
 fn a_group_that_the_model_does_not_know_is_refused_by_the_runtime() {
     if !has_runtime() {
         return;
@@ -175,6 +221,69 @@ fn a_group_that_the_model_does_not_know_is_refused_by_the_runtime() {
     let decided = Decided { scores: vec![0.0; 3000], of: None, decisions: vec![false; 3000] };
     let error = check(&bytes, &rows, &decided).unwrap_err().message;
     assert!(error.starts_with("onnxruntime refused a run: ") && error.contains("out of"), "{error}");
+}
+
+#[test]
+fn groups_may_be_numbers_that_the_model_uses_and_others_go_to_the_pool() {
+    if !has_runtime() {
+        return;
+    }
+    let [known, _] = both();
+    let numbers = Roles { group: Some("code".to_owned()), group_is_feature: true, ..Roles::default() };
+    let numbers = Roles { label: Some("y".to_owned()), ..numbers };
+    // Not a feature; a feature; one with an offset, in 64 bits.
+    let only = Roles { group_is_feature: false, ..numbers.clone() };
+    let shifted = (0..5).fold(known.clone(), |text, code| {
+        text.replace(&format!(",{code},s"), &format!(",{},s", 5_000_000 + code))
+    });
+    for (text, roles, kind) in [
+        (&known, &only, element::INT64),
+        (&known, &numbers, element::FLOAT),
+        (&shifted, &numbers, element::DOUBLE),
+    ] {
+        let mut model = trained(text, "recall @ fpr(code)<=20%", ModelChoice::Linear, json!({}), roles);
+        let (checked, bytes) = run(&model, text);
+        assert_eq!((checked.different.len(), checked.largest), (0, 0.0), "{checked}");
+        let graph = Proto::decode(&bytes[..]).unwrap().graph.unwrap();
+        let input = graph.input.iter().find(|input| input.name == "code").unwrap();
+        assert_eq!(input.as_tensor().unwrap().0, kind);
+        // Two codes are no group of their own any more.
+        let groups = model.shipped.groups.as_mut().unwrap();
+        groups.names[1] = POOL.to_owned();
+        groups.names.remove(3);
+        model.shipped.thresholds.remove(3);
+        for (place, threshold) in model.shipped.thresholds.iter_mut().enumerate() {
+            *threshold += [0.5, -0.5, 0.0, 0.25][place];
+        }
+        // What is no whole number is none either.
+        let (checked, _) = run(&model, &text.replacen(",0,s", ",0.5,s", 300));
+        assert_eq!((checked.different.len(), checked.largest), (0, 0.0), "{checked}");
+        assert_eq!(checked.rows, 2000);
+    }
+}
+
+#[test]
+fn columns_may_be_called_what_the_graph_calls_its_values() {
+    if !has_runtime() {
+        return;
+    }
+    let [known, _] = both();
+    let strange = known.replacen(
+        "age,when,town,code,street,sex,y",
+        "/constant_1,/Sub_0,score,decision,/LabelEncoder_2,/Concat_4,y",
+        1,
+    );
+    let roles = Roles {
+        group: Some("/Concat_4".to_owned()),
+        categorical: vec!["decision".to_owned()],
+        ..Roles { label: Some("y".to_owned()), ..Roles::default() }
+    };
+    let model = trained(&strange, "recall @ fpr(/Concat_4)<=10%", ModelChoice::Linear, json!({}), &roles);
+    let (checked, bytes) = run(&model, &strange);
+    assert_eq!((checked.different.len(), checked.largest), (0, 0.0), "{checked}");
+    let outputs = Proto::decode(&bytes[..]).unwrap().graph.unwrap().output;
+    let outputs: Vec<&str> = outputs.iter().map(|output| output.name.as_str()).collect();
+    assert_eq!(outputs, ["setpoint.score", "probability", "setpoint.decision"]);
 }
 
 #[test]
@@ -202,7 +311,7 @@ fn a_certified_decision_follows_any_graph() {
         let groups_of = asked.column().map(|_| &of_groups);
         let thresholds = &certified.thresholds[..];
         let metadata = [("setpoint.goal", goal.to_owned())];
-        let decided = classifier
+        let (decided, _) = classifier
             .decided(&Decision { thresholds, groups: groups_of, columns, metadata: &metadata })
             .unwrap();
         assert!(decided.starts_with(&graph), "the original is as it was");
