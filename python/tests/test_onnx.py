@@ -104,6 +104,23 @@ def test_whole_numbers_are_categories_and_groups_as_they_are(frame, tmp_path):
     assert np.array_equal(decision.ravel(), model.model_.predict(frame, groups=site))
 
 
+@pytest.mark.parametrize(("first", "kind"), [(10, "tensor(float)"), (5_000_000, "tensor(double)")])
+def test_a_column_of_numbers_may_tell_the_groups_too(frame, tmp_path, first, kind):
+    y = frame.pop("label")
+    frame["site"] = first + np.random.default_rng(7).integers(0, 3, len(frame))
+    model = SetpointClassifier("recall @ fpr(site)<=20%", allow_nan=True).fit(frame, y, groups=frame["site"])
+    model.to_onnx(tmp_path / "m.onnx")
+    runtime = session(tmp_path / "m.onnx")
+    assert {one.name: one.type for one in runtime.get_inputs()}["site"] == kind
+    fed = feed(runtime.get_inputs(), frame)
+    decision = runtime.run(["decision"], fed)[0]
+    assert np.array_equal(decision.ravel(), model.model_.predict(frame, groups=frame["site"]))
+    # What lies between two of them is none of them.
+    for strange in (first + 0.5, first + 3, np.nan):
+        with pytest.raises(Exception, match="out of"):
+            runtime.run(["decision"], fed | {"site": np.full_like(fed["site"], strange)})
+
+
 def test_images_are_decided_as_by_predict_and_the_checker_agrees(tmp_path):
     random = np.random.default_rng(3)
     y = (random.random(900) < 0.4).astype(np.uint8)

@@ -28,6 +28,8 @@ struct Forest {
     /// Children on the side of yes and no: where, and whether they are leaves.
     children: [(Vec<i64>, Vec<i64>); 2],
     leaves: Vec<f64>,
+    /// How many of them are the first tree's.
+    first: usize,
     /// The sets, NaN after each.
     sets: Vec<f64>,
 }
@@ -50,8 +52,10 @@ pub(crate) fn score(
     if forest.roots.is_empty() {
         // Whatever the first column is: nothing.
         let nothing = Question::Number { column: 0, threshold: 0.0, missing_left: true, zero_missing: false };
-        forest.add(&[(nothing, 1), (Question::Leaf(0.0), 0), (Question::Leaf(0.0), 0)], &[])?;
+        forest.add(&[(nothing, 1), (Question::Leaf(0.0), 1), (Question::Leaf(0.0), 2)], &[])?;
     }
+    // Every row ends in one leaf of the first tree: these carry the constant.
+    forest.leaves[..forest.first].iter_mut().for_each(|leaf| *leaf += constant);
     let wide = graph.cast(values, element::DOUBLE);
     let [(yes, yes_leaf), (no, no_leaf)] = forest.children;
     let mut settings = vec![
@@ -74,8 +78,6 @@ pub(crate) fn score(
         settings.push(doubles("membership_values", &forest.sets));
     }
     let sum = graph.ml("TreeEnsemble", &[&wide], settings);
-    let constant = graph.doubles(&[], &[constant]);
-    let sum = graph.node("Add", &[&sum, &constant], Vec::new());
     Ok(graph.cast(&sum, element::FLOAT))
 }
 
@@ -122,6 +124,9 @@ impl Forest {
                 at.push(place);
                 is_leaf.push(leaf);
             }
+        }
+        if first_node == 0 {
+            self.first = self.leaves.len();
         }
         Ok(())
     }
