@@ -289,6 +289,26 @@ def _two_inputs(folder):
     return folder / "sum.onnx"
 
 
+def test_whole_numbers_are_not_made_of_others(tmp_path):
+    from onnx import TensorProto, helper
+
+    given = [helper.make_tensor_value_info("n", TensorProto.INT64, [None, 1])]
+    score = [helper.make_tensor_value_info("s", TensorProto.FLOAT, [None, 1])]
+    graph = helper.make_graph([helper.make_node("Cast", ["n"], ["s"], to=TensorProto.FLOAT)], "whole", given, score)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), str(tmp_path / "m.onnx")
+    )
+    n, y = np.arange(3000) % 100, np.arange(3000) % 100 > 60
+    for values in (n, n.astype(float), n.astype(object)):
+        found = setpoint.certify_onnx(tmp_path / "m.onnx", {"n": values}, y, "fpr<=10%", tmp_path / "c.onnx")
+        assert found.threshold > 50
+    for strange in (np.nan, 0.5, None):
+        values = n.astype(object)
+        values[7] = strange
+        with pytest.raises(InputError, match="not whole, or missing"):
+            setpoint.certify_onnx(tmp_path / "m.onnx", {"n": values}, y, "fpr<=10%", tmp_path / "c.onnx")
+
+
 def test_old_files_and_columns_by_name_are_served_too(tmp_path):
     random = np.random.default_rng(2)
     a, b = random.normal(size=(2, 4000))

@@ -99,10 +99,10 @@ impl<'a> Rows<'a> {
         let mut sizes = vec![rows.len() as i64];
         sizes.extend((!flat).then_some(1));
         let data = match (&column.values, element) {
-            (RawValues::Numbers(values), element::FLOAT) => {
-                Data::Floats(values[rows].iter().map(|value| *value as f32).collect())
+            (_, element::FLOAT) => {
+                Data::Floats(numbers(column, rows)?.into_iter().map(|value| value as f32).collect())
             }
-            (RawValues::Numbers(values), element::DOUBLE) => Data::Doubles(values[rows].to_vec()),
+            (_, element::DOUBLE) => Data::Doubles(numbers(column, rows)?),
             (RawValues::Numbers(values), element::INT64) => {
                 let numbers: Option<Vec<i64>> = values[rows].iter().map(|value| whole(*value)).collect();
                 Data::Ints(numbers.ok_or_else(|| wrong(column, "whole numbers, none of them missing"))?)
@@ -115,9 +115,6 @@ impl<'a> Rows<'a> {
                 Data::Ints(rows.map(|row| texts.text(row).and_then(read).unwrap_or(NONE)).collect())
             }
             (RawValues::Numbers(_), element::STRING) => return Err(wrong(column, "texts")),
-            (RawValues::Texts { .. }, element::FLOAT | element::DOUBLE) => {
-                return Err(wrong(column, "numbers"));
-            }
             (_, other) => return Err(wrong(column, &format!("elements of ONNX's type {other}"))),
         };
         Ok(Fed { name: column.name.clone(), sizes, data })
@@ -168,6 +165,15 @@ impl<'a> Rows<'a> {
         };
         Ok(Fed { name: input.name.clone(), sizes: vec![rows.len() as i64, width as i64], data })
     }
+}
+
+/// The numbers of a column; also of groups, which are kept as texts.
+fn numbers(column: &RawColumn, rows: Range<usize>) -> Result<Vec<f64>, Failure> {
+    if let RawValues::Numbers(values) = &column.values {
+        return Ok(values[rows].to_vec());
+    }
+    let read = |text: &str| text.parse().map_err(|_| wrong(column, "numbers"));
+    rows.map(|row| column.values.text(row).map_or(Ok(f64::NAN), read)).collect()
 }
 
 /// A number that is whole.

@@ -111,6 +111,8 @@ impl Forest {
                 }
                 Question::Category { column, codes } => {
                     self.sets.extend(codes.iter().map(|code| f64::from(*code) + 1.0));
+                    // A set may not be empty: nothing has the place -1.
+                    self.sets.extend(codes.is_empty().then_some(-1.0));
                     self.sets.push(f64::NAN);
                     (*column, MEMBER, 0.0, false)
                 }
@@ -165,14 +167,14 @@ mod tests {
         forest
             .add(&[(number, 1), (leaf(1.0), 1), (category, 3), (leaf(2.0), 3), (leaf(3.0), 4)], &[1])
             .unwrap();
-        forest.add(&tree(Question::Category { column: 1, codes: vec![2] }), &[1]).unwrap();
+        forest.add(&tree(Question::Category { column: 1, codes: vec![] }), &[1]).unwrap();
         assert_eq!(forest.roots, [0, 2]);
         assert_eq!(forest.children[0], (vec![0, 1, 3], vec![1, 1, 1]));
         assert_eq!(forest.children[1], (vec![1, 2, 4], vec![0, 1, 1]));
-        assert_eq!(forest.leaves, [1.0, 2.0, 3.0, -1.0, 1.0]);
+        assert_eq!((forest.leaves, forest.first), (vec![1.0, 2.0, 3.0, -1.0, 1.0], 3));
         assert_eq!(
             forest.sets.iter().filter(|code| !code.is_nan()).copied().collect::<Vec<_>>(),
-            [1.0, 34.0, 3.0]
+            [1.0, 34.0, -1.0]
         );
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, reason = "a test binary has no readers of its documentation")]
 
+mod certify;
 mod hostile;
 mod image;
 mod real;
@@ -11,8 +12,8 @@ use serde_json::{Map, json};
 use setpoint::train::Silent;
 use setpoint_data::{ReadOptions, Roles, SplitPlan, Table};
 use setpoint_onnx::proto::{Model as Proto, element};
-use setpoint_onnx::{Checked, Classifier, Decided, Decision, Rows, check, export};
-use setpoint_run::{Asked, Job, ModelChoice, Opened, POOL, certify, load, opened, train};
+use setpoint_onnx::{Checked, Decided, Rows, check, export};
+use setpoint_run::{Job, ModelChoice, Opened, POOL, load, opened, train};
 
 /// Whether onnxruntime can be had; says so where not.
 pub fn has_runtime() -> bool {
@@ -277,58 +278,4 @@ fn columns_may_be_called_what_the_graph_calls_its_values() {
     let outputs = Proto::decode(&bytes[..]).unwrap().graph.unwrap().output;
     let outputs: Vec<&str> = outputs.iter().map(|output| output.name.as_str()).collect();
     assert_eq!(outputs, ["setpoint.score", "probability", "setpoint.decision"]);
-}
-
-#[test]
-fn a_certified_decision_follows_any_graph() {
-    if !has_runtime() {
-        return;
-    }
-    let [known, new] = both();
-    let model = trained(&known, "recall @ fpr<=10%", ModelChoice::Linear, json!({}), &roles(true));
-    let graph = export(&model, None).unwrap();
-    let group_roles = Roles { group_is_feature: true, ..roles(true) };
-    let table = Table::from_bytes("t", new.into(), &ReadOptions::default(), &group_roles, None).unwrap();
-    let rows = Rows::of_table(&table);
-    let groups = table.groups().unwrap();
-    let sample = setpoint::Sample::new(table.labels().unwrap().to_vec()).unwrap();
-    let sample = sample.with_groups("sex", groups.names.clone(), groups.of.clone()).unwrap();
-    for (goal, output) in [("fpr<=20%", None), ("fpr(sex)<=20%", Some("score"))] {
-        // Of score and probability, the latter is meant unless told.
-        let classifier = Classifier::new(graph.clone(), output).unwrap();
-        let (scores, columns) = classifier.scores(&rows).unwrap();
-        let asked = Asked::new(goal).unwrap();
-        let certified = certify(&asked, &sample, &scores, 0.95).unwrap();
-        let of_groups =
-            setpoint::artifact::Groups { column: "sex".to_owned(), names: certified.by_rank.groups.clone() };
-        let groups_of = asked.column().map(|_| &of_groups);
-        let thresholds = &certified.thresholds[..];
-        let metadata = [("setpoint.goal", goal.to_owned())];
-        let (decided, _) = classifier
-            .decided(&Decision { thresholds, groups: groups_of, columns, metadata: &metadata })
-            .unwrap();
-        assert!(decided.starts_with(&graph), "the original is as it was");
-        let of = asked.column().map(|_| {
-            let place =
-                |name: &String| of_groups.names.iter().position(|other| other == name).unwrap() as u32;
-            groups.of.iter().map(|code| place(&groups.names[*code as usize])).collect::<Vec<u32>>()
-        });
-        let threshold = |row: usize| thresholds[of.as_ref().map_or(0, |of| of[row] as usize)];
-        let decisions = scores.iter().enumerate().map(|(row, score)| *score >= threshold(row)).collect();
-        let expected = Decided { scores: model_scores(&model), of, decisions };
-        let checked = check(&decided, &rows, &expected).unwrap();
-        // Read without regard to the model, large numbers have another offset, and another last digit.
-        assert!(checked.different.is_empty() && checked.largest < 1e-6, "{goal}: {checked}");
-    }
-    let error = Classifier::new(graph, Some("nothing")).unwrap_err().message;
-    assert!(error.contains("no output \"nothing\" of numbers (‹score›)"), "{error}");
-}
-
-/// Setpoint's own scores of the other rows.
-fn model_scores(model: &Opened) -> Vec<f32> {
-    let [_, new] = both();
-    let encoder = model.schema.encoder().unwrap();
-    let table = Table::from_bytes("t", new.into(), &ReadOptions::default(), &Roles::default(), Some(encoder))
-        .unwrap();
-    model.scores(encoder.encode(table).unwrap().features).unwrap()
 }
