@@ -225,6 +225,12 @@ fn score(graph: &GraphOutline, output: Option<&str>) -> Result<(String, i32), Fa
     let probable: Vec<_> = found.iter().filter(|(name, _)| name.contains("prob")).collect();
     match (&found[..], &probable[..]) {
         ([(_, only)], _) | (_, [(_, only)]) => Ok(only.clone()),
+        ([], _) => {
+            let found = if graph.output.is_empty() { "none at all".to_owned() } else { names() };
+            Err(Failure::input(format!(
+                "the model has no output of 32-bit or 64-bit numbers that could be the score; it has {found}"
+            )))
+        }
         _ => Err(Failure::input(format!(
             "which output of the model is the score? it has {}: name it with ‹score›",
             names()
@@ -235,6 +241,24 @@ fn score(graph: &GraphOutline, output: Option<&str>) -> Result<(String, i32), Fa
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_no_score_is_refused() {
+        let named = |element| Value::tensor("label", element, &[None]);
+        for (output, said) in [
+            (vec![], "it has none at all"),
+            (vec![named(element::INT64)], "it has label"),
+            (
+                vec![named(element::FLOAT), Value::tensor("b", element::FLOAT, &[None])],
+                "name it with ‹score›",
+            ),
+        ] {
+            let graph = Some(Graph { output, ..Graph::default() });
+            let bytes = Model { graph, ..Model::default() }.encode_to_vec();
+            let error = Classifier::new(bytes, None).unwrap_err().message;
+            assert!(error.contains(said), "{error}");
+        }
+    }
 
     #[test]
     fn what_is_no_model_is_refused() {

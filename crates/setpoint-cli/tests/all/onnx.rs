@@ -44,7 +44,7 @@ fn a_check_says_which_decisions_differ_and_ends_with_1() {
         return;
     }
     let home = directory();
-    // Setpoint takes true for True; a graph takes categories as training spelled them.
+    // Setpoint takes 1.50 for the category 1.5; a graph takes categories as training spelled them.
     let member = |text: &str, yes: &str, no: &str| {
         let rows = text.lines().enumerate().map(|(row, line)| {
             let own = if line.ends_with("yes") != (row % 5 == 0) { yes } else { no };
@@ -52,17 +52,17 @@ fn a_check_says_which_decisions_differ_and_ends_with_1() {
         });
         rows.collect::<String>()
     };
-    write(home.path(), "shop.csv", &member(&shop(3000, 8), "True", "False"));
-    write(home.path(), "new.csv", &member(&shop(500, 9), "true", "false"));
+    write(home.path(), "shop.csv", &member(&shop(3000, 8), "1.5", "2.5"));
+    write(home.path(), "new.csv", &member(&shop(500, 9), "1.50", "2.50"));
     let train = ["train", "shop.csv", "--label", "bought", "--goal", "recall @ fpr<=10%", "-o", "m"];
-    setpoint(home.path(), &train).ok();
+    setpoint(home.path(), &[&train[..], &["--categorical", "member"]].concat()).ok();
     let run = setpoint(home.path(), &["export", "m", "-o", "m.onnx", "--check", "new.csv"]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     let said = run.stderr.lines().last().unwrap();
     assert!(said.starts_with("error: 500 rows in onnxruntime: ") && said.contains("decisions differ, rows "));
     // The rows are named, and they are the ones.
     setpoint(home.path(), &["predict", "m", "new.csv", "-o", "own.csv"]).ok();
-    write(home.path(), "none.csv", &member(&shop(500, 9), "unknown", "unknown"));
+    write(home.path(), "none.csv", &member(&shop(500, 9), "9", "9"));
     setpoint(home.path(), &["predict", "m", "none.csv", "-o", "none-own.csv"]).ok();
     let decisions = |file: &str| -> Vec<bool> {
         let text = String::from_utf8(read(home.path(), file)).unwrap();
