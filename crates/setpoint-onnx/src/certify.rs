@@ -18,8 +18,8 @@ use crate::proto::{Entry, Graph, GraphOutline, Model, OperatorSet, Outline, Valu
 use crate::rows::Rows;
 use crate::runtime::{Given, Session};
 
-/// The first version of the standard operators that compares as it is needed here.
-const STANDARD: i64 = 7;
+/// The first version of the standard operators that has what is needed here, constants of whole numbers last.
+const STANDARD: i64 = 9;
 /// Versions that are asked for where the model has none of its own.
 const NEW: [i64; 2] = [STANDARD, 2];
 

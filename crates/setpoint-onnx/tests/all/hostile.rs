@@ -90,7 +90,7 @@ fn what_the_file_has_is_not_said_twice_and_what_it_lacks_is_added() {
     model.graph.as_mut().unwrap().node[0].output[0] = "site".to_owned();
     let error = handle(&model.encode_to_vec()).unwrap_err().message;
     assert!(error.contains("column \"site\" cannot be an input of the model"), "{error}");
-    model.opset_import[0] = OperatorSet { domain: String::new(), version: 6 };
+    model.opset_import[0] = OperatorSet { domain: String::new(), version: 8 };
     let error = handle(&model.encode_to_vec()).unwrap_err().message;
-    assert!(error.contains("version 6 of ONNX's operators") && error.contains("target_opset"), "{error}");
+    assert!(error.contains("version 8 of ONNX's operators") && error.contains("target_opset"), "{error}");
 }
