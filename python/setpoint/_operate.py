@@ -42,17 +42,18 @@ class Monitor:
 
         A batch without rows changes nothing.
         """
-        if len(X) == 0:
+        rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        if rows == 0:
             return self.status()
         names, features, notes = self._model._features(X)
         inner, state = self._model._inner, self._state
         if y is None:
-            known = self._model._groups(groups, len(X))
+            known = self._model._groups(groups, rows)
             self._state, more = _setpoint.monitor_add_unlabelled(inner, state, features, names, known)
         else:
             labels = self._model._labels(y, positive)
-            rows = measured(labels, labels, sample_weight, groups, _column(self._model), entities)
-            self._state, more = _setpoint.monitor_add(inner, state, features, names, labels, *rows[2:])
+            about = measured(labels, labels, sample_weight, groups, _column(self._model), entities)
+            self._state, more = _setpoint.monitor_add(inner, state, features, names, labels, *about[2:])
         tell([*notes, *more])
         return self.status()
 
@@ -168,7 +169,7 @@ def sample(model: Model, X: Any, labels: int, *, groups: Any = None, random_stat
     if count == 0:
         raise refuse("labels", labels, "a whole number of at least 1")
     names, features, notes = model._features(X)
-    known = model._groups(groups, len(X))
+    known = model._groups(groups, X.shape[0] if hasattr(X, "shape") else len(X))
     seed = setting("random_state", random_state, int)
     (rows, chances), more = _setpoint.sample(model._inner, features, names, known, count, seed)
     tell([*notes, *more])

@@ -107,8 +107,8 @@ impl fmt::Display for RecertifyRecord {
             (None, None) => {}
         }
         let at = self.mix.as_ref().map_or_else(|| "of these rows".to_owned(), |mix| format!("of {}", level(mix.share)));
-        let each = |names: &'_ [String], survives| names.iter().map(move |name| (name.as_str(), survives));
-        let each = each(&self.survives_mix, true).chain(each(&self.depends_on_mix, false));
-        f.write_str(&said_of_mix(each, &at))
+        let survives = self.survives_mix.iter().map(|name| (name.as_str(), true));
+        let depends = self.depends_on_mix.iter().map(|name| (name.as_str(), false));
+        f.write_str(&said_of_mix(survives.chain(depends), &at))
     }
 }

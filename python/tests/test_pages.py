@@ -1,4 +1,4 @@
-"""The page of the first hour runs as it is written, and prints what it says, up to the digits."""
+"""Pages with a data set of their own run as they are written, and print what they say, up to the digits."""
 
 import os
 import pathlib
@@ -17,16 +17,23 @@ def shape(text):
     return [word for word in words if word.strip("#%()[],")]
 
 
-def test_the_first_hour_goes_as_the_page_says(tmp_path, monkeypatch):
-    data = pathlib.Path(os.environ.get("SETPOINT_DATA", ""), "give-me-some-credit.csv.gz")
+@pytest.mark.parametrize(
+    ("page", "file", "called", "packages"),
+    [
+        ("first-hour", "give-me-some-credit.csv.gz", "credit.csv.gz", ["lightgbm", "pandas"]),
+        ("operate", "employment-MA.parquet", "employment.parquet", ["polars"]),
+    ],
+)
+def test_pages_go_as_they_say(page, file, called, packages, tmp_path, monkeypatch):
+    data = pathlib.Path(os.environ.get("SETPOINT_DATA", ""), file)
     if not data.is_file():
-        pytest.skip("SETPOINT_DATA is not set: Give Me Some Credit is not there")
-    for needed in ["lightgbm", "pandas"]:
+        pytest.skip(f"SETPOINT_DATA is not set: {file} is not there")
+    for needed in packages:
         pytest.importorskip(needed)
-    page = (ROOT / "docs" / "first-hour.md").read_text()
-    found = re.findall(r"^```(console|python)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    assert len(found) >= 8
-    (tmp_path / "credit.csv.gz").symlink_to(data)
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    found = re.findall(r"^```(console|python)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(found) >= 5
+    (tmp_path / called).symlink_to(data)
     monkeypatch.chdir(tmp_path)
     # The command that comes with the package.
     program = tmp_path / "bin" / "setpoint"
@@ -37,7 +44,7 @@ def test_the_first_hour_goes_as_the_page_says(tmp_path, monkeypatch):
     names = {}
     for language, code in found:
         if language == "python":
-            exec(compile(code, "docs/first-hour.md", "exec"), names)
+            exec(compile(code, f"docs/{page}.md", "exec"), names)
             continue
         for step in re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]:
             command = re.match(r"(?:.*\\\n)*.*\n", step).group()
