@@ -147,6 +147,33 @@ def sharpness(
 ) -> float: ...
 def check_loss(text: str) -> None: ...
 
+def check_class_goal(text: str, classes: Sequence[str]) -> str: ...
+def class_step(
+    text: str,
+    classes: Sequence[str],
+    scores: npt.NDArray[np.float32],
+    codes: npt.NDArray[np.uint32],
+    weights: Optional[Scores],
+    shifts: Optional[Sequence[float]],
+    sharpness: Optional[float],
+) -> tuple[list[float], float, list[float], npt.NDArray[np.float32]]: ...
+
+class ClassBatchLoss:
+    def __init__(
+        self, text: str, classes: Sequence[str], pool: int, mix: float, warm_up: int, bandwidth: str
+    ) -> None: ...
+    def step(
+        self,
+        scores: npt.NDArray[np.float32],
+        codes: npt.NDArray[np.uint32],
+        weights: Optional[Scores],
+        keep: bool,
+    ) -> tuple[float, npt.NDArray[np.float32]]: ...
+    def metrics(self) -> Optional[tuple[float, list[float], int]]: ...
+    shifts: Optional[list[float]]
+    def state(self) -> str: ...
+    def restore(self, state: str) -> None: ...
+
 class BatchLoss:
     def __init__(self, text: str, pool: int, mix: float, warm_up: int, bandwidth: str, surrogate: str) -> None: ...
     def step(

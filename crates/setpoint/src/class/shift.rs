@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::confusion::{Confusion, decide, missed, one_against_rest, standard_error};
-use super::{ClassError, Classes};
+use super::{ClassError, Classes, ShiftEngine};
 use crate::algebra::damped_least_squares;
 use crate::goal::{
     ClassCondition, ClassGoal, ClassObjective, ClassRate, Direction, Fraction, Over, Rate, Relation,
@@ -95,6 +95,52 @@ pub fn adjusted(goal: &ClassGoal, sample: &Sample, scores: &[f32]) -> Result<Shi
     };
     let first = at(0);
     (1..=ADJUSTED).map(at).fold(first, |best, next| if merit(&next) > merit(&best) { next } else { best })
+}
+
+/// The shifts at which the smooth goal is best, for a surrogate of this width in units of the scores' spread. Those
+/// that conditions tie are then set on counted decisions.
+///
+/// The smooth objective sees rows near a decision too, so that it fits few rows less closely than [`best`] does.
+///
+/// # Errors
+/// As [`best`].
+pub fn smooth(goal: &ClassGoal, sample: &Sample, scores: &[f32], bandwidth: f64) -> Result<Shifts, ClassError> {
+    let classes = Classes::of(goal, sample)?;
+    classes.check_scores(scores)?;
+    let sharpness = 1.0 / (bandwidth * classes.spread(scores));
+    let mut work = vec![0.0; scores.len()];
+    let mut found: Option<(f64, Vec<f64>)> = None;
+    for share in [0.0, 1.0] {
+        let mut engine = ShiftEngine::new(goal, &classes, sharpness)?;
+        engine.hold(&by_share(&classes, share));
+        match engine.improve(&classes, scores, &mut work) {
+            Ok(step) if found.as_ref().is_none_or(|(loss, _)| step.loss < *loss) => {
+                found = Some((step.loss, step.shifts.to_vec()));
+            }
+            Ok(_) => {}
+            Err(error) if error.is_no_value() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let mut shifts = found.map_or_else(|| vec![0.0; classes.count()], |(_, shifts)| shifts);
+    let whole = Search { goal, classes: &classes, scores };
+    if !whole.cover(&mut shifts) {
+        let tied = |class: &usize| {
+            let over = |condition: &ClassCondition| condition.rate.over;
+            goal.conditions.iter().map(over).any(|over| over == Over::Each || over == Over::Class(*class))
+        };
+        for class in (0..classes.count()).filter(tied) {
+            whole.along(&mut shifts, class, false);
+        }
+    }
+    let value = match Confusion::at(&classes, scores, &shifts)?.value(goal) {
+        Err(ClassError::Infeasible { .. }) => {
+            whole.improve(&mut shifts, ROUNDS);
+            Confusion::at(&classes, scores, &shifts)?.value(goal)
+        }
+        value => value,
+    }?;
+    Ok(Shifts { shifts, value })
 }
 
 /// Shifts to ship: the [`best`] of all, where it is ahead of the [`adjusted`] by more
