@@ -124,7 +124,9 @@ def class_codes(y: Any, names: list[str]) -> np.ndarray:
     codes = np.array([places.get(group_name(label), len(names)) for label in array(y, "y")], dtype=np.uint32)
     if (codes == len(names)).any():
         row = int(np.argmax(codes == len(names)))
-        raise InputError(f"y holds {reprlib.repr(array(y, 'y')[row])} (row {row}): expected one of {', '.join(names)}")
+        raise InputError(
+            f"y holds {reprlib.repr(array(y, 'y')[row])} (row {row}): expected one of {', '.join(names)}"
+        )
     return codes
 
 

@@ -49,8 +49,9 @@ def step(
     where no condition ties them, and the gradient has the shape of `scores`.
     """
     if classes is not None:
-        for name, given, only in (("groups", groups, None), ("solve", solve, "smooth"), ("surrogate", surrogate, "sigmoid")):
-            if given != only:
+        fixed = {"groups": (groups, None), "solve": (solve, "smooth"), "surrogate": (surrogate, "sigmoid")}
+        for name, (given, only) in fixed.items():
+            if given is not only and given != only:
                 raise refuse(name, given, f"{only} with classes=")
         return _class_step(y, scores, goal, classes, weights, thresholds, sharpness)
     truth, values = scored(y, scores, dtype=np.float32)

@@ -17,6 +17,7 @@ from .metrics import operating_point, rates_at
 __all__ = ["OperatingPointLoss"]
 
 EMPTY = "the pool is empty: threshold and metrics are known after the first batch"
+SETTINGS = ("goal", "classes", "pool", "mix", "warmup", "bandwidth", "surrogate")
 # Batches; more would hardly be of one network.
 MOST_POOLED = 1_000
 
@@ -93,7 +94,7 @@ class OperatingPointLoss(nn.Module):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # The compiled half has taken the settings over; buffers and hooks of torch's own are as ever.
-        if "_loss" in self.__dict__ and name in ("goal", "classes", "pool", "mix", "warmup", "bandwidth", "surrogate"):
+        if "_loss" in self.__dict__ and name in SETTINGS:
             raise refuse_set(self, name)
         super().__setattr__(name, value)
 

@@ -28,13 +28,11 @@ struct Forest {
     /// Children on the side of yes and no: where, and whether they are leaves.
     children: [(Vec<i64>, Vec<i64>); 2],
     leaves: Vec<f64>,
-    /// The output of each leaf.
-    targets: Vec<i64>,
     /// The sets, NaN after each.
     sets: Vec<f64>,
 }
 
-/// The scores, one for each output, of rows whose numbers and places of categories (from 1) lie side by side.
+/// The score of rows whose numbers and places of categories (from 1) lie side by side.
 pub(crate) fn score(
     graph: &mut Builder,
     ensemble: &Ensemble,
@@ -42,23 +40,22 @@ pub(crate) fn score(
     values: &str,
 ) -> Result<String, Failure> {
     let mut forest = Forest::default();
-    let mut constants = ensemble.bias().to_vec();
+    let [mut constant] = *ensemble.bias() else { return Err(cannot("trees of several classes")) };
     for tree in 0..ensemble.trees() {
-        let output = tree % constants.len();
         match &ensemble.tree(tree)[..] {
-            [(Question::Leaf(value), _)] => constants[output] += value,
-            nodes => forest.add(nodes, coded, output)?,
+            [(Question::Leaf(value), _)] => constant += value,
+            nodes => forest.add(nodes, coded)?,
         }
     }
     if forest.roots.is_empty() {
         // Whatever the first column is: nothing.
         let nothing = Question::Number { column: 0, threshold: 0.0, missing_left: true, zero_missing: false };
-        forest.add(&[(nothing, 1), (Question::Leaf(0.0), 0), (Question::Leaf(0.0), 0)], &[], 0)?;
+        forest.add(&[(nothing, 1), (Question::Leaf(0.0), 0), (Question::Leaf(0.0), 0)], &[])?;
     }
     let wide = graph.cast(values, element::DOUBLE);
     let [(yes, yes_leaf), (no, no_leaf)] = forest.children;
     let mut settings = vec![
-        int("n_targets", constants.len() as i64),
+        int("n_targets", 1),
         int("aggregate_function", SUM),
         int("post_transform", 0),
         ints("tree_roots", forest.roots),
@@ -70,20 +67,20 @@ pub(crate) fn score(
         ints("nodes_trueleafs", yes_leaf),
         ints("nodes_falsenodeids", no),
         ints("nodes_falseleafs", no_leaf),
-        ints("leaf_targetids", forest.targets),
+        ints("leaf_targetids", vec![0; forest.leaves.len()]),
         doubles("leaf_weights", &forest.leaves),
     ];
     if !forest.sets.is_empty() {
         settings.push(doubles("membership_values", &forest.sets));
     }
     let sum = graph.ml("TreeEnsemble", &[&wide], settings);
-    let constants = graph.doubles(&[constants.len()], &constants);
-    let sum = graph.node("Add", &[&sum, &constants], Vec::new());
+    let constant = graph.doubles(&[], &[constant]);
+    let sum = graph.node("Add", &[&sum, &constant], Vec::new());
     Ok(graph.cast(&sum, element::FLOAT))
 }
 
 impl Forest {
-    fn add(&mut self, nodes: &[(Question, usize)], coded: &[u32], output: usize) -> Result<(), Failure> {
+    fn add(&mut self, nodes: &[(Question, usize)], coded: &[u32]) -> Result<(), Failure> {
         let (first_node, first_leaf) = (self.columns.len() as i64, self.leaves.len() as i64);
         self.roots.push(first_node);
         // Among the nodes, or the leaves.
@@ -99,7 +96,6 @@ impl Forest {
             let (column, mode, split, missing) = match question {
                 Question::Leaf(value) => {
                     self.leaves.push(*value);
-                    self.targets.push(output as i64);
                     continue;
                 }
                 Question::Number { zero_missing: true, .. } => {
@@ -150,7 +146,7 @@ mod tests {
         for (question, coded, said) in
             [(asked(true), vec![], "zero_as_missing"), (asked(false), vec![1], "the order of categories")]
         {
-            let error = Forest::default().add(&tree(question), &coded, 0).unwrap_err().message;
+            let error = Forest::default().add(&tree(question), &coded).unwrap_err().message;
             assert!(error.contains(said), "{error}");
         }
     }
@@ -162,9 +158,9 @@ mod tests {
         let category = Question::Category { column: 1, codes: vec![0, 33] };
         let leaf = Question::Leaf;
         forest
-            .add(&[(number, 1), (leaf(1.0), 1), (category, 3), (leaf(2.0), 3), (leaf(3.0), 4)], &[1], 0)
+            .add(&[(number, 1), (leaf(1.0), 1), (category, 3), (leaf(2.0), 3), (leaf(3.0), 4)], &[1])
             .unwrap();
-        forest.add(&tree(Question::Category { column: 1, codes: vec![2] }), &[1], 0).unwrap();
+        forest.add(&tree(Question::Category { column: 1, codes: vec![2] }), &[1]).unwrap();
         assert_eq!(forest.roots, [0, 2]);
         assert_eq!(forest.children[0], (vec![0, 1, 3], vec![1, 1, 1]));
         assert_eq!(forest.children[1], (vec![1, 2, 4], vec![0, 1, 1]));

@@ -61,17 +61,9 @@ pub struct TreesFit {
     pub used_validation: bool,
     /// Which boosters of the search, or ico's after them, it is made of.
     pub kept: Vec<usize>,
-    /// For goals of several classes: what the validation rows say, by boosters that had not seen them.
-    pub held_out: Option<HeldOut>,
-}
-
-/// Scores of several classes on the validation rows, out of fold, and the shifts found on them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HeldOut {
-    /// A score for each class of each row.
-    pub scores: Vec<f32>,
-    /// A shift for each class; `None` where none meet the conditions.
-    pub shifts: Option<Vec<f64>>,
+    /// For goals of several classes: the scores of the validation rows by boosters that had not seen them, before
+    /// any retraining. Shifts are found on these.
+    pub held_out: Option<Vec<f32>>,
 }
 
 /// Trains trees for a goal, of two classes or of several; the samples of several are
@@ -130,7 +122,7 @@ impl Session<'_> {
             steps: Vec::new(),
             used_validation: false,
             kept: chosen.iter().position(|chosen| std::ptr::eq(chosen, *baseline)).into_iter().collect(),
-            held_out: None,
+            held_out: (purpose.outputs() > 1).then(|| baseline.scores.to_vec()),
         };
         match (self.settings.method, purpose) {
             (MethodChoice::Ico, Purpose::Classes(_)) => {
@@ -149,9 +141,6 @@ impl Session<'_> {
             }
             (MethodChoice::Auto, _) => self.improve(&judge, searched, &order, &mut fit)?,
             _ => {}
-        }
-        if fit.held_out.is_none() {
-            fit.held_out = judge.held_out(baseline.scores.to_vec())?;
         }
         Ok(fit)
     }

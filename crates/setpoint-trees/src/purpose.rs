@@ -5,11 +5,6 @@ use setpoint::class::{Classes, shift, standard_error};
 use setpoint::goal::{ClassGoal, Direction, Goal};
 use setpoint::train::{Gain, Judge, Standard, TrainError, if_any};
 
-use crate::conclude::HeldOut;
-
-/// Bandwidth of the objective that shifts are found on, in units of the scores' spread.
-const BANDWIDTH: f64 = 0.3;
-
 /// A goal of two classes, or of several.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Purpose {
@@ -103,13 +98,5 @@ impl<'a> Referee<'a> {
             Purpose::TwoClasses(_) => Standard::of(self.sample, scores).deviation,
             Purpose::Classes(goal) => Classes::of(goal, self.sample)?.spread(scores),
         })
-    }
-
-    /// Held-out scores of several classes with their shifts, where the smooth objective is best: a search on
-    /// counted decisions fits few rows too well.
-    pub(crate) fn held_out(&self, scores: Vec<f32>) -> Result<Option<HeldOut>, TrainError> {
-        let Purpose::Classes(goal) = self.purpose else { return Ok(None) };
-        let found = if_any(shift::smooth(goal, self.sample, &scores, BANDWIDTH))?;
-        Ok(Some(HeldOut { scores, shifts: found.map(|found| found.shifts) }))
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use setpoint::class::shift::{self, Shifts};
+use setpoint::class::shift;
 use setpoint::goal::ClassGoal;
 use setpoint::train::{Observer, Progress, if_any};
 use setpoint_trees::{Ensemble, Parameters, Searched, Session, Settings, TreesError};
@@ -51,9 +51,8 @@ pub fn run(
         let seconds = clock.elapsed().as_secs_f64();
         watch.fitted();
         let [calibration, test] = [&problem.calibration, &problem.test].map(|part| score(&fit.ensemble, problem, part));
-        let held_out = fit.held_out.unwrap_or_else(|| unreachable!("a goal of classes"));
-        let scores: Scores = [held_out.scores, calibration?, test?];
-        let found = held_out.shifts.map(|shifts| Shifts { shifts, value: 0.0 });
+        let scores: Scores = [fit.held_out.unwrap_or_default(), calibration?, test?];
+        let found = if_any(shift::choose(goal, &problem.validation.sample, &scores[0], STARTS, seed))?;
         let rivals = rivals(goal, problem, &searched)?;
         outcomes.push(Outcome {
             setpoint: point(goal, &problem.test.sample, &scores[2], found.as_ref())?,

@@ -96,8 +96,7 @@ fn auto_learns_averages_and_finds_shifts_that_meet_conditions_elsewhere() {
         let fit = trained(text, &Settings { retrain, ..settings(MethodChoice::Auto) });
         assert_eq!(fit.used_validation, retrain, "{}", fit.winner);
         assert!(fit.steps.iter().all(|step| step.gain.is_some() && !step.name.contains("head")), "{:?}", fit.steps);
-        let held_out = fit.held_out.unwrap();
-        let shifts = held_out.shifts.unwrap();
+        let shifts = shift::smooth(&goal, &task(1500, 21).1, &fit.held_out.unwrap(), 0.3).unwrap().shifts;
         let mut scores = vec![0.0; 3 * 6000];
         fit.ensemble.scores(&data(&test).features, &mut scores).unwrap();
         let classes = Classes::of(&goal, &test.1).unwrap();
