@@ -30,7 +30,8 @@ impl Source {
             let more = bytes_of(&directory.join(file))?;
             if self == Self::Kdd {
                 let text = String::from_utf8_lossy(&more);
-                bytes.extend(once(&text, |attack| if R2L.contains(&attack) { "1" } else { "0" }).into_bytes());
+                bytes
+                    .extend(once(&text, |attack| if R2L.contains(&attack) { "1" } else { "0" }).into_bytes());
             } else {
                 bytes.extend(more);
             }
@@ -47,7 +48,9 @@ impl Source {
         let rows = match (self, &files[..]) {
             (Self::Fashion, [images, labels]) => pooled(images, labels),
             (Self::Kdd, [whole]) => once(&text(whole), kind_of_attack),
-            (Self::Satimage | Self::Shuttle, _) => files.iter().map(|file| text(file).replace(' ', ",")).collect(),
+            (Self::Satimage | Self::Shuttle, _) => {
+                files.iter().map(|file| text(file).replace(' ', ",")).collect()
+            }
             _ => files.iter().map(|file| text(file).replace(' ', "")).collect(),
         };
         let first = rows.lines().next().map_or(0, |line| line.matches(',').count() + 1);
@@ -93,7 +96,8 @@ fn pooled(images: &[u8], labels: &[u8]) -> String {
     for (image, label) in images.chunks_exact(SIDE * SIDE).zip(labels) {
         for at in 0..SIDE * SIDE / 4 {
             let corner = at / (SIDE / 2) * 2 * SIDE + at % (SIDE / 2) * 2;
-            let sum: u32 = [0, 1, SIDE, SIDE + 1].iter().map(|offset| u32::from(image[corner + offset])).sum();
+            let sum: u32 =
+                [0, 1, SIDE, SIDE + 1].iter().map(|offset| u32::from(image[corner + offset])).sum();
             out += &format!("{sum},");
         }
         out += &format!("{label}\n");

@@ -96,7 +96,10 @@ impl PyClassBatchLoss {
         let goal = goal(text, &classes)?;
         let bandwidth: Bandwidth = bandwidth.parse().map_err(Wrong::from)?;
         if let Bandwidth::Tail(_) = bandwidth {
-            return Err(Wrong::input("bandwidth: expected one such as 0.1sd, or a number, for several classes").into());
+            return Err(Wrong::input(
+                "bandwidth: expected one such as 0.1sd, or a number, for several classes",
+            )
+            .into());
         }
         let options = ClassBatchOptions { bandwidth, pool, mix, warm_up };
         Ok(Self { loss: ClassBatchLoss::new(&goal, options), goal, options })

@@ -135,9 +135,9 @@ pub(crate) fn grow(
                     log_loss(sample, |row| on_train[codes[row] as usize * rows + row])
                 }
                 (None, None) => log_loss(sample, |row| of_label(labels[row], on_train[row])),
-                (Some(_), _) => log_loss(sample, |row| {
-                    of_label(labels[row], 1.0 / (1.0 + (-on_train[row] - bias).exp()))
-                }),
+                (Some(_), _) => {
+                    log_loss(sample, |row| of_label(labels[row], 1.0 / (1.0 + (-on_train[row] - bias).exp())))
+                }
             };
             if !loss.is_finite() {
                 return Err(TrainError::Diverged { step: rounds as u64 }.into());

@@ -203,7 +203,8 @@ impl<'r> Session<'r> {
             let Wanted { name, parameters, seed } = &wanted[open[at]];
             let watched =
                 Watched { name, stage: (first + at, stages), judges: &judges, patience: settings.patience };
-            let growth = Growth { parameters: *parameters, outputs, rounds, look_every, seed: *seed, threads };
+            let growth =
+                Growth { parameters: *parameters, outputs, rounds, look_every, seed: *seed, threads };
             let mut mixture = match ico {
                 Some(goal) => {
                     Some(Mixture::new(goal, train.sample, parameters.positive_weight, settings.bandwidth)?)

@@ -66,7 +66,12 @@ pub struct Outcome {
 pub type Scores = [Vec<f32>; 3];
 
 /// Fits a linear model and its rivals.
-pub fn linear(goal: &ClassGoal, problem: &Problem, seed: u64, watch: &dyn Watch) -> Result<Outcome, TrainError> {
+pub fn linear(
+    goal: &ClassGoal,
+    problem: &Problem,
+    seed: u64,
+    watch: &dyn Watch,
+) -> Result<Outcome, TrainError> {
     let settings = Settings { seed, ..Settings::default() };
     let (mut train, mut validation) = (problem.train.model.clone(), problem.validation.model.clone());
     let mut observer = |_: &Progress| control(watch);
@@ -95,7 +100,9 @@ pub fn linear(goal: &ClassGoal, problem: &Problem, seed: u64, watch: &dyn Watch)
     let scores = score(&fit.combined)?;
     let found = if_any(shift::choose(goal, &problem.validation.sample, &scores[0], STARTS, seed))?;
     Ok(Outcome {
-        exact: best(goal, problem, rivals.iter(), |sample, scores| shift::best(goal, sample, scores, STARTS))?,
+        exact: best(goal, problem, rivals.iter(), |sample, scores| {
+            shift::best(goal, sample, scores, STARTS)
+        })?,
         adjusted: best(goal, problem, rivals.iter().filter(|rival| rival.1), |sample, scores| {
             shift::adjusted(goal, sample, scores)
         })?,
@@ -142,7 +149,12 @@ pub fn point(
     Ok(Some(Point { value: confusion.objective(goal).unwrap_or_default(), held: holds(goal, &confusion) }))
 }
 
-fn counted(goal: &ClassGoal, sample: &Sample, scores: &[f32], shifts: &[f64]) -> Result<Confusion, ClassError> {
+fn counted(
+    goal: &ClassGoal,
+    sample: &Sample,
+    scores: &[f32],
+    shifts: &[f64],
+) -> Result<Confusion, ClassError> {
     let classes = setpoint::class::Classes::of(goal, sample)?;
     Confusion::at(&classes, scores, shifts)
 }
@@ -162,7 +174,8 @@ pub fn certified(
     let provable = goal.conditions.iter().any(|condition| condition.relation != Relation::Equal);
     let (Some(found), true) = (found, provable) else { return Ok(None) };
     let [validation, calibration, test] = scores;
-    let refused = |error: CertifyError| TrainError::Infeasible { split: "calibration", reason: error.to_string() };
+    let refused =
+        |error: CertifyError| TrainError::Infeasible { split: "calibration", reason: error.to_string() };
     let sequence = class_sequence(goal, &problem.validation.sample, validation, &found.shifts, CONFIDENCE);
     let sequence = sequence.map_err(refused)?;
     let certify = |sample: &Sample, scores: &[f32]| -> Result<Option<Shifts>, TrainError> {

@@ -1,9 +1,9 @@
 //! The study: which cells, and what they depend on.
 
 use serde::{Serialize, Serializer};
+use setpoint::Sample;
 use setpoint::goal::ClassGoal;
 use setpoint::model::Linear;
-use setpoint::Sample;
 use setpoint::train::TrainError;
 use setpoint_data::{Encoder, SplitPlan, Table};
 use setpoint_trees::{Data, Rows, TreesError};
@@ -236,5 +236,73 @@ impl Study for Classes {
 
     fn results(&self, cells: Vec<Entry<Class, Outcome>>) -> Decided {
         Decided { cells }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Experiment;
+    use crate::study::collect;
+    use crate::task::CLASSES;
+    use crate::watch::Counter;
+
+    /// Files with the shape of Pendigits: classes 1, 2 and 9, and some rows of a class that is too small.
+    fn made() -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let text = |rows: std::ops::Range<usize>| -> String {
+            let line = |row: usize| {
+                let class = if row % 50 == 49 { 5 } else { [1, 2, 9, 1][row % 4] };
+                let value = |column: usize| {
+                    let noise = ((row * 16 + column) as f64 * 12.9898).sin() * 43_758.547;
+                    (100.0 * noise.fract().abs()) as i64 + if column == class { 40 } else { 0 }
+                };
+                let values: Vec<String> = (0..16).map(|column| format!("{:3}", value(column))).collect();
+                format!("{}, {class}\n", values.join(","))
+            };
+            rows.map(line).collect()
+        };
+        std::fs::write(directory.path().join("pendigits.tra"), text(0..500)).unwrap();
+        std::fs::write(directory.path().join("pendigits.tes"), text(500..800)).unwrap();
+        directory
+    }
+
+    #[test]
+    fn a_study_is_kept_goes_on_and_does_not_depend_on_threads() {
+        let (data, one, two) = (made(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let plan = |output: &tempfile::TempDir, threads| Plan {
+            threads,
+            seeds: vec![3],
+            ..Plan::made(Experiment::Classes, data.path(), output.path(), &[CLASSES[1]])
+        };
+        let study = Classes { families: vec![Family::Linear], anew: false };
+        let stopped = collect(&plan(&one, 1), &study, &Counter::new(3));
+        assert!(matches!(stopped, Err(ExperimentError::Stopped)));
+        let resumed = collect(&plan(&one, 1), &study, &Counter::new(u64::MAX)).unwrap().results;
+        let whole = collect(&plan(&two, 2), &study, &Counter::new(u64::MAX)).unwrap().results;
+        assert_eq!(whole.cells.len(), GOALS.len());
+        for (a, b) in resumed.cells.iter().zip(&whole.cells) {
+            let points =
+                |outcome: &Outcome| (outcome.setpoint, outcome.exact, outcome.adjusted, outcome.certified);
+            assert_eq!(points(&a.outcome), points(&b.outcome), "{}", a.cell.goal);
+            assert!(a.outcome.exact.is_some_and(|point| (0.0..=1.0).contains(&point.value)));
+            // What can be proved are limits.
+            assert_eq!(a.outcome.certified.is_some(), a.cell.goal.contains(">="), "{}", a.cell.goal);
+        }
+        let known = Counter::new(u64::MAX);
+        collect(&plan(&one, 2), &study, &known).unwrap();
+        assert_eq!(known.fits(), 0);
+    }
+
+    #[test]
+    fn classes_of_too_few_rows_are_in_no_part() {
+        let data = made();
+        let table = || CLASSES[1].source.class_table(data.path()).unwrap();
+        let problem = Problem::new(table(), table(), 0).unwrap();
+        assert_eq!(problem.names, ["1", "2", "9"]);
+        let parts = [&problem.train, &problem.validation, &problem.calibration, &problem.test];
+        let rows: usize = parts.iter().map(|part| part.sample.len()).sum();
+        assert_eq!(rows, 800 - 16);
+        assert_eq!(problem.rest.len(), problem.calibration.sample.len() + problem.test.sample.len());
     }
 }

@@ -94,7 +94,8 @@ impl Decided {
                 if row.setpoint.len() < row.splits {
                     what += &format!(" ({} of {})", row.setpoint.len(), row.splits);
                 }
-                let adjusted = if row.adjusted.len() == row.exact.len() { spread(&row.adjusted) } else { "n/a".into() };
+                let adjusted =
+                    if row.adjusted.len() == row.exact.len() { spread(&row.adjusted) } else { "n/a".into() };
                 let best = if lead.adjusted { "adjustment" } else { "exact shifts" };
                 rows.push(vec![
                     task.title.to_owned(),
@@ -130,6 +131,9 @@ impl Decided {
             for task in self.tasks(family) {
                 for goal in GOALS.iter().filter(|goal| goal.contains(">=")) {
                     let outcomes = self.of(family, &task, goal);
+                    if outcomes.is_empty() {
+                        continue;
+                    }
                     let certified = || outcomes.iter().filter_map(|outcome| outcome.certified);
                     let counts = [
                         held(outcomes.iter().map(|outcome| outcome.exact)),
@@ -138,18 +142,27 @@ impl Decided {
                         certified().fold([0, 0], |[held, of], found| [held + found.held, of + found.draws]),
                     ];
                     let mut row = vec![
-                        if family == Family::Linear { task.title.to_owned() } else { format!("{}, trees", task.title) },
+                        if family == Family::Linear {
+                            task.title.to_owned()
+                        } else {
+                            format!("{}, trees", task.title)
+                        },
                         goal.replace("(c)", &format!("({})", task.positive)),
                     ];
                     row.extend(counts.map(of));
-                    let value = |points: Vec<f64>| if points.is_empty() { "-".to_owned() } else { spread(&points) };
+                    let value =
+                        |points: Vec<f64>| if points.is_empty() { "-".to_owned() } else { spread(&points) };
                     let both: Vec<(f64, f64)> = outcomes
                         .iter()
-                        .filter_map(|outcome| Some((outcome.setpoint?.value, outcome.certified?.point?.value)))
+                        .filter_map(|outcome| {
+                            Some((outcome.setpoint?.value, outcome.certified?.point?.value))
+                        })
                         .collect();
                     row.push(value(both.iter().map(|both| 100.0 * (both.1 - both.0)).collect()));
                     rows.push(row);
-                    sums.iter_mut().zip(counts).for_each(|(sum, [held, of])| *sum = [sum[0] + held, sum[1] + of]);
+                    sums.iter_mut()
+                        .zip(counts)
+                        .for_each(|(sum, [held, of])| *sum = [sum[0] + held, sum[1] + of]);
                 }
             }
         }
@@ -189,8 +202,10 @@ impl Decided {
             for task in self.tasks(family) {
                 let mut row = vec![format!("{}, {}", task.title, family.name())];
                 row.extend(GOALS.map(|goal| {
-                    let seconds: Vec<f64> = self.of(family, &task, goal).iter().map(|outcome| outcome.seconds).collect();
-                    let back = self.of(family, &task, goal).iter().filter(|outcome| outcome.fell_back).count();
+                    let seconds: Vec<f64> =
+                        self.of(family, &task, goal).iter().map(|outcome| outcome.seconds).collect();
+                    let back =
+                        self.of(family, &task, goal).iter().filter(|outcome| outcome.fell_back).count();
                     format!("{:.1}, {back}", mean(&seconds))
                 }));
                 rows.push(row);
@@ -247,5 +262,65 @@ impl Results for Decided {
         let mut grids: Vec<Grid> = families.map(|family| self.values(family)).collect();
         grids.extend([self.conditions(), self.seconds()]);
         grids
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classes::Certified;
+    use crate::task::CLASSES;
+
+    fn point(value: f64, held: bool) -> Option<Point> {
+        Some(Point { value, held })
+    }
+
+    fn decided(outcomes: Vec<Outcome>) -> Decided {
+        let cell = |seed| Class { family: Family::Linear, task: CLASSES[0], goal: GOALS[4], seed };
+        let cells = (0..).zip(outcomes).map(|(seed, outcome)| Entry { cell: cell(seed), outcome });
+        Decided { cells: cells.collect() }
+    }
+
+    fn outcome(setpoint: f64, exact: Option<Point>, adjusted: Option<Point>) -> Outcome {
+        let certified = Certified { point: point(setpoint - 0.1, true), draws: 40, held: 39 };
+        Outcome {
+            setpoint: point(setpoint, false),
+            exact,
+            adjusted,
+            certified: Some(certified),
+            winner: "ico".to_owned(),
+            fell_back: false,
+            seconds: 1.0,
+        }
+    }
+
+    #[test]
+    fn the_lead_is_over_the_better_rival_on_the_splits_that_both_have() {
+        let decided = decided(vec![
+            outcome(0.8, point(0.7, true), point(0.72, true)),
+            outcome(0.6, point(0.5, false), point(0.56, true)),
+            outcome(0.9, None, point(0.9, true)),
+        ]);
+        let lead = decided.row(Family::Linear, &CLASSES[0], GOALS[4]).lead().unwrap();
+        // 8 and 4 points over one parameter, which is ahead of the search.
+        assert!(lead.adjusted && (lead.difference - 6.0).abs() < 1e-9 && (lead.error - 2.0).abs() < 1e-9);
+        let values = decided.values(Family::Linear);
+        assert_eq!(values.rows.len(), 1);
+        assert_eq!(values.rows[0][1], "accuracy @ recall(H)>=0.9 (2 of 3)");
+        assert!(values.note.contains("1 ahead, 0 level"), "{}", values.note);
+        let held = decided.conditions();
+        assert_eq!(held.rows[0][2..6], ["1 of 2 (50%)", "0 of 3 (0%)", "3 of 3 (100%)", "117 of 120 (98%)"]);
+        assert_eq!(held.rows.len(), 2, "and the sum of all");
+    }
+
+    #[test]
+    fn one_parameter_that_missed_a_split_is_no_rival() {
+        let decided = decided(vec![
+            outcome(0.8, point(0.7, true), None),
+            outcome(0.6, point(0.5, true), point(0.9, true)),
+        ]);
+        let row = decided.row(Family::Linear, &CLASSES[0], GOALS[4]);
+        assert!(!row.lead().unwrap().adjusted);
+        assert_eq!(decided.values(Family::Linear).rows[0][2], "n/a");
     }
 }

@@ -50,14 +50,19 @@ pub fn run(
         let fit = session.conclude(goal, &searched)?;
         let seconds = clock.elapsed().as_secs_f64();
         watch.fitted();
-        let [calibration, test] = [&problem.calibration, &problem.test].map(|part| score(&fit.ensemble, problem, part));
+        let [calibration, test] =
+            [&problem.calibration, &problem.test].map(|part| score(&fit.ensemble, problem, part));
         let scores: Scores = [fit.held_out.unwrap_or_default(), calibration?, test?];
         let found = if_any(shift::choose(goal, &problem.validation.sample, &scores[0], STARTS, seed))?;
         let rivals = rivals(goal, problem, &searched)?;
         outcomes.push(Outcome {
             setpoint: point(goal, &problem.test.sample, &scores[2], found.as_ref())?,
-            exact: best(goal, problem, rivals.iter(), |sample, scores| shift::best(goal, sample, scores, STARTS))?,
-            adjusted: best(goal, problem, rivals.iter(), |sample, scores| shift::adjusted(goal, sample, scores))?,
+            exact: best(goal, problem, rivals.iter(), |sample, scores| {
+                shift::best(goal, sample, scores, STARTS)
+            })?,
+            adjusted: best(goal, problem, rivals.iter(), |sample, scores| {
+                shift::adjusted(goal, sample, scores)
+            })?,
             certified: certified(goal, problem, &scores, found.as_ref(), seed)?,
             winner: fit.winner,
             fell_back: false,
@@ -68,7 +73,11 @@ pub fn run(
 }
 
 /// Every booster at the rounds that are best on validation.
-fn rivals(goal: &ClassGoal, problem: &Problem, searched: &[Searched]) -> Result<Vec<(Scores, bool)>, TreesError> {
+fn rivals(
+    goal: &ClassGoal,
+    problem: &Problem,
+    searched: &[Searched],
+) -> Result<Vec<(Scores, bool)>, TreesError> {
     let direction = goal.objective.direction();
     let mut rivals = Vec::new();
     for searched in searched {

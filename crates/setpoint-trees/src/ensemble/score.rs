@@ -134,7 +134,8 @@ impl Ensemble {
                     *out += self.values[leaf as usize];
                 }
             }
-            for (row, out) in rest.chunks_exact(columns).zip(single.iter_mut().skip(output).step_by(outputs)) {
+            for (row, out) in rest.chunks_exact(columns).zip(single.iter_mut().skip(output).step_by(outputs))
+            {
                 let [leaf] = walk(&nodes[..range.end], root, [row], |node, x| self.goes_left(node, x));
                 *out += self.values[leaf as usize];
             }

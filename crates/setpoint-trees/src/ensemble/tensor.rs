@@ -63,7 +63,8 @@ impl Ensemble {
         bias.iter().try_for_each(|bias| finite("bias", *bias).map(drop))?;
         let starts = source.ascending("start", source.get::<u32>("split")?.len())?;
         if bias.is_empty() || !(starts.len() - 1).is_multiple_of(bias.len()) {
-            let reason = format!("{} outputs: expected one, or a share of {} trees", bias.len(), starts.len() - 1);
+            let reason =
+                format!("{} outputs: expected one, or a share of {} trees", bias.len(), starts.len() - 1);
             return Err(wrong("bias", reason));
         }
         let set_starts = source.ascending("set_start", source.get::<u32>("set")?.len())?;

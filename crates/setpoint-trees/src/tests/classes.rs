@@ -95,7 +95,11 @@ fn auto_learns_averages_and_finds_shifts_that_meet_conditions_elsewhere() {
         let goal = goal(text);
         let fit = trained(text, &Settings { retrain, ..settings(MethodChoice::Auto) });
         assert_eq!(fit.used_validation, retrain, "{}", fit.winner);
-        assert!(fit.steps.iter().all(|step| step.gain.is_some() && !step.name.contains("head")), "{:?}", fit.steps);
+        assert!(
+            fit.steps.iter().all(|step| step.gain.is_some() && !step.name.contains("head")),
+            "{:?}",
+            fit.steps
+        );
         let shifts = shift::smooth(&goal, &task(1500, 21).1, &fit.held_out.unwrap(), 0.3).unwrap().shifts;
         let mut scores = vec![0.0; 3 * 6000];
         fit.ensemble.scores(&data(&test).features, &mut scores).unwrap();
@@ -131,6 +135,7 @@ fn what_cannot_be_had_of_several_classes_is_refused() {
     }
     let (train, validation) = (task(600, 20), task(300, 21));
     let small = Settings { rounds: 10, ..settings(MethodChoice::Ico) };
-    let error = fit(&goal("macro-f1"), data(&train), data(&validation), &small, &mut Silent, None).unwrap_err();
+    let error =
+        fit(&goal("macro-f1"), data(&train), data(&validation), &small, &mut Silent, None).unwrap_err();
     assert!(error.to_string().contains("auto or cross-entropy"), "{error}");
 }

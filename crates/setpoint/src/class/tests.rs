@@ -428,6 +428,9 @@ fn smooth_shifts_meet_conditions_on_counted_decisions_and_are_near_the_best() {
         let most = best(&goal, &sample, &scores, 8).unwrap();
         let counted = Confusion::at(&Classes::new(&sample), &scores, &found.shifts).unwrap();
         assert_eq!(counted.value(&goal).unwrap(), found.value, "{text}");
-        assert!(found.value <= most.value + 1e-12 && found.value > most.value - 0.03, "{text}: {found:?} {most:?}");
+        assert!(
+            found.value <= most.value + 1e-12 && found.value > most.value - 0.03,
+            "{text}: {found:?} {most:?}"
+        );
     }
 }

@@ -157,3 +157,81 @@ impl Loss for ClassBatchLoss {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::method::ClassIco;
+
+    const NAMES: [&str; 3] = ["a", "b", "c"];
+
+    fn goal(text: &str) -> ClassGoal {
+        ClassGoal::parse(text, &NAMES.map(str::to_owned)).unwrap()
+    }
+
+    /// Rows whose own class scores higher; the classes of some batches are not all there.
+    fn batch(rows: usize, seed: usize, most: u32) -> (Sample, Vec<f32>) {
+        let noise = |at: usize| ((at + 7919 * seed) as f32 * 12.9898).sin() * 2.0;
+        let codes: Vec<u32> = (0..rows).map(|row| (row * 5 + seed) as u32 % most).collect();
+        let score = |at: usize| noise(at) + if codes[at / 3] as usize == at % 3 { 1.5 } else { 0.0 };
+        let scores = (0..3 * rows).map(score).collect();
+        let all = (0..3).chain(codes.iter().copied()).collect();
+        let sample = Sample::of_classes("class", NAMES.map(str::to_owned).to_vec(), all).unwrap();
+        (sample.select(&(3..3 + rows as u32).collect::<Vec<_>>()), scores)
+    }
+
+    fn options(pool: usize, mix: f64) -> ClassBatchOptions {
+        ClassBatchOptions { bandwidth: Bandwidth::Score(0.4), pool, mix, warm_up: 0 }
+    }
+
+    #[test]
+    fn a_batch_alone_has_the_loss_and_gradient_of_all_its_rows() {
+        let (sample, scores) = batch(200, 0, 3);
+        let goal = goal("accuracy @ recall(b)>=0.9");
+        let (mut v, mut whole) = (vec![0.0; 600], vec![0.0; 600]);
+        let loss = ClassBatchLoss::new(&goal, options(1, 0.0)).evaluate(&sample, &scores, &mut v).unwrap();
+        let full =
+            ClassIco::new(&goal, Bandwidth::Score(0.4)).evaluate(&sample, &scores, &mut whole).unwrap();
+        assert_eq!((loss, v), (full, whole));
+    }
+
+    #[test]
+    fn the_newest_batch_has_its_share_of_the_pools_gradient_times_the_number_of_batches() {
+        let goal = goal("macro-f1 @ recall(b)>=0.8");
+        let batches: Vec<_> = (0..3).map(|seed| batch(100, seed, 3)).collect();
+        let mut loss = ClassBatchLoss::new(&goal, options(2, 0.0));
+        let mut v = vec![0.0; 300];
+        for (sample, scores) in &batches {
+            loss.evaluate(sample, scores, &mut v).unwrap();
+        }
+        let (pool, scores) = loss.pool().unwrap();
+        assert_eq!((pool.len(), scores), (200, &[&batches[1].1[..], &batches[2].1].concat()[..]));
+        let mut whole = vec![0.0; 600];
+        ClassIco::new(&goal, Bandwidth::Score(0.4)).evaluate(pool, scores, &mut whole).unwrap();
+        let most = whole.iter().fold(0.0f32, |most, v| most.max(v.abs()));
+        // Shifts of the pool are solved from those of the last one, to 1e-6 of a rate.
+        assert!(v.iter().zip(&whole[300..]).all(|(v, part)| (v - 2.0 * part).abs() < 1e-3 * most));
+    }
+
+    #[test]
+    fn a_state_goes_on_where_it_was_and_classes_may_lack_rows() {
+        let goal = goal("worst(recall)");
+        let (mut first, mut second) =
+            (ClassBatchLoss::new(&goal, options(3, 0.5)), ClassBatchLoss::new(&goal, options(3, 0.5)));
+        let mut v = vec![0.0; 150];
+        for seed in 0..5 {
+            let (sample, scores) = batch(50, seed, if seed == 2 { 1 } else { 3 });
+            assert!(first.evaluate(&sample, &scores, &mut v).unwrap().is_finite());
+        }
+        second.restore(&first.state()).unwrap();
+        let (sample, scores) = batch(50, 9, 2);
+        let mut again = v.clone();
+        let a = first.evaluate(&sample, &scores, &mut v).unwrap();
+        let b = second.evaluate(&sample, &scores, &mut again).unwrap();
+        assert_eq!((a, v), (b, again));
+        let mut damaged = first.state();
+        damaged.entries.remove("pool scores");
+        assert!(second.restore(&damaged).is_err());
+        assert!(second.restore(&first.state().with("shifts", vec![f64::NAN; 3])).is_err());
+    }
+}

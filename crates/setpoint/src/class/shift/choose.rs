@@ -84,7 +84,8 @@ pub fn choose(
     let mut merits = [0.0; 3];
     for cut in 0..CUTS {
         let parts = halves(&classes, seed.wrapping_add(cut)).map(|rows| {
-            let picked = rows.iter().flat_map(|row| &scores[*row as usize * classes.count()..][..classes.count()]);
+            let picked =
+                rows.iter().flat_map(|row| &scores[*row as usize * classes.count()..][..classes.count()]);
             (sample.select(&rows), picked.copied().collect::<Vec<f32>>())
         });
         for (own, other) in [(&parts[0], &parts[1]), (&parts[1], &parts[0])] {
@@ -100,7 +101,8 @@ pub fn choose(
             }
         }
     }
-    let ahead = (0..merits.len()).reduce(|a, b| if merits[b] > merits[a] { b } else { a }).unwrap_or_default();
+    let ahead =
+        (0..merits.len()).reduce(|a, b| if merits[b] > merits[a] { b } else { a }).unwrap_or_default();
     // What cannot be met on half of the rows may be on all.
     rule(ahead, sample, scores).or_else(|_| best(goal, sample, scores, starts))
 }
