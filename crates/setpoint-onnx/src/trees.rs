@@ -42,7 +42,7 @@ pub(crate) fn score(
     values: &str,
 ) -> Result<String, Failure> {
     let mut forest = Forest::default();
-    let mut constant = ensemble.bias();
+    let [mut constant] = *ensemble.bias() else { return Err(cannot("trees of several classes")) };
     for tree in 0..ensemble.trees() {
         match &ensemble.tree(tree)[..] {
             [(Question::Leaf(value), _)] => constant += value,

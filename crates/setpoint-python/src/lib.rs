@@ -5,6 +5,7 @@
 //! Nothing is decided here.
 
 mod array;
+mod class;
 mod engine;
 mod error;
 mod metric;
@@ -36,6 +37,7 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MISSING_TEXTS", setpoint_data::DEFAULT_MISSING.to_vec())?;
     module.add_class::<model::Model>()?;
     module.add_class::<engine::PyBatchLoss>()?;
+    module.add_class::<class::PyClassBatchLoss>()?;
     for function in [
         wrap_pyfunction!(command, module)?,
         wrap_pyfunction!(model::fit, module)?,
@@ -61,6 +63,8 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(engine::step, module)?,
         wrap_pyfunction!(engine::sharpness, module)?,
         wrap_pyfunction!(engine::check_loss, module)?,
+        wrap_pyfunction!(class::check_class_goal, module)?,
+        wrap_pyfunction!(class::class_step, module)?,
     ] {
         module.add_function(function)?;
     }
