@@ -263,8 +263,8 @@ fn probability(
 
 /// The scores of the calibration part in few numbers; none without one, or where its rows come in entities.
 fn sketch(
-    parts: &Splits<Option<Examples>>,
-    scores: &Splits<Option<Vec<f32>>>,
+    parts: &ByPart<Option<Examples>>,
+    scores: &ByPart<Option<Vec<f32>>>,
     shipped: &Shipped,
 ) -> Result<Option<Sketch>, Failure> {
     let (Some(part), Some(scores)) = (&parts.calibration, &scores.calibration) else { return Ok(None) };

@@ -152,7 +152,8 @@ impl CertifiedCondition {
     /// Whether it was proved for the share of positives of the calibration rows alone.
     fn depends_on_mix(&self) -> bool {
         !matches!(self.method, Method::AtPrevalence { .. })
-            && parse_conditions(&self.condition).is_ok_and(|parsed| !parsed.iter().all(Constraint::survives_mix))
+            && parse_conditions(&self.condition)
+                .is_ok_and(|parsed| !parsed.iter().all(Constraint::survives_mix))
     }
 }
 
@@ -233,7 +234,11 @@ impl fmt::Display for CertifiedCondition {
                 write!(f, ", assuming that none that could be a mistake stands for more than {heaviest}")
             }
             Method::AtPrevalence { lower, upper, .. } => {
-                let range = if lower == upper { percent(lower) } else { format!("{} to {}", percent(lower), percent(upper)) };
+                let range = if lower == upper {
+                    percent(lower)
+                } else {
+                    format!("{} to {}", percent(lower), percent(upper))
+                };
                 write!(f, ", for a share of positives of {range} and each class scoring as here")
             }
             _ => Ok(()),
