@@ -10,9 +10,9 @@ use setpoint_run::{Meant, add, add_unlabelled, begin, monitor_record, resume};
 use crate::array::{GroupArrays, codes, sample as sample_of, slice, together};
 use crate::error::{Wrong, in_python};
 use crate::model::Model;
-use crate::pool::work;
 use crate::prove::Page;
-use crate::table::{Features, View};
+use crate::table::{PyFeatures, View};
+use crate::thread::work;
 
 /// Begins a watch; returns its state.
 #[pyfunction]
@@ -40,7 +40,7 @@ pub fn monitor_add<'py>(
     py: Python<'py>,
     model: &Model,
     state: &str,
-    features: Features<'py>,
+    features: PyFeatures<'py>,
     names: Vec<String>,
     labels: PyReadonlyArray1<'py, bool>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
@@ -65,7 +65,7 @@ pub fn monitor_add_unlabelled<'py>(
     py: Python<'py>,
     model: &Model,
     state: &str,
-    features: Features<'py>,
+    features: PyFeatures<'py>,
     names: Vec<String>,
     groups: Option<GroupArrays<'py>>,
 ) -> PyResult<(String, Vec<String>)> {
@@ -97,14 +97,14 @@ pub fn monitor_status(model: &Model, state: &str, page: Option<Page>) -> PyResul
 pub fn recertify<'py>(
     py: Python<'py>,
     model: &Model,
-    features: Features<'py>,
+    features: PyFeatures<'py>,
     names: Vec<String>,
     labels: PyReadonlyArray1<'py, bool>,
     groups: Option<GroupArrays<'py>>,
     entities: Option<GroupArrays<'py>>,
     inclusion: Option<Vec<f64>>,
     prevalence: Option<f64>,
-    unlabelled: Option<(Features<'py>, Vec<String>)>,
+    unlabelled: Option<(PyFeatures<'py>, Vec<String>)>,
     confidence: f64,
 ) -> PyResult<(Model, String, String)> {
     let sample = together(sample_of(slice(&labels)?, None, groups.as_ref())?, entities.as_ref())?;
@@ -142,7 +142,7 @@ pub type Rows<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<f64>>);
 pub fn sample<'py>(
     py: Python<'py>,
     model: &Model,
-    features: Features<'py>,
+    features: PyFeatures<'py>,
     names: Vec<String>,
     groups: Option<GroupArrays<'py>>,
     labels: u64,
