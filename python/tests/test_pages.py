@@ -72,3 +72,12 @@ def test_the_session_of_the_command_line_goes_as_the_page_says(home):
     letters[16000:].write_csv("new.csv")
     (home / "more.csv").symlink_to("scored.csv")
     assert run("docs/cli.md", {}, sections="A session|Thresholds for any model") == 4
+
+
+def test_a_year_goes_as_the_page_says(home):
+    data = pathlib.Path(os.environ.get("SETPOINT_DATA", ""), "employment-MA.parquet")
+    if not data.is_file():
+        pytest.skip("SETPOINT_DATA is not set: employment-MA is not there")
+    pytest.importorskip("polars")
+    (home / "employment.parquet").symlink_to(data)
+    assert run("docs/operate.md", {}) >= 5

@@ -32,6 +32,8 @@ pub enum Experiment {
     Networks,
     /// Boosted trees.
     Trees,
+    /// Several classes, linear models and trees.
+    Classes,
 }
 
 impl Experiment {
@@ -43,6 +45,7 @@ impl Experiment {
             Self::Images => "images",
             Self::Networks => "networks",
             Self::Trees => "trees",
+            Self::Classes => "classes",
         }
     }
 
@@ -54,6 +57,7 @@ impl Experiment {
             Self::Images => &task::IMAGES,
             Self::Networks => &task::NETWORKS,
             Self::Trees => &task::TREES,
+            Self::Classes => &task::CLASSES,
         }
     }
 
@@ -66,7 +70,7 @@ impl Experiment {
             Self::Images | Self::Networks => {
                 &[CrossEntropy, Weighted, Lagrangian, Pairwise, Ico, Mixed, Once, Setpoint]
             }
-            Self::Trees => &[],
+            Self::Trees | Self::Classes => &[],
         }
     }
 
@@ -77,7 +81,7 @@ impl Experiment {
             Self::Uci => &[Table::PrAuc, Table::Fnr, Table::RocAuc, Table::Range],
             Self::Images => &[Table::Fnr, Table::RocAuc],
             Self::Networks => &[Table::Recall],
-            Self::Trees => &[],
+            Self::Trees | Self::Classes => &[],
         }
     }
 }
@@ -341,7 +345,8 @@ mod tests {
 
     #[test]
     fn names_tell_tasks_and_methods_apart() {
-        for experiment in [Experiment::Uci, Experiment::Images, Experiment::Networks, Experiment::Trees] {
+        use Experiment::{Classes, Images, Networks, Trees, Uci};
+        for experiment in [Uci, Images, Networks, Trees, Classes] {
             let methods = experiment.methods().iter().map(|method| method.name(experiment));
             let names: Vec<&str> = methods.chain(experiment.tasks().iter().map(|task| task.name)).collect();
             assert_eq!(crate::record::unique(names.clone()), names);

@@ -8,7 +8,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use setpoint::artifact::{ModelFile, write_atomically};
-use setpoint_data::{About, ColumnKind, Inputs, LabelRule, LabelSchema};
+use setpoint_data::{About, Codes, ColumnKind, Inputs, LabelRule, LabelSchema};
 use setpoint_onnx::{Decided, export};
 use setpoint_report::{Seconds, to_json};
 use setpoint_run::{Examples, Opened, evaluate, load, margins, notes, opened, report_model, train};
@@ -24,18 +24,18 @@ use crate::watch::Watch;
 /// A trained model with its thresholds.
 #[pyclass(frozen, module = "setpoint._setpoint")]
 pub struct Model {
-    file: ModelFile,
-    opened: Opened,
+    pub(crate) file: ModelFile,
+    pub(crate) opened: Opened,
 }
 
 impl Model {
-    fn new(file: ModelFile) -> Result<Self, Wrong> {
+    pub(crate) fn new(file: ModelFile) -> Result<Self, Wrong> {
         let opened = opened(&file)?;
         Ok(Self { file, opened })
     }
 
     /// The rows as the model reads them, and what there is to say of them.
-    fn encode(
+    pub(crate) fn encode(
         &self,
         view: View<'_>,
         names: Vec<String>,
@@ -45,6 +45,25 @@ impl Model {
         let table = view.table(about, names, Some(encoder))?;
         let data = encoder.encode(table)?;
         Ok((data.features, notes(&data.notes, Some(Path::new("X")))))
+    }
+}
+
+impl Model {
+    /// How far each score is above its threshold.
+    pub(crate) fn margins_of(&self, scores: &[f32], groups: Option<&Codes>) -> Result<Vec<f32>, Wrong> {
+        let shipped = &self.opened.shipped;
+        match (&shipped.groups, groups) {
+            (Some(known), None) => Err(Wrong::input(format!(
+                "the model has a threshold for each group of {:?}: pass groups",
+                known.column
+            ))),
+            (Some(known), Some(codes)) => {
+                let of_group = |name: &String| shipped.of_group(&known.column, name);
+                let by_code: Vec<f32> = codes.names.iter().map(of_group).collect::<Result<_, _>>()?;
+                Ok(margins(scores, &shipped.thresholds, Some((&by_code, &codes.of))))
+            }
+            (None, _) => Ok(margins(scores, &shipped.thresholds, None)),
+        }
     }
 }
 
@@ -200,24 +219,8 @@ impl Model {
         scores: PyReadonlyArray1<'py, f32>,
         groups: Option<GroupArrays<'py>>,
     ) -> PyResult<Bound<'py, PyArray1<f32>>> {
-        let shipped = &self.opened.shipped;
-        let scores = slice(&scores)?;
-        let found = match (&shipped.groups, groups.as_ref().map(codes).transpose()?) {
-            (Some(known), None) => {
-                return Err(Wrong::input(format!(
-                    "the model has a threshold for each group of {:?}: pass groups",
-                    known.column
-                ))
-                .into());
-            }
-            (Some(known), Some(codes)) => {
-                let of_group = |name: &String| shipped.of_group(&known.column, name);
-                let by_code: Result<Vec<f32>, _> = codes.names.iter().map(of_group).collect();
-                let by_code = by_code.map_err(Wrong::from)?;
-                margins(scores, &shipped.thresholds, Some((&by_code, &codes.of)))
-            }
-            (None, _) => margins(scores, &shipped.thresholds, None),
-        };
+        let groups = groups.as_ref().map(codes).transpose()?;
+        let found = self.margins_of(slice(&scores)?, groups.as_ref())?;
         Ok(found.into_pyarray(py))
     }
 

@@ -328,6 +328,7 @@ mod tests {
             examples: 4_000,
             p_value: 1e-9,
             level: 0.05,
+            survives_mix: true,
             text: "fpr<=1% violated".to_owned(),
         }];
         assert_eq!(kinds(&parts, "january.csv", 0.0)[0], "drift");

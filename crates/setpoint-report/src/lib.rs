@@ -27,10 +27,12 @@ mod gain;
 mod group;
 mod html;
 mod label;
+mod monitor;
 mod number;
 mod part;
 pub mod picture;
 mod population;
+mod recertify;
 mod record;
 mod table;
 mod train;
@@ -44,9 +46,11 @@ pub use gain::GainRecord;
 pub use group::{GroupRecord, group_table};
 pub use html::{Chapter, Page, to_html};
 pub use label::LabelRecord;
+pub use monitor::{HintPointRecord, HintRecord, MonitorRecord, WatchedPoint, WatchedRecord};
 pub use number::{mean_and_deviation, number, percent, value_of, widened};
 pub use part::ByPart;
 pub use population::{ComparedRecord, PopulationRecord};
+pub use recertify::{MixRecord, RecertifyRecord};
 pub use record::{
     CautionRecord, ComparisonRecord, ConditionRecord, NaturalCount, PartRecord, RepeatRecord, ReportRecord,
     RunRecord, StageRecord, StepRecord,

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use setpoint::Sample;
 use setpoint::artifact::ModelFile;
+use setpoint::certify::monitor::Sketch;
 use setpoint::goal::{Constraint, Direction, Goal, Top};
 use setpoint::train::selection::as_fraction;
 use setpoint::train::{Judge, MethodChoice, Observer, Settings};
@@ -195,7 +196,8 @@ pub fn train<'r>(
     let shipped = choose(job, &goal.operating(), &loaded.parts, &scores)?;
     let record = measured(job, &goal, loaded, &fitted, &scores, &shipped)?;
     let probability = probability(&loaded.parts, &scores)?;
-    let file = model::file(job, loaded, &fitted, &shipped, probability, &record)?;
+    let sketch = sketch(&loaded.parts, &scores, &shipped)?;
+    let file = model::file(job, loaded, &fitted, &shipped, probability, sketch.as_ref(), &record)?;
     Ok(Trained { fitted, shipped, scores, record, file, history })
 }
 
@@ -257,6 +259,22 @@ fn probability(
     let found = pairs.into_iter().find_map(|(part, scores)| Some((part.as_ref()?, scores.as_ref()?)));
     let (part, scores) = found.ok_or_else(|| Failure::input("there is no validation part"))?;
     Ok(Probability::fit(&part.sample, scores))
+}
+
+/// The scores of the calibration part in few numbers; none without one, or where its rows come in entities.
+fn sketch(
+    parts: &ByPart<Option<Examples>>,
+    scores: &ByPart<Option<Vec<f32>>>,
+    shipped: &Shipped,
+) -> Result<Option<Sketch>, Failure> {
+    let (Some(part), Some(scores)) = (&parts.calibration, &scores.calibration) else { return Ok(None) };
+    let margins = shipped.margins(&part.sample, scores)?;
+    Ok(Sketch::of(&part.sample, scores, positive(&margins)))
+}
+
+/// Rows that are decided positive.
+pub(crate) fn positive(margins: &[f32]) -> u64 {
+    margins.iter().filter(|margin| **margin >= 0.0).count() as u64
 }
 
 /// Measures every part and gathers the record.

@@ -1,5 +1,6 @@
 //! `setpoint reproduce`
 
+mod classes;
 mod network;
 mod trees;
 
@@ -9,6 +10,7 @@ use clap::{Args, Subcommand};
 use setpoint_experiments::uci::Uci;
 use setpoint_experiments::{Experiment, Method, StudyPlan, Table, Task};
 
+pub use classes::ClassesArgs;
 pub use network::{ImagesArgs, NetworksArgs};
 pub use trees::TreesArgs;
 
@@ -36,6 +38,9 @@ pub enum ReproduceCommand {
     /// Boosted trees beside LightGBM and XGBoost, on five public data sets
     #[command(after_help = trees::EXAMPLES)]
     Trees(TreesArgs),
+    /// Several classes beside cross-entropy and LightGBM with shifts, on six public data sets
+    #[command(after_help = classes::EXAMPLES)]
+    Classes(ClassesArgs),
 }
 
 /// What every study is told.
@@ -44,7 +49,7 @@ pub struct StudyArgs {
     /// Directory with the data
     #[arg(long, value_name = "DIR", env = "SETPOINT_DATA", hide_env_values = true)]
     pub data: PathBuf,
-    /// Random splits, with seeds 0, 1, ...; 5 unless a smaller budget says fewer, 10 of trees
+    /// Random splits, with seeds 0, 1, ...; 5 unless a smaller budget says fewer, 10 of trees and classes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     trials: Option<u64>,
     /// Seeds of the splits instead, such as 0-4 or 3,7

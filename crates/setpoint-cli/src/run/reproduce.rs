@@ -30,6 +30,10 @@ pub fn reproduce(experiment: &ReproduceCommand, quiet: bool) -> Result<(), Failu
             let (plan, study) = args.study();
             conduct(&plan, &study, args.common.study.json, quiet)
         }
+        ReproduceCommand::Classes(args) => {
+            let (plan, study) = args.study();
+            conduct(&plan, &study, args.study.json, quiet)
+        }
         ReproduceCommand::Trees(args) => {
             let (plan, mut study) = args.study();
             if let Some(to) = &args.export {
