@@ -37,30 +37,28 @@ KDD = 41
 
 def tables(data, folder):
     """Each data set: its file, how it is read, and the models that fit it."""
-    adult = folder / "adult.csv"
+    table = ["linear", "mlp", "trees"]
+    credit = ["--label", "SeriousDlqin2yrs", "--drop", "id"]
+    yield "Give Me Some Credit", data / "give-me-some-credit.csv.gz", credit, GOAL, table
+    adult, flags = folder / "adult.csv", ["--label", "income", "--positive", ">50K"]
     text = (data / "adult.data").read_text() + (data / "adult.test").read_text()
     lines = [line.strip().rstrip(".") for line in text.splitlines()]
     rows = [line.replace(", ", ",") for line in lines if line.count(",") == 14]
     adult.write_text("\n".join([ADULT.replace(" ", ",")] + rows) + "\n")
+    yield "Adult", adult, flags, GOAL, table
+    yield "Adult, by sex", adult, flags, "recall @ fpr(sex)<=5%", table
+    protein = ["--label", "target", "--drop", "id", "--split-by", "query"]
+    yield "Protein homology", data / "protein-homology.parquet", protein, GOAL, table
+    yield "a9a (SVMLight)", data / "a9a", [], GOAL, table
+    faces = ["--record", "age,gender,race", "--label", "gender", "--positive", "1"]
+    yield "UTKFace", data / "utkface32.bin.gz", faces, GOAL, ["cnn"]
     kdd = folder / "kdd.csv"
     with gzip.open(data / "kddcup.data_10_percent.gz", "rt") as file, open(kdd, "w") as out:
         out.write(",".join([f"c{i}" for i in range(KDD)] + ["y"]) + "\n")
         for line in file:
             cells = line.strip().rstrip(".").split(",")
             out.write(",".join(cells[:KDD] + ["0" if cells[KDD] == "normal" else "1"]) + "\n")
-    credit = ["--label", "SeriousDlqin2yrs", "--drop", "id"]
-    protein = ["--label", "target", "--drop", "id", "--split-by", "query"]
-    faces = ["--record", "age,gender,race", "--label", "gender", "--positive", "1"]
-    table = ["linear", "mlp", "trees"]
-    return [
-        ("Give Me Some Credit", data / "give-me-some-credit.csv.gz", credit, GOAL, table),
-        ("Adult", adult, ["--label", "income", "--positive", ">50K"], GOAL, table),
-        ("Adult, by sex", adult, ["--label", "income", "--positive", ">50K"], "recall @ fpr(sex)<=5%", table),
-        ("KDD Cup 99", kdd, ["--label", "y"], GOAL, table),
-        ("Protein homology", data / "protein-homology.parquet", protein, GOAL, table),
-        ("a9a (SVMLight)", data / "a9a", [], GOAL, table),
-        ("UTKFace", data / "utkface32.bin.gz", faces, GOAL, ["cnn"]),
-    ]
+    yield "KDD Cup 99", kdd, ["--label", "y"], GOAL, table
 
 
 # How good a model is says nothing of its graph.
