@@ -21,7 +21,7 @@ def shape(text):
     ("page", "file", "called", "packages"),
     [
         ("first-hour", "give-me-some-credit.csv.gz", "credit.csv.gz", ["lightgbm", "pandas"]),
-        ("operate", "employment-MA.parquet", "employment.parquet", ["polars"]),
+        ("operate", "give-me-some-credit.csv.gz", "credit.csv.gz", ["pandas"]),
     ],
 )
 def test_pages_go_as_they_say(page, file, called, packages, tmp_path, monkeypatch):
