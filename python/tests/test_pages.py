@@ -75,9 +75,9 @@ def test_the_session_of_the_command_line_goes_as_the_page_says(home):
 
 
 def test_a_year_goes_as_the_page_says(home):
-    data = pathlib.Path(os.environ.get("SETPOINT_DATA", ""), "employment-MA.parquet")
+    data = pathlib.Path(os.environ.get("SETPOINT_DATA", ""), "give-me-some-credit.csv.gz")
     if not data.is_file():
-        pytest.skip("SETPOINT_DATA is not set: employment-MA is not there")
-    pytest.importorskip("polars")
-    (home / "employment.parquet").symlink_to(data)
+        pytest.skip("SETPOINT_DATA is not set: Give Me Some Credit is not there")
+    pytest.importorskip("pandas")
+    (home / "credit.csv.gz").symlink_to(data)
     assert run("docs/operate.md", {}) >= 5

@@ -8,7 +8,7 @@ use setpoint::message::{self, counted, quote};
 use crate::chart::{Axis, Chart, Dot, Join, Scale, Tone};
 use crate::evaluate::said_of_mix;
 use crate::html::{Chapter, Page};
-use crate::number::{number, percent};
+use crate::number::percent;
 use crate::table::Table;
 
 /// A watched model after the last batch.
@@ -327,6 +327,15 @@ impl HintRecord {
             Some(score) => format!("{} (most at {} and above)", self.what, message::number(score)),
             None => self.what.to_owned(),
         }
+    }
+}
+
+/// An amount as people read it.
+fn number(value: f64) -> String {
+    match value {
+        value if value >= 1e6 => format!("{value:.1e}"),
+        value if value.fract() == 0.0 || value >= 100.0 => format!("{value:.0}"),
+        value => format!("{value:.2}"),
     }
 }
 

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{of_group, percent};
 use crate::goal::{Constraint, parse_conditions};
-use crate::message::number;
 use crate::sample::Sample;
 
 /// Thresholds and what is proved about them.
@@ -215,23 +214,20 @@ impl fmt::Display for Certificate {
 
 impl fmt::Display for CertifiedCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}{}: observed {} ({} of {}), by {}",
-            of_group(self.group.as_deref()),
-            self.condition,
-            percent(self.observed),
-            self.counted,
-            self.examples,
-            self.method.name()
-        )?;
+        let (counted, examples) = (self.counted, self.examples);
+        write!(f, "{}{}: observed {}", of_group(self.group.as_deref()), self.condition, percent(self.observed))?;
+        match self.method {
+            // The rate is not that of the rows as they are.
+            Method::InverseProbability { .. } | Method::AtPrevalence { .. } => write!(f, " from {examples} rows")?,
+            _ => write!(f, " ({counted} of {examples})")?,
+        }
+        write!(f, ", by {}", self.method.name())?;
         match self.method {
             Method::Betting { entities, largest, .. } => {
                 write!(f, ": {entities} of them, assuming that none has more than {largest} such examples")
             }
             Method::InverseProbability { heaviest, .. } => {
-                let heaviest = number(heaviest as f32);
-                write!(f, ", assuming that none that could be a mistake stands for more than {heaviest}")
+                write!(f, ", assuming that none that could be a mistake stands for more than {heaviest:.1}")
             }
             Method::AtPrevalence { lower, upper, .. } => {
                 let range = if lower == upper {

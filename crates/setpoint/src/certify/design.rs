@@ -23,7 +23,7 @@ use crate::goal::Constraint;
 /// By how much the share decided positive may change.
 const ROOM: f64 = 1.5;
 /// Probabilities nearer to 0 or 1 than this count as this, so that no row that could be a mistake stands for too many.
-const LEAST_DOUBT: f64 = 0.01;
+const LEAST_DOUBT: f64 = 0.1;
 /// The part of the labels that goes to rows whatever they are.
 const EVENLY: f64 = 0.05;
 

@@ -4,13 +4,14 @@ use std::io::{ErrorKind, Write};
 
 use setpoint::artifact::{ModelFile, write_atomically};
 use setpoint::certify::monitor::Monitor;
+use setpoint_data::{ReadError, Roles, Table};
 use setpoint_report::to_json;
 use setpoint_run::{Failure, Opened, add, add_unlabelled, begin, monitor_record, resume};
 
 use super::open;
 use crate::args::{MonitorArgs, in_flags};
 use crate::interrupt;
-use crate::plan::{Files, share};
+use crate::plan::{Files, read_options, share};
 use crate::run::evaluate::labelled_rows;
 use crate::run::predict::scored_rows;
 use crate::run::progress::{Display, line};
@@ -18,6 +19,8 @@ use crate::run::{print, say_notes, show};
 
 /// The chance of a false alarm where none is given.
 const ALPHA: f64 = 0.05;
+/// Bytes beyond which a file is no header alone.
+const LONGEST_HEADER: u64 = 1 << 20;
 
 /// Adds a batch to a watch.
 pub fn monitor(args: &MonitorArgs, quiet: bool) -> Result<(), Failure> {
@@ -31,7 +34,9 @@ pub fn monitor(args: &MonitorArgs, quiet: bool) -> Result<(), Failure> {
     let (file, model) = open(&args.model)?;
     let mut monitor = state(args, &file, &model)?;
     let mut display = Display::new(quiet);
-    let notes = if args.unlabelled {
+    let notes = if is_empty(args)? {
+        Vec::new()
+    } else if args.unlabelled {
         let rows = scored_rows(&args.rows.predict(&args.model, &args.data), &model, &mut display)?;
         add_unlabelled(&mut monitor, &model, &rows.scores, &rows.margins)?;
         rows.notes
@@ -64,6 +69,16 @@ pub fn monitor(args: &MonitorArgs, quiet: bool) -> Result<(), Failure> {
         args.report.iter().for_each(|path| line(&format!("wrote {}", path.display())));
     }
     record.check().map_err(Failure::no)
+}
+
+/// Whether the batch is a header without rows, as of a night on which nothing happened.
+fn is_empty(args: &MonitorArgs) -> Result<bool, Failure> {
+    // A header is a few lines; what is longer has rows, or is told so by whoever reads it.
+    if std::fs::metadata(&args.data).map_or(true, |found| !found.is_file() || found.len() > LONGEST_HEADER) {
+        return Ok(false);
+    }
+    let read = Table::read(&args.data, &read_options(&args.rows.read)?, &Roles::default());
+    Ok(matches!(read, Err(setpoint_data::Error::Read(ReadError::HeaderOnly { .. }))))
 }
 
 /// The watch so far, or a new one.
