@@ -24,15 +24,16 @@ const WITH_TREES: [i64; 3] = [10, 17, 5];
 /// # Errors
 /// If there is no operator for a part of the model: which, and why.
 pub fn export(model: &Opened, observed: Option<Observed<'_>>) -> Result<Vec<u8>, Failure> {
+    let decision = model.decision.threshold()?;
+    let shipped = &decision.shipped;
     let mut graph = Builder::default();
     let score = score(&mut graph, model)?;
-    let shipped = &model.shipped;
     let is_network = matches!(model.blueprint, Blueprint::Network(_));
     let thresholds = match observed.filter(|_| is_network) {
         Some(observed) => decide::place(&shipped.thresholds, observed),
         None => shipped.thresholds.clone(),
     };
-    decide::outputs(&mut graph, &score, model.probability, &thresholds, shipped.groups.as_ref())?;
+    decide::outputs(&mut graph, &score, decision.probability, &thresholds, shipped.groups.as_ref())?;
     let has_trees = matches!(model.scorer, Scorer::Trees(_));
     let [ir_version, standard, classical] = if has_trees { WITH_TREES } else { VERSIONS };
     let opset = |domain: &str, version| OperatorSet { domain: domain.to_owned(), version };
@@ -69,11 +70,11 @@ fn score(graph: &mut Builder, model: &Opened) -> Result<String, Failure> {
         Schema::Table(encoder) => &encoder.inputs,
     };
     match (inputs, &model.scorer, &model.blueprint) {
-        (Inputs::Table(inputs), Scorer::Model(combined), Blueprint::Linear) => {
+        (Inputs::Table(inputs), Scorer::Model(combined), Blueprint::Linear { .. }) => {
             let columns = Columns::new(graph, inputs);
             Ok(linear::of_table(graph, &columns, inputs, single(combined.parameters())?))
         }
-        (Inputs::Sparse { scales, offsets, .. }, Scorer::Model(combined), Blueprint::Linear) => {
+        (Inputs::Sparse { scales, offsets, .. }, Scorer::Model(combined), Blueprint::Linear { .. }) => {
             let matrix = matrix(graph, scales, offsets);
             Ok(linear::of_matrix(graph, &matrix, single(combined.parameters())?))
         }

@@ -80,7 +80,7 @@ fn run(model: &Opened, text: &str) -> (Checked, Vec<u8>) {
 fn run_bytes(model: &Opened, bytes: Vec<u8>) -> (Checked, Vec<u8>) {
     let encoder = model.schema.encoder().unwrap();
     let roles =
-        Roles { group: model.shipped.groups.as_ref().map(|one| one.column.clone()), ..Roles::default() };
+        Roles { group: model.group_column().map(str::to_owned), ..Roles::default() };
     let table = Table::from_bytes("t", bytes, &ReadOptions::default(), &roles, Some(encoder)).unwrap();
     let (rows, groups) = (Rows::of_table(&table), table.groups().cloned());
     let scores = model.scores(encoder.encode(table).unwrap().features).unwrap();

@@ -8,18 +8,13 @@
 //! - *Algorithm 1* of the paper: the thresholds are tracked to first order after each step and
 //!   corrected on the unrelaxed rates of several batches now and then.
 //!
-//! The gradient of cross-entropy may be mixed in, both brought to the same size by moving averages E:
-//!
-//! ```text
-//! v = mix v_ce + (1 - mix) b v_goal,      b = E[mean |v_ce|] / E[mean |v_goal|]
-//! ```
+//! The gradient of cross-entropy may be mixed in, both brought to the same size by moving averages.
 //!
 //! A batch (or pool) without positives or without negatives says nothing about a rate of that class, and some
 //! cannot meet the goal: such a step is cross-entropy alone.
 
-use std::collections::VecDeque;
-
 use super::method::{CrossEntropy, Loss};
+use super::pool::{Balance, Pool};
 use super::{Bandwidth, Detail, Scope, TrainError};
 use crate::engine::{Engine, EngineOptions, Solve};
 use crate::goal::Goal;
@@ -30,13 +25,9 @@ use crate::shard::Shard;
 
 /// Steps between measurements of the scores' scale.
 const REFRESH: u64 = 10;
-/// Memory of the moving averages that balance two gradients.
-const MEMORY: f64 = 0.95;
 /// Relative error of a rate that may be left to the next batch, whose search starts a Newton step on: what chance
 /// makes of a hundred examples. So thresholds cost one pass over the pool.
 const TOLERANCE: f64 = 0.1;
-/// Largest code of a group in a state that is not damaged.
-const MOST_GROUPS: u32 = 1 << 20;
 
 /// Settings of a [`BatchLoss`].
 #[derive(Clone, Debug)]
@@ -85,8 +76,7 @@ pub struct BatchLoss {
     /// Where the next solve starts.
     thresholds: Option<Vec<f64>>,
     sharpness: Option<f64>,
-    /// Moving averages of mean |v|: of cross-entropy, and of the goal's loss.
-    sizes: Option<[f64; 2]>,
+    balance: Balance,
     steps: u64,
     alone: u64,
     /// Whether the last step had thresholds.
@@ -96,30 +86,6 @@ pub struct BatchLoss {
     /// The gradient with the thresholds held, for layers outside their scope.
     direct: Vec<f32>,
     detail: Option<Detail>,
-}
-
-/// The last batches, with their scores as they were when computed.
-#[derive(Debug)]
-struct Pool {
-    sample: Sample,
-    scores: Vec<f32>,
-    sizes: VecDeque<usize>,
-}
-
-impl Pool {
-    fn none() -> Self {
-        Self { sample: Sample::none(), scores: Vec::new(), sizes: VecDeque::new() }
-    }
-
-    /// Takes a batch in, and drops the oldest beyond `most`.
-    fn push(&mut self, batch: &Sample, scores: &[f32], most: usize) {
-        let excess = (self.sizes.len() + 1).saturating_sub(most.max(1));
-        let old = self.sizes.drain(..excess).sum();
-        self.sample.roll(old, batch);
-        self.scores.drain(..old);
-        self.scores.extend_from_slice(scores);
-        self.sizes.push_back(scores.len());
-    }
 }
 
 impl BatchLoss {
@@ -133,7 +99,7 @@ impl BatchLoss {
             pool: Pool::none(),
             thresholds: None,
             sharpness: None,
-            sizes: None,
+            balance: Balance::default(),
             steps: 0,
             alone: 0,
             placed: false,
@@ -237,23 +203,6 @@ impl BatchLoss {
     fn keep(&mut self) {
         self.thresholds = self.engine.as_ref().and_then(Engine::thresholds).map(<[f64]>::to_vec);
     }
-
-    /// Mixes the gradient of cross-entropy in; returns the mixed loss.
-    fn mix(&mut self, entropy: f64, goal: f64, v: &mut [f32]) -> f64 {
-        let mix = self.options.mix;
-        let size = |v: &[f32]| v.iter().map(|v| f64::from(v.abs())).sum::<f64>() / v.len() as f64;
-        let now = [size(&self.beside), size(v)];
-        let kept = self.sizes.unwrap_or(now);
-        let sizes = [0, 1].map(|i| MEMORY * kept[i] + (1.0 - MEMORY) * now[i]);
-        self.sizes = Some(sizes);
-        let balance = if sizes[1] > 0.0 { sizes[0] / sizes[1] } else { 0.0 };
-        let mixed = |entropy: f64, goal: f64| mix * entropy + (1.0 - mix) * balance * goal;
-        for v in [v, &mut self.direct] {
-            let pairs = v.iter_mut().zip(&self.beside);
-            pairs.for_each(|(v, entropy)| *v = mixed(f64::from(*entropy), f64::from(*v)) as f32);
-        }
-        mixed(entropy, goal)
-    }
 }
 
 impl Loss for BatchLoss {
@@ -278,7 +227,8 @@ impl Loss for BatchLoss {
                 let mut beside = std::mem::take(&mut self.beside);
                 let entropy = self.cross_entropy.evaluate(rows, scores, &mut beside);
                 self.beside = beside;
-                Ok(self.mix(entropy?, goal, v))
+                let entropy = (entropy?, &self.beside[..]);
+                Ok(self.balance.mix(self.options.mix, entropy, (goal, v), &mut self.direct))
             }
             Err(error) if error.lacks_examples() || error.is_about_the_scores() => {
                 self.alone += 1;
@@ -318,52 +268,20 @@ impl Loss for BatchLoss {
     }
 
     fn state(&self) -> State {
-        let Pool { sample, scores, sizes } = &self.pool;
-        let codes = sample.groups().map(|groups| groups.codes().to_vec());
-        State::default()
+        let state = State::default()
             .with("steps", vec![self.steps, self.alone])
             .with_some("thresholds", self.thresholds.clone())
-            .with_some("sharpness", self.sharpness.map(|sharpness| vec![sharpness]))
-            .with_some("sizes", self.sizes.map(|sizes| sizes.to_vec()))
-            .with("pool sizes", sizes.iter().map(|size| *size as u64).collect::<Vec<_>>())
-            .with("pool scores", scores.clone())
-            .with("pool labels", sample.labels().iter().map(|label| u32::from(*label)).collect::<Vec<_>>())
-            .with_some("pool weights", sample.weights().map(<[f32]>::to_vec))
-            .with_some("pool groups", codes)
+            .with_some("sharpness", self.sharpness.map(|sharpness| vec![sharpness]));
+        self.pool.save(self.balance.save(state))
     }
 
     fn restore(&mut self, state: &State) -> Result<(), TrainError> {
         let damaged = |name| TrainError::from(damaged(name));
         let [steps, alone] = state.array("steps")?;
-        let scores: Vec<f32> = state.get("pool scores")?.to_vec();
-        let labels: Vec<bool> = state.get::<u32>("pool labels")?.iter().map(|label| *label == 1).collect();
-        let lengths: VecDeque<usize> =
-            state.get::<u64>("pool sizes")?.iter().map(|size| *size as usize).collect();
-        let rows = lengths.iter().try_fold(0usize, |sum, size| sum.checked_add(*size));
-        if rows != Some(scores.len()) || scores.iter().any(|score| !score.is_finite()) {
-            return Err(damaged("pool scores"));
-        }
-        let mut sample = Sample::none();
-        if !labels.is_empty() {
-            sample = Sample::new(labels)?;
-            if let Some(weights) = state.find("pool weights")? {
-                sample = sample.with_weights(weights.to_vec())?;
-            }
-            if let Some(codes) = state.find::<u32>("pool groups")? {
-                if codes.iter().any(|code| *code > MOST_GROUPS) {
-                    return Err(damaged("pool groups"));
-                }
-                sample = sample.with_codes(codes.to_vec())?;
-            }
-            sample.check_scores(&scores)?;
-        } else if !scores.is_empty() {
-            return Err(damaged("pool labels"));
-        }
+        let (pool, balance) = (Pool::restored(state, 1)?, Balance::restored(state)?);
         let thresholds = state.find("thresholds")?;
         let sharpness: Option<&[f64]> = state.find("sharpness")?;
-        let sizes: Option<[f64; 2]> =
-            state.find::<f64>("sizes")?.map(|_| state.array("sizes")).transpose()?;
-        let problem = Problem::new(&self.goal, &sample, &self.options.engine.problem);
+        let problem = Problem::new(&self.goal, &pool.sample, &self.options.engine.problem);
         let expected = problem.ok().map(|problem| problem.thresholds());
         let fit = |found: &[f64]| {
             found.iter().all(|t| t.is_finite()) && expected.is_none_or(|expected| found.len() == expected)
@@ -374,14 +292,10 @@ impl Loss for BatchLoss {
         if !sharpness.is_none_or(|found| found.len() == 1 && found[0].is_finite() && found[0] > 0.0) {
             return Err(damaged("sharpness"));
         }
-        if !sizes.is_none_or(|sizes| sizes.iter().all(|size| size.is_finite() && *size >= 0.0)) {
-            return Err(damaged("sizes"));
-        }
         self.thresholds = thresholds.map(<[f64]>::to_vec);
         self.sharpness = sharpness.map(|sharpness| sharpness[0]);
-        self.sizes = sizes;
         (self.steps, self.alone) = (steps, alone);
-        self.pool = Pool { sample, scores, sizes: lengths };
+        (self.pool, self.balance) = (pool, balance);
         self.engine = None;
         Ok(())
     }

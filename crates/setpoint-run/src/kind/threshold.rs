@@ -1,0 +1,379 @@
+//! Positive or negative: one score against thresholds.
+
+use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
+use setpoint::certify::{Certificate, Drift, Verdict, drift};
+use setpoint::goal::{Constraint, Direction, Goal, Top};
+use setpoint::metric::confusion;
+use setpoint::train::{Fit, Judge, MethodChoice, Observer, Part, Settings, Store};
+use setpoint::{Sample, train};
+use setpoint_data::Codes;
+use setpoint_report::{
+    Bounds, CertificateRecord, Confusion, DriftRecord, EvaluateRecord, GroupRecord, GroupsRecord,
+    Measured as Rate, ReportRecord, Splits, TrainRecord, decided_alike, widened,
+};
+use setpoint_trees::{Data, TreesFit};
+
+use super::{Decision, Decisions, Kind, Measured, Predicted, Rule};
+use crate::examples::{Examples, Loaded};
+use crate::failure::Failure;
+use crate::group::{POOL, check_sizes, pool_others, spell_as, strangers};
+use crate::interval::{Measurer, RATES, SHARES};
+use crate::probability::Probability;
+use crate::report::Scene;
+use crate::threshold::{Scored, Shipped, margins};
+use crate::train::Job;
+use crate::{measure, population, scene};
+
+/// The tensor with slope and intercept of the probabilities.
+pub(crate) const PROBABILITY: &str = "probability";
+
+/// A goal of two classes, tied to a run.
+pub(crate) struct Aim {
+    /// As it was asked for.
+    pub(super) asked: Goal,
+    /// The same with `k=` as a fraction.
+    pub(super) goal: Goal,
+    pub(super) shared_threshold: bool,
+}
+
+/// Thresholds, and the goal that they were chosen for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ByThreshold {
+    /// The goal, `k=` as a fraction of the rows it was trained for.
+    pub goal: Goal,
+    /// Whether groups share one threshold.
+    pub shared_threshold: bool,
+    /// The thresholds.
+    pub shipped: Shipped,
+    /// Scores as probabilities; files of earlier versions have none.
+    pub probability: Option<Probability>,
+}
+
+impl Kind for Aim {
+    fn direction(&self) -> Direction {
+        self.goal.objective.direction()
+    }
+
+    fn check(&self, loaded: &Loaded) -> Result<(), Failure> {
+        check_sizes(&self.asked, &loaded.parts)?;
+        check_top(&self.asked, loaded)
+    }
+
+    fn fit<'r>(
+        &self,
+        train: Part<'_>,
+        validation: Part<'_>,
+        settings: &Settings,
+        observer: &'r mut (dyn Observer + 'r),
+        store: Option<&'r mut (dyn Store + 'r)>,
+    ) -> Result<Fit, Failure> {
+        Ok(train::fit(&self.asked, train, validation, settings, observer, store)?)
+    }
+
+    fn fit_trees<'r>(
+        &self,
+        train: Data<'r>,
+        validation: Data<'r>,
+        settings: &'r setpoint_trees::Settings,
+        observer: &'r mut (dyn Observer + 'r),
+        store: Option<&'r mut (dyn setpoint_trees::Store + 'r)>,
+    ) -> Result<TreesFit, Failure> {
+        Ok(setpoint_trees::fit(&self.asked, train, validation, settings, observer, store)?)
+    }
+
+    fn value(&self, sample: &Sample, scores: &[f32]) -> Result<Option<f64>, Failure> {
+        let shared_threshold = self.shared_threshold;
+        Ok(Judge { shared_threshold, ..Judge::new(&self.goal, sample) }.value(scores)?)
+    }
+
+    fn difference(&self, sample: &Sample, first: &[f32], second: &[f32], confidence: f64) -> Option<Bounds> {
+        Measurer { confidence }.difference(&self.goal, sample, first, second)
+    }
+
+    fn choose(
+        &self,
+        validation: Scored<'_>,
+        calibration: Option<Scored<'_>>,
+        confidence: Option<f64>,
+        _: u64,
+    ) -> Result<Decision, Failure> {
+        let choose = if self.shared_threshold { Shipped::choose_shared } else { Shipped::choose };
+        let shipped = choose(&self.goal.operating(), validation, calibration, confidence)?;
+        let part = calibration.unwrap_or(validation);
+        Ok(Decision::Threshold(ByThreshold {
+            goal: self.goal.clone(),
+            shared_threshold: self.shared_threshold,
+            shipped,
+            probability: Some(Probability::fit(part.sample, part.scores)),
+        }))
+    }
+}
+
+/// Refuses a `k=` that takes every row it is asked of.
+fn check_top(goal: &Goal, loaded: &Loaded) -> Result<(), Failure> {
+    let rows = Job::rows_scored(loaded);
+    let part = if loaded.parts.test.is_some() { "test" } else { "validation" };
+    for constraint in &goal.constraints {
+        if let Constraint::Top(Top::Count { k, of: None }) = constraint
+            && *k >= rows
+        {
+            return Err(Failure::input(format!(
+                "k={k} takes every row of the {part} part, which has {rows}: whatever the model, precision there is \
+                 the share of positives; ask for fewer, or say how many rows will be scored, as in k={k} of {}",
+                k.saturating_mul(10)
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl Rule for ByThreshold {
+    fn from(&self) -> &'static str {
+        self.shipped.from
+    }
+
+    fn certificate(&self) -> Option<&Certificate> {
+        self.shipped.certificate.as_ref()
+    }
+
+    fn describe(&self, run: &Measured<'_>, record: &mut TrainRecord) -> Result<(), Failure> {
+        let (operating, shipped) = (&self.goal.operating(), &self.shipped);
+        let names = run.samples.train.as_ref().and_then(|sample| sample.groups());
+        let names =
+            names.filter(|_| operating.column().is_some()).map_or(Vec::new(), |groups| groups.names().to_vec());
+        let names = shipped.groups.as_ref().map_or(names, |groups| groups.names.clone());
+        let margins = run.pair(run.scores).try_map(|pair| match pair {
+            Some((sample, scores)) => shipped.margins(sample, scores).map(Some),
+            None => Ok(None),
+        })?;
+        let decided = run.pair(&margins);
+        (record.group_rates, record.group_rates_from) = group_rates(run.job, &decided, shipped)?;
+        record.shipped = decided.try_map(|pair| match pair {
+            Some((sample, margins)) => measure::shipped(operating, sample, margins).map(Some),
+            None => Ok::<_, Failure>(None),
+        })?;
+        record.unmet = decided.try_map(|pair| match pair {
+            Some((sample, margins)) => measure::unmet(operating, &names, sample, margins),
+            None => Ok::<_, Failure>(Vec::new()),
+        })?;
+        record.constraint = decided.try_map(|pair| match pair {
+            Some((sample, margins)) => measure::conditions(operating, &names, sample, margins).map(Some),
+            None => Ok::<_, Failure>(None),
+        })?;
+        record.constraint_names = measure::condition_names(operating, &names);
+        record.operating = operating.to_string();
+        record.thresholds.clone_from(&shipped.thresholds);
+        record.groups = shipped
+            .groups
+            .as_ref()
+            .map(|groups| GroupsRecord { column: groups.column.clone(), names: groups.names.clone() });
+        record.group_conditions_met_by = met_by(run.job, &self.goal);
+        record.certificate = shipped.certificate.clone().map(CertificateRecord::new);
+        record.approximate = shipped.approximate.clone().map(CertificateRecord::new);
+        record.certificate_refused.clone_from(&shipped.refused);
+        record.population = shipped
+            .certificate
+            .as_ref()
+            .and_then(|_| population::compare(operating, run.loaded, run.scores, run.used_validation));
+        let alike = alike(shipped, &record.shipped, &record.group_rates, record.group_rates_from.as_deref());
+        record.notes.extend(alike);
+        Ok(())
+    }
+
+    fn store(&self, document: &mut Document, file: &mut ModelFile) -> Result<(), Failure> {
+        let shipped = &self.shipped;
+        document.thresholds.clone_from(&shipped.thresholds);
+        document.groups.clone_from(&shipped.groups);
+        document.certificate = shipped.certificate.as_ref().map(serde_json::to_value).transpose()?;
+        document.approximate = shipped.approximate.as_ref().map(serde_json::to_value).transpose()?;
+        if let Some(Probability { slope, intercept }) = self.probability {
+            let curve = Tensor::vector(TensorData::F64(vec![slope, intercept]));
+            file.tensors.insert(PROBABILITY.to_owned(), curve);
+        }
+        Ok(())
+    }
+
+    fn metrics(&self, record: &TrainRecord, part: &str) -> Vec<(String, f64)> {
+        let Some(shipped) = record.shipped.get(part).and_then(Option::as_ref) else { return Vec::new() };
+        let named = [
+            ("recall", shipped.recall),
+            ("fpr", shipped.fpr),
+            ("precision", shipped.precision),
+            ("positive-share", positive_share(&shipped.confusion)),
+        ];
+        named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+
+    fn receive(&self, pooled: Option<&[&str]>, examples: &mut Examples) -> Result<Option<String>, Failure> {
+        let shipped = &self.shipped;
+        let known = match (&shipped.groups, &shipped.certificate) {
+            (Some(groups), _) => &groups.names[..],
+            (None, Some(certificate)) => &certificate.groups,
+            (None, None) => &[],
+        };
+        examples.sample = spell_as(&examples.sample, known)?;
+        let Some(groups) = &shipped.groups else { return Ok(None) };
+        let found = examples.sample.groups();
+        let unknown = found.and_then(|found| strangers(groups, pooled, found.names(), found.codes()));
+        if groups.names.iter().any(|name| name == POOL) {
+            examples.sample = pool_others(&examples.sample, &groups.names)?;
+        }
+        Ok(unknown)
+    }
+
+    fn measure(
+        &self,
+        text: &str,
+        sample: &Sample,
+        scores: &[f32],
+        _: Option<&[f32]>,
+        confidence: f64,
+    ) -> Result<EvaluateRecord, Failure> {
+        let Self { goal, shipped, shared_threshold, .. } = self;
+        let margins = shipped.margins(sample, scores)?;
+        let measurer = Measurer { confidence };
+        let counts = confusion::at(sample, &margins, 0.0)?;
+        let operating = goal.operating();
+        let found = sample.groups().filter(|groups| operating.column() == Some(groups.column()));
+        let names = found.map_or_else(Vec::new, |groups| groups.names().to_vec());
+        let (at_condition, at_condition_refused) =
+            match measurer.at_condition(goal, *shared_threshold, sample, scores) {
+                Ok(at) => (Some(at), None),
+                Err(failure) => (None, Some(failure.message)),
+            };
+        let certificate = shipped.certificate.clone();
+        let (drifts, drift_refused) = match certificate.as_ref().map(|one| drift(one, sample, scores)) {
+            None => (Vec::new(), None),
+            Some(Ok(drifts)) => (drifts, None),
+            Some(Err(error)) => (Vec::new(), Some(error.to_string())),
+        };
+        Ok(EvaluateRecord {
+            goal: text.to_owned(),
+            operating: operating.to_string(),
+            rows: sample.len() as u64,
+            positives: Some(sample.labels().iter().filter(|label| **label).count() as u64),
+            at_condition,
+            at_condition_refused,
+            at_threshold: measurer.rates(sample, &margins, &RATES)?,
+            unmet: measure::unmet(&operating, &names, sample, &margins)?,
+            thresholds: shipped.thresholds.iter().copied().map(widened).collect(),
+            confusion: Some(measure::counted(&counts)),
+            ranking: measurer.ranking(sample, scores),
+            groups: measurer.groups(shipped, sample, &margins, &RATES)?,
+            certificate: certificate.map(CertificateRecord::new),
+            approximate: shipped.approximate.clone().map(CertificateRecord::new),
+            certificate_refused: shipped.refused.clone(),
+            drift: drifts.iter().map(drift_record).collect(),
+            drift_refused,
+            ..EvaluateRecord::default()
+        })
+    }
+
+    fn predict(
+        &self,
+        scores: &[f32],
+        groups: Option<&Codes>,
+        pooled: Option<&[&str]>,
+    ) -> Result<Predicted, Failure> {
+        let shipped = &self.shipped;
+        let mut notes = Vec::new();
+        let margins = match (&shipped.groups, groups) {
+            (Some(known), Some(codes)) => {
+                let of_group = |name: &String| shipped.of_group(&codes.column, name);
+                notes.extend(strangers(known, pooled, &codes.names, &codes.of));
+                let by_code: Vec<f32> = codes.names.iter().map(of_group).collect::<Result<_, _>>()?;
+                margins(scores, &shipped.thresholds, Some((&by_code, &codes.of)))
+            }
+            _ => margins(scores, &shipped.thresholds, None),
+        };
+        let probability = |curve: Probability| {
+            ("probability".to_owned(), scores.iter().map(|score| curve.of(*score) as f32).collect())
+        };
+        Ok(Predicted {
+            scores: vec![("score".to_owned(), scores.to_vec())],
+            probabilities: self.probability.map(probability).into_iter().collect(),
+            decisions: Decisions::Positive(margins.iter().map(|margin| *margin >= 0.0).collect()),
+            notes,
+        })
+    }
+
+    fn show(&self, scene: &Scene<'_>, record: &mut ReportRecord) -> Result<(), Failure> {
+        scene::show(self, scene, record)
+    }
+
+    fn rates(&self, sample: &Sample, scores: &[f32], confidence: f64) -> Result<Vec<Rate>, Failure> {
+        let margins = self.shipped.margins(sample, scores)?;
+        Measurer { confidence }.rates(sample, &margins, &SHARES)
+    }
+}
+
+/// How conditions on groups are met, where the goal has any.
+fn met_by(job: &Job, goal: &Goal) -> Option<String> {
+    goal.column()?;
+    let way = match (job.settings.shared_threshold, job.settings.method) {
+        (false, _) => "one threshold per group",
+        (true, MethodChoice::CrossEntropy) => "one threshold for all, as far as one can meet them",
+        (true, _) => "one threshold for all; group conditions met by the model (multipliers)",
+    };
+    Some(way.to_owned())
+}
+
+/// What to say where the thresholds decide all rows alike, of the part they were chosen on, or of a group.
+fn alike(
+    shipped: &Shipped,
+    at_threshold: &Splits<Option<setpoint_report::Shipped>>,
+    groups: &[GroupRecord],
+    groups_from: Option<&str>,
+) -> Vec<String> {
+    let rows = |part: &str| format!("the {part} rows");
+    let whole = at_threshold.get(shipped.from).and_then(Option::as_ref).map(|shipped| shipped.confusion);
+    let Some(whole) = whole else { return Vec::new() };
+    match decided_alike(&rows(shipped.from), &whole, &[]) {
+        none if none.is_empty() && shipped.groups.is_some() => groups_from
+            .and_then(|part| Some((part, at_threshold.get(part)?.as_ref()?.confusion)))
+            .map_or(none, |(part, whole)| decided_alike(&rows(part), &whole, groups)),
+        found => found,
+    }
+}
+
+/// The rates within each group on the last held-out part that there is, and the name of that part.
+fn group_rates(
+    job: &Job,
+    decided: &Splits<Option<(&Sample, &[f32])>>,
+    shipped: &Shipped,
+) -> Result<(Vec<GroupRecord>, Option<String>), Failure> {
+    let grouped = |(name, pair): (&'static str, &Option<(_, _)>)| {
+        let (sample, margins): (&Sample, &[f32]) = (*pair)?;
+        sample.groups().map(|_| (name, sample, margins))
+    };
+    let Some((name, sample, margins)) = decided.iter().filter_map(grouped).last() else {
+        return Ok((Vec::new(), None));
+    };
+    let measurer = Measurer { confidence: job.confidence.unwrap_or(0.95) };
+    Ok((measurer.groups(shipped, sample, margins, &SHARES)?, Some(name.to_owned())))
+}
+
+/// The share of the positives, by weight.
+fn positive_share(confusion: &Confusion) -> Option<f64> {
+    let Confusion { true_positives, false_negatives, false_positives, true_negatives } = confusion;
+    let positives = true_positives + false_negatives;
+    let all = positives + false_positives + true_negatives;
+    (all > 0.0).then(|| positives / all)
+}
+
+pub(super) fn drift_record(drift: &Drift) -> DriftRecord {
+    DriftRecord {
+        condition: drift.condition.clone(),
+        group: drift.group.clone(),
+        verdict: match drift.verdict {
+            Verdict::Holds => "holds",
+            Verdict::Violated => "violated",
+            _ => "inconclusive",
+        },
+        observed: drift.observed,
+        examples: drift.examples,
+        p_value: drift.p_value,
+        level: drift.level,
+        text: drift.to_string(),
+    }
+}
