@@ -110,6 +110,26 @@ def plain(labels: Any) -> Optional[np.ndarray]:
     return None
 
 
+def class_names(classes: Any) -> list[str]:
+    """The names of classes as goals write them."""
+    names = [group_name(one) for one in array(classes, "classes")]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise refuse("classes", classes, "at least two names, none of them twice")
+    return names
+
+
+def class_codes(y: Any, names: list[str]) -> np.ndarray:
+    """The place of each label among the names."""
+    places = {name: place for place, name in enumerate(names)}
+    codes = np.array([places.get(group_name(label), len(names)) for label in array(y, "y")], dtype=np.uint32)
+    if (codes == len(names)).any():
+        row = int(np.argmax(codes == len(names)))
+        raise InputError(
+            f"y holds {reprlib.repr(array(y, 'y')[row])} (row {row}): expected one of {', '.join(names)}"
+        )
+    return codes
+
+
 ORDER = "the order is (y, scores, goal), labels first"
 
 

@@ -150,7 +150,7 @@ class SetpointClassifier(Decides, BaseEstimator):
             name_lightgbm()
         line = Line(type(self).__name__) if self.verbose else None
         label: Any = (self._label, coded_groups[1]) if several else (self._label, *map(str, self.classes_[::-1]))
-        inner, record = _setpoint.fit(
+        inner, record, unmet = _setpoint.fit(
             X,
             names,
             label,
@@ -167,7 +167,7 @@ class SetpointClassifier(Decides, BaseEstimator):
         if line is not None:
             line.close(f"kept {self.report_['winner']}")
         tell(self.report_["notes"])
-        tell_uncertified(self.report_["certificate_refused"])
+        tell_uncertified(self.report_["certificate_refused"], unmet)
         return self
 
     def _is_of_classes(self, y: Any) -> bool:

@@ -6,15 +6,16 @@ from typing import Any, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _setpoint
-from ._arrays import scored, vector, weighted
-from ._settings import read_goal, setting, shape
+from ._arrays import as_numpy, class_codes, class_names, scored, vector, weighted
+from ._errors import InputError
+from ._settings import read_goal, refuse, setting, shape
 
 
 class Step(NamedTuple):
     """What one step found."""
 
     thresholds: np.ndarray
-    """The thresholds of this step."""
+    """The thresholds of this step; with several classes the shifts, one for each."""
     loss: float
     """The smooth objective as something to minimise: minus the rate where more is better."""
     constraints: np.ndarray
@@ -28,6 +29,7 @@ def step(
     scores: Any,
     goal: str,
     *,
+    classes: Any = None,
     weights: Any = None,
     groups: Any = None,
     thresholds: Union[float, Sequence[float], None] = None,
@@ -41,7 +43,17 @@ def step(
     `exact` (the conditions as counted) or `hold` (those given). `thresholds` are a warm start for
     `smooth`. `sharpness` is how fast the surrogate switches per unit of score; by default 10 over the
     standard deviation of the scores.
+
+    With `classes`, the names of the columns of `scores` (one for each class), the goal is one of several classes
+    and `y` holds those names: `accuracy @ recall(rare)>=0.9`. `thresholds` are then the shifts that are held
+    where no condition ties them, and the gradient has the shape of `scores`.
     """
+    if classes is not None:
+        fixed = {"groups": (groups, None), "solve": (solve, "smooth"), "surrogate": (surrogate, "sigmoid")}
+        for name, (given, only) in fixed.items():
+            if given is not only and given != only:
+                raise refuse(name, given, f"{only} with classes=")
+        return _class_step(y, scores, goal, classes, weights, thresholds, sharpness)
     truth, values = scored(y, scores, dtype=np.float32)
     _, column, _ = read_goal(goal)
     surrogate, solve = setting("surrogate", surrogate, str), setting("solve", solve, str)
@@ -59,3 +71,27 @@ def step(
         whole[np.asarray(weights).reshape(-1) > 0] = gradient
         gradient = whole
     return Step(np.array(found), loss, np.array(constraints), gradient)
+
+
+def _class_step(
+    y: Any, scores: Any, goal: str, classes: Any, weights: Any, shifts: Any, sharpness: Optional[float]
+) -> Step:
+    names = class_names(classes)
+    given = as_numpy(scores, "scores")
+    if given.ndim != 2 or given.shape[1] != len(names):
+        raise InputError(f"scores have shape {given.shape}: expected a column for each of {len(names)} classes")
+    values = vector(given.reshape(-1), "scores", np.float32)
+    codes = class_codes(y, names)
+    if len(codes) != len(given):
+        raise InputError(f"y has {len(codes)} values: expected {len(given)}, one for each row of scores")
+    weight = None if weights is None else vector(weights, "weights")
+    if weight is not None and (len(weight) != len(codes) or not (weight > 0).all()):
+        raise InputError(f"weights: expected {len(codes)} positive numbers, one for each row")
+    start = None if shifts is None else vector(shifts, "thresholds").tolist()
+    if start is not None and len(start) != len(names):
+        raise InputError(f"thresholds has {len(start)} values: expected {len(names)}, a shift for each class")
+    sharp = None if sharpness is None else setting("sharpness", sharpness, float)
+    found, loss, constraints, gradient = _setpoint.class_step(
+        setting("goal", goal, str), names, values, codes, weight, start, sharp
+    )
+    return Step(np.array(found), loss, np.array(constraints), gradient.reshape(given.shape))

@@ -59,7 +59,38 @@ def fit(
     entities: Optional[Groups],
     options: str,
     report: Optional[Callable[..., None]],
-) -> tuple[Model, str]: ...
+) -> tuple[Model, str, Optional[str]]: ...
+def monitor_begin(model: Model, alpha: float) -> str: ...
+def monitor_check(model: Model, state: str) -> None: ...
+def monitor_add(
+    model: Model,
+    state: str,
+    features: Any,
+    names: Sequence[str],
+    labels: Labels,
+    weights: Optional[Scores],
+    groups: Optional[Groups],
+    entities: Optional[Groups],
+) -> tuple[str, list[str]]: ...
+def monitor_add_unlabelled(
+    model: Model, state: str, features: Any, names: Sequence[str], groups: Optional[Groups]
+) -> tuple[str, list[str]]: ...
+def monitor_status(model: Model, state: str, page: Page) -> tuple[str, str]: ...
+def recertify(
+    model: Model,
+    features: Any,
+    names: Sequence[str],
+    labels: Labels,
+    groups: Optional[Groups],
+    entities: Optional[Groups],
+    inclusion: Optional[list[float]],
+    prevalence: Optional[float],
+    unlabelled: Optional[tuple[Any, Sequence[str]]],
+    confidence: float,
+) -> tuple[Model, str, str]: ...
+def sample(
+    model: Model, features: Any, names: Sequence[str], groups: Optional[Groups], labels: int, seed: int
+) -> tuple[tuple[npt.NDArray[np.uint64], Scores], list[str]]: ...
 def onnx_scores(file: bytes, output: Optional[str]) -> tuple[bytes, str]: ...
 def onnx_decided(
     file: bytes,
@@ -150,6 +181,32 @@ def sharpness(
     bandwidth: str,
 ) -> float: ...
 def check_loss(text: str) -> None: ...
+def check_class_goal(text: str, classes: Sequence[str]) -> str: ...
+def class_step(
+    text: str,
+    classes: Sequence[str],
+    scores: npt.NDArray[np.float32],
+    codes: npt.NDArray[np.uint32],
+    weights: Optional[Scores],
+    shifts: Optional[Sequence[float]],
+    sharpness: Optional[float],
+) -> tuple[list[float], float, list[float], npt.NDArray[np.float32]]: ...
+
+class ClassBatchLoss:
+    def __init__(
+        self, text: str, classes: Sequence[str], pool: int, mix: float, warm_up: int, bandwidth: str
+    ) -> None: ...
+    def step(
+        self,
+        scores: npt.NDArray[np.float32],
+        codes: npt.NDArray[np.uint32],
+        weights: Optional[Scores],
+        keep: bool,
+    ) -> tuple[float, npt.NDArray[np.float32]]: ...
+    def metrics(self) -> Optional[tuple[float, list[float], int]]: ...
+    shifts: Optional[list[float]]
+    def state(self) -> str: ...
+    def restore(self, state: str) -> None: ...
 
 class BatchLoss:
     def __init__(self, text: str, pool: int, mix: float, warm_up: int, bandwidth: str, surrogate: str) -> None: ...

@@ -1,6 +1,7 @@
 """A loss for PyTorch that trains for the operating point: any model, optimizer, sampler and batch."""
 
-from typing import Any, Optional
+from collections.abc import Sequence
+from typing import Any, Optional, Union
 
 import numpy as np
 import torch
@@ -8,12 +9,15 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from . import _setpoint
+from ._arrays import class_names
 from ._errors import InputError, refuse_set
 from ._settings import read_goal, refuse, setting, surrogates
 from .metrics import operating_point, rates_at
 
 __all__ = ["OperatingPointLoss"]
 
+EMPTY = "the pool is empty: threshold and metrics are known after the first batch"
+SETTINGS = ("goal", "classes", "pool", "mix", "warmup", "bandwidth", "surrogate")
 # Batches; more would hardly be of one network.
 MOST_POOLED = 1_000
 
@@ -38,47 +42,67 @@ class OperatingPointLoss(nn.Module):
     `state_dict` holds all there is, pool and thresholds included. In `eval()` mode the loss is that
     of the batch by itself, and nothing is kept.
 
+    With `classes`, the goal is one of several classes, such as `accuracy @ recall(rare)>=0.9`, and logits have a
+    column for each, targets its number, as for `CrossEntropyLoss`:
+
+    ```python
+    loss = OperatingPointLoss("accuracy @ recall(rare)>=0.9", classes=["common", "rare", "other"])
+    loss(logits, targets).backward()  # shapes (n, 3) and (n,)
+    ```
+
     Parameters
     ----------
     goal : what to improve, under which conditions; not on groups.
+    classes : the names of the classes, in the order of the logits' columns.
     pool : batches whose scores thresholds are solved on, the newest included; 1 for the batch alone.
     mix : share of cross-entropy in the gradient. Half is best for networks with capacity to spare; 0 for
         the goal's loss alone.
     warmup : calls with cross-entropy alone at the start; about a third of the steps is a good number.
     bandwidth : width of the surrogate: `0.5tail` follows the scores at the threshold, `0.1sd` all scores,
-        a number is in scores.
-    surrogate : `sigmoid` or `softplus`.
+        a number is in scores. By default `0.5tail`, and `0.1sd` for several classes.
+    surrogate : `sigmoid` or `softplus`; of several classes `sigmoid`, there the softmax.
     """
 
     def __init__(
         self,
         goal: str,
         *,
+        classes: Optional[Sequence[str]] = None,
         pool: int = 20,
         mix: float = 0.5,
         warmup: int = 0,
-        bandwidth: str = "0.5tail",
+        bandwidth: Optional[str] = None,
         surrogate: str = "sigmoid",
     ) -> None:
         super().__init__()
-        self.goal = read_goal(goal)[0]
+        self.classes = None if classes is None else class_names(classes)
+        if self.classes is None:
+            self.goal = read_goal(goal)[0]
+        else:
+            self.goal = _setpoint.check_class_goal(setting("goal", goal, str), self.classes)
+            if surrogate != "sigmoid":
+                raise refuse("surrogate", surrogate, "sigmoid for several classes")
         self.pool, self.warmup = setting("pool", pool, int), setting("warmup", warmup, int)
         if not 1 <= self.pool <= MOST_POOLED:
             raise refuse("pool", pool, f"a number of batches from 1 to {MOST_POOLED:,}")
         self.mix = setting("mix", mix, float)
         if not 0 <= self.mix <= 1:
             raise refuse("mix", mix, "a share between 0 and 1")
-        self.bandwidth, self.surrogate = surrogates(bandwidth, surrogate)
+        width = ("0.5tail" if self.classes is None else "0.1sd") if bandwidth is None else bandwidth
+        self.bandwidth, self.surrogate = surrogates(width, surrogate)
         self._loss = self._fresh()
 
     def __setattr__(self, name: str, value: Any) -> None:
         # The compiled half has taken the settings over; buffers and hooks of torch's own are as ever.
-        if "_loss" in self.__dict__ and name in ("goal", "pool", "mix", "warmup", "bandwidth", "surrogate"):
+        if "_loss" in self.__dict__ and name in SETTINGS:
             raise refuse_set(self, name)
         super().__setattr__(name, value)
 
-    def _fresh(self) -> _setpoint.BatchLoss:
-        return _setpoint.BatchLoss(self.goal, self.pool, self.mix, self.warmup, self.bandwidth, self.surrogate)
+    def _fresh(self) -> Union[_setpoint.BatchLoss, _setpoint.ClassBatchLoss]:
+        how = (self.pool, self.mix, self.warmup, self.bandwidth)
+        if self.classes is not None:
+            return _setpoint.ClassBatchLoss(self.goal, self.classes, *how)
+        return _setpoint.BatchLoss(self.goal, *how, self.surrogate)
 
     def get_extra_state(self) -> Tensor:
         return torch.frombuffer(bytearray(self._loss.state(), "utf-8"), dtype=torch.uint8)
@@ -95,8 +119,8 @@ class OperatingPointLoss(nn.Module):
         self._loss.restore(state["_loss"])
 
     def forward(self, logits: Tensor, targets: Tensor, weight: Optional[Tensor] = None) -> Tensor:
-        """The loss of a batch; `logits` are scores of any scale, `targets` 0 or 1."""
-        mine = _flat(logits, targets, weight)
+        """The loss of a batch; `logits` are scores of any scale, `targets` 0 or 1, or the number of the class."""
+        mine = _flat(logits, targets, weight, self.classes)
         joined, start = _join(mine)
         if joined.shape[1] == 0:
             raise InputError("logits are empty: a loss needs at least one example; skip batches without any")
@@ -107,20 +131,31 @@ class OperatingPointLoss(nn.Module):
 
     def _step(self, batch: Tensor) -> tuple[float, Tensor]:
         """Loss and gradient by the scores of the joined batch; the state is brought up to date in training."""
-        scores, targets, weights = batch.contiguous()
+        scores, targets, weights = batch[:-2].T.reshape(-1), batch[-2], batch[-1]
         weight = None if bool((weights == weights[0]).all()) else _numpy(weights.double())
+        if isinstance(self._loss, _setpoint.ClassBatchLoss):
+            codes = _numpy(targets).astype(np.uint32)
+            value, v = self._loss.step(_numpy(scores), codes, weight, self.training)
+            return value, torch.from_dlpack(v.reshape(len(codes), -1))
         value, v = self._loss.step(_numpy(scores), _numpy(targets) > 0.5, weight, self.training)
         return value, torch.from_dlpack(v)
 
     @property
     def thresholds(self) -> Tensor:
-        """The thresholds of the last step, where the smooth conditions hold on the pool; empty before it."""
-        return torch.tensor(self._loss.thresholds or [], dtype=torch.float64)
+        """The thresholds of the last step, where the smooth conditions hold on the pool; empty before it.
+
+        Of several classes, the shifts: a row is decided as the class with the largest logit less its shift.
+        """
+        classes = isinstance(self._loss, _setpoint.ClassBatchLoss)
+        found = self._loss.shifts if classes else self._loss.thresholds
+        return torch.tensor(found or [], dtype=torch.float64)
 
     def _exact(self) -> tuple[np.ndarray, np.ndarray, Optional[np.ndarray]]:
+        if isinstance(self._loss, _setpoint.ClassBatchLoss):
+            raise InputError("several classes have a shift each and no threshold; see thresholds and metrics()")
         held = self._loss.pool()
         if held is None:
-            raise InputError("the pool is empty: threshold and metrics are known after the first batch")
+            raise InputError(EMPTY)
         return held
 
     @property
@@ -136,7 +171,15 @@ class OperatingPointLoss(nn.Module):
         return float(found[0])
 
     def metrics(self) -> dict[str, Any]:
-        """What is true of the pool, counted: the goal's value, the threshold, and the rates there."""
+        """What is true of the pool, counted: the goal's value, the threshold, and the rates there.
+
+        Of several classes: the goal's value at the best shifts, and those.
+        """
+        if isinstance(self._loss, _setpoint.ClassBatchLoss):
+            counted = self._loss.metrics()
+            if counted is None:
+                raise InputError(EMPTY)
+            return {"goal": counted[0], "examples": counted[2], "shifts": counted[1]}
         labels, scores, weights = self._exact()
         point = operating_point(labels, scores, self.goal, sample_weight=weights)
         found: dict[str, Any] = {"goal": point.value, "examples": len(labels)}
@@ -169,32 +212,40 @@ def _numpy(tensor: Tensor) -> np.ndarray:
     return np.ascontiguousarray(np.from_dlpack(tensor.detach().contiguous()))
 
 
-def _flat(logits: Tensor, targets: Tensor, weight: Optional[Tensor]) -> Tensor:
-    """Scores, targets and weights as the rows of one matrix on the CPU."""
+def _flat(
+    logits: Tensor, targets: Tensor, weight: Optional[Tensor], classes: Optional[Sequence[str]] = None
+) -> Tensor:
+    """Scores (a row for each class), targets and weights as the rows of one matrix on the CPU."""
     for name, tensor in (("logits", logits), ("targets", targets), ("weight", weight)):
         if not isinstance(tensor, Tensor) and (name != "weight" or tensor is not None):
             raise InputError(f"{name} is of type {type(tensor).__name__}: expected a tensor")
     if not logits.is_floating_point():
         raise InputError(f"logits have dtype {logits.dtype}: expected floating-point scores of the network")
-    scores = logits.detach().reshape(-1).float().cpu()
+    columns = 1 if classes is None else len(classes)
+    if classes is not None and (logits.ndim != 2 or logits.shape[1] != columns):
+        raise InputError(f"logits have shape {tuple(logits.shape)}: expected a column for each of {columns} classes")
+    scores = logits.detach().reshape(-1, columns).T.float().cpu()
     truth = targets.detach().reshape(-1).float().cpu()
-    if truth.numel() != scores.numel():
+    if truth.numel() != scores.shape[1]:
         raise InputError(
             f"logits have shape {tuple(logits.shape)}, targets {tuple(targets.shape)}: expected one target for each"
         )
-    if not bool(((truth == 0) | (truth == 1)).all()):
+    if classes is None and not bool(((truth == 0) | (truth == 1)).all()):
         raise InputError("targets hold values other than 0 and 1")
+    if classes is not None and not bool(((truth >= 0) & (truth < columns) & (truth == truth.round())).all()):
+        raise InputError(f"targets hold values other than the numbers of classes, 0 to {columns - 1}")
     if weight is None:
-        weights = torch.ones_like(scores)
+        weights = torch.ones_like(truth)
     else:
         weights = weight.detach().reshape(-1).float().cpu()
-        if weights.numel() != scores.numel():
-            raise InputError(f"weight has {weights.numel()} values: expected {scores.numel()}, one for each logit")
+        if weights.numel() != truth.numel():
+            what = "logit" if classes is None else "row of logits"
+            raise InputError(f"weight has {weights.numel()} values: expected {truth.numel()}, one for each {what}")
         if not bool(((weights > 0) & torch.isfinite(weights)).all()):
             raise InputError("weight holds values that are not positive numbers: leave the rows of weight 0 out")
     if not bool(torch.isfinite(scores).all()):
         raise InputError("logits hold NaN or infinity: try a smaller learning rate")
-    return torch.stack([scores, truth, weights])
+    return torch.cat([scores, truth[None], weights[None]])
 
 
 def _ranks() -> int:
@@ -211,7 +262,7 @@ def _join(mine: Tensor) -> tuple[Tensor, int]:
     dist.all_gather(sizes, torch.tensor([mine.shape[1]], dtype=torch.int64, device=device))
     counts = [int(size) for size in sizes]
     # Batches may differ in size, the last of an epoch for one: padded for the journey.
-    padded = torch.zeros(3, max(counts), device=device)
+    padded = torch.zeros(mine.shape[0], max(counts), device=device)
     padded[:, : mine.shape[1]] = mine.to(device)
     parts = [torch.zeros_like(padded) for _ in counts]
     dist.all_gather(parts, padded)

@@ -17,10 +17,18 @@ pub enum Source {
     Adult,
     /// KDD Cup 1999, a tenth of it, without repeated rows: intrusions from afar (R2L), 0.7% of the rows.
     Kdd,
+    /// 10,000 images of Fashion-MNIST, read as a table: the means of 2 x 2 pixels.
+    Fashion,
+    /// Statlog Shuttle, both parts.
+    Shuttle,
     /// IJCNN1, the 49,990 rows of its training and validation files.
     Ijcnn1,
     /// Letter Recognition: U, the most frequent letter, against the rest.
     Letter,
+    /// Pen-based digits, both parts.
+    Pendigits,
+    /// Statlog Landsat satellite, both parts.
+    Satimage,
     /// Communities and Crime: crime above the 70th percentile (0.28).
     Crime,
     /// Spambase.
@@ -39,6 +47,10 @@ impl Source {
             Self::Spambase => &["spambase.data"],
             Self::Crime => &["communities.data"],
             Self::Kdd => &["kddcup.data_10_percent.gz"],
+            Self::Fashion => &["fashion-10k-images-idx3-ubyte.gz", "fashion-10k-labels-idx1-ubyte.gz"],
+            Self::Shuttle => &["shuttle.trn", "shuttle.tst"],
+            Self::Pendigits => &["pendigits.tra", "pendigits.tes"],
+            Self::Satimage => &["sat.trn", "sat.tst"],
             Self::UtkFace => &["utkface32.bin.gz"],
             Self::Cifar => &["cifar10-train8k.bin.gz", "cifar10-test2k.bin.gz"],
             Self::CelebA => &["celeba", "CelebA"],
@@ -70,7 +82,7 @@ impl Source {
     }
 }
 
-/// One binary task.
+/// One task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Its name in files and on the command line.
@@ -81,7 +93,7 @@ pub struct Task {
     pub source: Source,
     /// The label column, for images.
     pub label: &'static str,
-    /// What is positive in it.
+    /// What is positive in it; of several classes, the one that goals about one class are about.
     pub positive: &'static str,
     /// Whether a tenth of the labels to learn from and to choose by are wrong.
     pub flipped: bool,
@@ -156,6 +168,16 @@ pub const NETWORKS: [Task; 5] = [
 
 /// The tasks of the comparison of trees.
 pub const TREES: [Task; 5] = [UCI[0], UCI[1], UCI[2], UCI[3], table("kdd-r2l", "KDD R2L", Source::Kdd)];
+
+/// The tasks of several classes.
+pub const CLASSES: [Task; 6] = [
+    task("letter", "Letter", Source::Letter, "", "H"),
+    task("pendigits", "Pendigits", Source::Pendigits, "", "9"),
+    task("satimage", "Satimage", Source::Satimage, "", "4"),
+    task("shuttle", "Shuttle", Source::Shuttle, "", "3"),
+    task("fashion", "Fashion", Source::Fashion, "", "6"),
+    task("kdd", "KDD", Source::Kdd, "", "r2l"),
+];
 
 impl Task {
     /// The name of its data set: its own up to a dash.

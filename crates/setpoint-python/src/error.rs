@@ -14,6 +14,10 @@ pub struct Wrong {
 }
 
 impl Wrong {
+    pub fn goal(message: impl ToString) -> Self {
+        Self { class: "GoalError", message: message.to_string() }
+    }
+
     pub fn input(message: impl ToString) -> Self {
         Self { class: "InputError", message: message.to_string() }
     }
@@ -43,8 +47,7 @@ impl From<Wrong> for PyErr {
 
 /// The goal that a text says.
 pub fn goal(text: &str) -> Result<Goal, Wrong> {
-    text.parse()
-        .map_err(|error: setpoint::goal::ParseError| Wrong { class: "GoalError", message: error.to_string() })
+    text.parse().map_err(|error: setpoint::goal::ParseError| Wrong::goal(error))
 }
 
 /// The text of a goal of two classes or of several.
@@ -59,6 +62,7 @@ pub fn in_python(message: &str) -> String {
         let value = value.unwrap_or_default();
         let name = match name {
             "drop" => return format!("X without {value}"),
+            "split-by" if !value.is_empty() => return format!("entities=X[\"{}\"]", value.trim_matches('"')),
             "group" => "groups",
             "seed" => "random_state",
             "split-by" => "entities",

@@ -5,15 +5,17 @@
 //! Nothing is decided here.
 
 mod array;
+mod class;
 mod engine;
 mod error;
 mod metric;
 mod model;
 mod onnx;
+mod operate;
 mod options;
-mod pool;
 mod prove;
 mod table;
+mod thread;
 mod watch;
 
 use std::ffi::OsString;
@@ -35,6 +37,7 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MISSING_TEXTS", setpoint_data::DEFAULT_MISSING.to_vec())?;
     module.add_class::<model::Model>()?;
     module.add_class::<engine::PyBatchLoss>()?;
+    module.add_class::<class::PyClassBatchLoss>()?;
     for function in [
         wrap_pyfunction!(command, module)?,
         wrap_pyfunction!(model::fit, module)?,
@@ -50,11 +53,20 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(prove::evaluate_scores, module)?,
         wrap_pyfunction!(prove::uncertified, module)?,
         wrap_pyfunction!(prove::write_file, module)?,
+        wrap_pyfunction!(operate::monitor_begin, module)?,
+        wrap_pyfunction!(operate::monitor_check, module)?,
+        wrap_pyfunction!(operate::monitor_add, module)?,
+        wrap_pyfunction!(operate::monitor_add_unlabelled, module)?,
+        wrap_pyfunction!(operate::monitor_status, module)?,
+        wrap_pyfunction!(operate::recertify, module)?,
+        wrap_pyfunction!(operate::sample, module)?,
         wrap_pyfunction!(onnx::onnx_scores, module)?,
         wrap_pyfunction!(onnx::onnx_decided, module)?,
         wrap_pyfunction!(engine::step, module)?,
         wrap_pyfunction!(engine::sharpness, module)?,
         wrap_pyfunction!(engine::check_loss, module)?,
+        wrap_pyfunction!(class::check_class_goal, module)?,
+        wrap_pyfunction!(class::class_step, module)?,
     ] {
         module.add_function(function)?;
     }

@@ -12,7 +12,7 @@ use setpoint_run::class_goal;
 
 use crate::array::{GroupArrays, class_sample, sample, slice};
 use crate::error::{Wrong, goal, goal_text};
-use crate::pool::work;
+use crate::thread::work;
 
 /// Starts of a search for shifts.
 const STARTS: usize = 4;

@@ -49,15 +49,6 @@ impl Held {
         Ok(Self::Model(view.ok_or_else(cannot)?))
     }
 
-    /// Scores of a row.
-    #[must_use]
-    pub fn outputs(&self) -> usize {
-        match self {
-            Self::Model(model) => model.outputs(),
-            Self::Rows(_) => 1,
-        }
-    }
-
     /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {

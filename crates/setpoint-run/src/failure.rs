@@ -133,6 +133,7 @@ impl From<CertifyError> for Failure {
             | CertifyError::TooFewEntities { .. }
             | CertifyError::NoneCertified { .. }
             | CertifyError::NoShifts { .. }
+            | CertifyError::NoneAtPrevalence { .. }
             | CertifyError::Contradiction { .. } => FailureKind::No,
             _ => FailureKind::Input,
         };

@@ -191,7 +191,7 @@ impl ScoredRows<'_> {
     fn decision(&self, shipped: Shipped) -> ByThreshold {
         let goal = as_fraction(self.goal, self.sample.len() as u64);
         let shared_threshold = goal.column().is_some() && self.chosen.groups.is_none();
-        ByThreshold { goal, shared_threshold, shipped, probability: None }
+        ByThreshold { goal, shared_threshold, shipped, probability: None, sketch: None }
     }
 }
 

@@ -27,6 +27,7 @@ mod interval;
 mod kind;
 pub mod measure;
 mod model;
+mod operate;
 mod population;
 mod probability;
 mod report;
@@ -48,6 +49,9 @@ pub use group::{POOL, spell_as};
 pub use kind::{ByShift, ByThreshold, Decision, Decisions, Predicted, class_goal};
 pub use image::{hold_images, load_images, split_images};
 pub use model::{Opened, open, opened};
+pub use operate::{
+    Drawn, Meant, Recertified, add, add_unlabelled, begin, monitor_record, recertify, resume, sample,
+};
 pub use probability::Probability;
 pub use report::{Described, report_model, report_training};
 pub use schema::{ImageSchema, Schema};

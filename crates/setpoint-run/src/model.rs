@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use setpoint::artifact::{self, Document, ModelFile};
 use setpoint::certify::Certificate;
+use setpoint::certify::monitor::Sketch;
 use setpoint::class::ClassProbability;
 use setpoint::features::Features;
 use setpoint::goal::AnyGoal;
@@ -19,7 +20,7 @@ use crate::examples::Loaded;
 use crate::failure::Failure;
 use crate::fit::Fitted;
 use crate::group::strangers;
-use crate::kind::{ByShift, ByThreshold, Decision, PROBABILITY, Predicted};
+use crate::kind::{ByShift, ByThreshold, Decision, PROBABILITY, Predicted, SKETCH};
 use crate::probability::Probability;
 use crate::schema::Schema;
 use crate::scorer::Scorer;
@@ -31,9 +32,11 @@ const BASELINE: &str = "baseline.";
 /// The setting that holds a network's layers.
 const ARCHITECTURE: &str = "architecture";
 /// The setting that holds what is to be known of the rows that the certificate is from.
-const CAUTION: &str = "certificate-caution";
+pub(crate) const CAUTION: &str = "certificate-caution";
 /// The setting that holds the groups that were pooled into one.
 pub(crate) const POOLED: &str = "pooled-groups";
+/// The setting that holds the certificates before this one, the first one first.
+pub(crate) const EARLIER: &str = "earlier-certificates";
 /// A model ready to score.
 pub struct Opened {
     /// What the file says.
@@ -215,7 +218,23 @@ fn decision(file: &ModelFile) -> Result<Decision, Failure> {
             from: "calibration",
         },
         probability: curve(2)?.map(|curve| Probability { slope: curve[0], intercept: curve[1] }),
+        sketch: sketch(file)?,
     }))
+}
+
+/// The sketch that a file holds.
+fn sketch(file: &ModelFile) -> Result<Option<Sketch>, Failure> {
+    let [edges, counts] = SKETCH;
+    let Some(found) = file.tensors.get(edges) else { return Ok(None) };
+    let edges = file.tensor::<f32>(edges, &[found.data.len()])?.to_vec();
+    let numbers = file.tensor::<f64>(counts, &[2 * edges.len() + 3])?;
+    let whole = |number: &f64| *number >= 0.0 && *number < 1e15 && number.fract() == 0.0;
+    let cells = numbers.chunks_exact(2).map(|pair| [pair[0] as u64, pair[1] as u64]).collect();
+    let sketch = Sketch::checked(edges, cells, numbers[numbers.len() - 1] as u64);
+    match sketch.filter(|_| numbers.iter().all(whole)) {
+        Some(sketch) => Ok(Some(sketch)),
+        None => Err(Failure::input("its sketch of the calibration scores is damaged")),
+    }
 }
 
 /// The file of a model that was just trained.
@@ -238,10 +257,9 @@ pub fn file(
     document.features = loaded.schema.to_json()?;
     document.data_hash = record.data_hash.clone();
     document.seed = job.settings.seed;
-    let mut file = ModelFile::new(document.clone());
-    decision.rule().store(&mut document, &mut file)?;
     document.metrics = metrics(decision, record);
-    file.document = document;
+    let mut file = ModelFile::new(document);
+    decision.rule().store(&mut file)?;
     fitted.scorer.store(&loaded.blueprint, "", &mut file);
     fitted.baseline.store(&loaded.blueprint, BASELINE, &mut file);
     Ok(file)

@@ -68,7 +68,7 @@ pub fn report_training(
         parts.push(PartRecord { name: name.to_owned(), evaluation });
     }
     let name = parts.last().map_or_else(String::new, |part| part.name.clone());
-    let found = |scores: &'_ setpoint_report::Splits<Option<Vec<f32>>>| scores.get(&name).cloned().flatten();
+    let found = |scores: &'_ setpoint_report::ByPart<Option<Vec<f32>>>| scores.get(&name).cloned().flatten();
     let (Some(Some(examples)), Some(scores)) = (loaded.parts.get(&name), found(&trained.scores)) else {
         return Err(Failure::input("a report needs rows to show"));
     };
@@ -93,7 +93,7 @@ pub fn report_training(
 fn baseline_ships(
     job: &Job,
     loaded: &Loaded,
-    scores: &setpoint_report::Splits<Option<Vec<f32>>>,
+    scores: &setpoint_report::ByPart<Option<Vec<f32>>>,
     shown: &str,
     described: &Described,
 ) -> Result<Vec<Measured>, Failure> {

@@ -32,7 +32,11 @@ impl Scorer {
     /// # Errors
     /// If the rows are not the model's, or a score is not finite.
     pub fn scores(&self, held: &mut Held) -> Result<Vec<f32>, Failure> {
-        let outputs = held.outputs();
+        let outputs = match (self, &*held) {
+            (Self::Model(_), Held::Model(model)) => model.outputs(),
+            (Self::Trees(ensemble), _) => ensemble.outputs(),
+            _ => 1,
+        };
         let mut scores = vec![0.0; held.rows() * outputs];
         match (self, held) {
             (Self::Model(combined), Held::Model(model)) => combined.scores(&mut **model, &mut scores)?,

@@ -5,7 +5,7 @@ use setpoint::artifact::ModelFile;
 use setpoint::goal::{AnyGoal, ClassObjective, Direction, GoalText};
 use setpoint::train::{Bandwidth, MethodChoice, Observer, Settings};
 use setpoint_data::SplitPlan;
-use setpoint_report::{BaselineRecord, GainRecord, Splits, StageRecord, TrainRecord};
+use setpoint_report::{BaselineRecord, GainRecord, ByPart, StageRecord, TrainRecord};
 
 use crate::choice::ModelChoice;
 use crate::examples::{Examples, Loaded};
@@ -155,7 +155,7 @@ pub struct Trained {
     /// What ships: thresholds, or shifts.
     pub decision: Decision,
     /// The scores of each part.
-    pub scores: Splits<Option<Vec<f32>>>,
+    pub scores: ByPart<Option<Vec<f32>>>,
     /// The record; the seconds and the artifact's name are for the caller to add.
     pub record: TrainRecord,
     /// The model file, ready to be saved.
@@ -191,11 +191,11 @@ pub fn train<'r>(
 /// # Errors
 /// If the rows are not those of the model.
 pub fn score(
-    parts: &mut Splits<Option<Examples>>,
+    parts: &mut ByPart<Option<Examples>>,
     scorer: &Scorer,
-) -> Result<Splits<Option<Vec<f32>>>, Failure> {
+) -> Result<ByPart<Option<Vec<f32>>>, Failure> {
     let of = |part: &mut Option<Examples>| part.as_mut().map(|part| part.scores(scorer)).transpose();
-    Ok(Splits {
+    Ok(ByPart {
         train: of(&mut parts.train)?,
         validation: of(&mut parts.validation)?,
         calibration: of(&mut parts.calibration)?,
@@ -207,15 +207,15 @@ pub fn score(
 ///
 /// # Errors
 /// If nothing meets the goal's conditions there.
-pub fn choose(job: &Job, loaded: &Loaded, scores: &Splits<Option<Vec<f32>>>) -> Result<Decision, Failure> {
+pub fn choose(job: &Job, loaded: &Loaded, scores: &ByPart<Option<Vec<f32>>>) -> Result<Decision, Failure> {
     choose_by(&*kind_of(job, loaded)?, job, &loaded.parts, scores)
 }
 
 pub(crate) fn choose_by(
     kind: &dyn Kind,
     job: &Job,
-    parts: &Splits<Option<Examples>>,
-    scores: &Splits<Option<Vec<f32>>>,
+    parts: &ByPart<Option<Examples>>,
+    scores: &ByPart<Option<Vec<f32>>>,
 ) -> Result<Decision, Failure> {
     let (validation, calibration) = held_out(parts, scores)?;
     kind.choose(validation, calibration, job.confidence, job.settings.seed)
@@ -223,8 +223,8 @@ pub(crate) fn choose_by(
 
 /// The parts that thresholds can be chosen on.
 fn held_out<'a>(
-    parts: &'a Splits<Option<Examples>>,
-    scores: &'a Splits<Option<Vec<f32>>>,
+    parts: &'a ByPart<Option<Examples>>,
+    scores: &'a ByPart<Option<Vec<f32>>>,
 ) -> Result<(Scored<'a>, Option<Scored<'a>>), Failure> {
     fn scored<'a>(
         name: &'static str,
@@ -244,14 +244,14 @@ fn measured(
     kind: &dyn Kind,
     loaded: &mut Loaded,
     fitted: &Fitted,
-    scores: &Splits<Option<Vec<f32>>>,
+    scores: &ByPart<Option<Vec<f32>>>,
     decision: &Decision,
 ) -> Result<TrainRecord, Failure> {
     let base = &score(&mut loaded.parts, &fitted.baseline)?;
     let loaded = &*loaded;
     let samples = loaded.parts.map(|part| part.as_ref().map(|part| &part.sample));
     let run = Measured { job, loaded, samples, scores, base, used_validation: fitted.used_validation };
-    let each = |scores: &Splits<Option<Vec<f32>>>, held_out| -> Result<Splits<Option<f64>>, Failure> {
+    let each = |scores: &ByPart<Option<Vec<f32>>>, held_out| -> Result<ByPart<Option<f64>>, Failure> {
         let mut values = run.pair(scores).try_map(|pair| match pair {
             Some((sample, scores)) => kind.value(sample, scores),
             None => Ok::<_, Failure>(None),
@@ -300,7 +300,7 @@ fn gain(
     kind: &dyn Kind,
     fitted: &Fitted,
     run: &Measured<'_>,
-    [values, base_values]: [&Splits<Option<f64>>; 2],
+    [values, base_values]: [&ByPart<Option<f64>>; 2],
 ) -> Option<GainRecord> {
     let value = |part: &str| Some((values.get(part).copied()??, base_values.get(part).copied()??));
     let parts = ["test", "calibration", "validation"];

@@ -3,12 +3,12 @@
 //! Rounds and booster are chosen on validation by the goal's own metric: the baseline. What is made of
 //! it beyond that is up to the method; `auto`'s steps are in `improve`.
 
-use setpoint::Goal;
-use setpoint::train::{Gain, MethodChoice, Observer};
+use setpoint::train::{Gain, MethodChoice, Observer, TrainError};
 
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::Data;
+use crate::purpose::Purpose;
 use crate::recipe::{Chosen, ranked};
 use crate::session::{Searched, Session};
 use crate::settings::Settings;
@@ -61,9 +61,13 @@ pub struct TreesFit {
     pub used_validation: bool,
     /// Which boosters of the search, or ico's after them, it is made of.
     pub kept: Vec<usize>,
+    /// For goals of several classes: the scores of the validation rows by boosters that had not seen them, before
+    /// any retraining. Shifts are found on these.
+    pub held_out: Option<Vec<f32>>,
 }
 
-/// Trains trees for a goal.
+/// Trains trees for a goal, of two classes or of several; the samples of several are
+/// [`Sample::of_classes`](setpoint::Sample::of_classes).
 ///
 /// Deterministic: the same arguments give the same bytes, for any number of threads, and after a
 /// resume from `store`.
@@ -71,8 +75,8 @@ pub struct TreesFit {
 /// # Errors
 /// If LightGBM is not there or refuses, the goal does not fit or cannot be met, a setting makes no
 /// sense, the observer stops the run, or a checkpoint cannot be written.
-pub fn fit<'r>(
-    goal: &Goal,
+pub fn fit<'r, G: Clone + Into<Purpose>>(
+    goal: &G,
     train: Data<'r>,
     validation: Data<'r>,
     settings: &'r Settings,
@@ -89,9 +93,13 @@ impl Session<'_> {
     ///
     /// # Errors
     /// As [`fit`].
-    pub fn conclude(&mut self, goal: &Goal, searched: &[Searched]) -> Result<TreesFit, TreesError> {
-        let goal = &self.fraction(goal);
-        let judge = self.judge(goal);
+    pub fn conclude<G: Clone + Into<Purpose>>(
+        &mut self,
+        goal: &G,
+        searched: &[Searched],
+    ) -> Result<TreesFit, TreesError> {
+        let purpose = &self.fraction(goal.clone().into());
+        let judge = self.referee(purpose);
         let chosen: Vec<Chosen<'_>> =
             searched.iter().map(|searched| Chosen::new(searched, &judge, None)).collect::<Result<_, _>>()?;
         let order = ranked(&chosen);
@@ -114,9 +122,14 @@ impl Session<'_> {
             steps: Vec::new(),
             used_validation: false,
             kept: chosen.iter().position(|chosen| std::ptr::eq(chosen, *baseline)).into_iter().collect(),
+            held_out: (purpose.outputs() > 1).then(|| baseline.scores.to_vec()),
         };
-        match self.settings.method {
-            MethodChoice::Ico => {
+        match (self.settings.method, purpose) {
+            (MethodChoice::Ico, Purpose::Classes(_)) => {
+                let expected = "auto or cross-entropy for trees of several classes";
+                return Err(TrainError::Setting { what: "method", found: "ico".into(), expected }.into());
+            }
+            (MethodChoice::Ico, Purpose::TwoClasses(goal)) => {
                 let ico = self.grow_ico(goal, baseline.searched)?;
                 let ico = Chosen::new(&ico, &judge, None)?;
                 fit.gain = judge.gain(ico.scores, baseline.scores)?;
@@ -126,7 +139,7 @@ impl Session<'_> {
                 fit.kept = vec![fit.candidates.len()];
                 fit.candidates.push(ico.candidate);
             }
-            MethodChoice::Auto => self.improve(&judge, searched, &order, &mut fit)?,
+            (MethodChoice::Auto, _) => self.improve(&judge, searched, &order, &mut fit)?,
             _ => {}
         }
         Ok(fit)

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 use setpoint::Sample;
+use setpoint::sample::Groups;
 use setpoint::train::TrainError;
 
 use crate::ensemble::Ensemble;
@@ -20,10 +21,11 @@ use crate::parameters::{Parameters, steady};
 /// Rows that are summed as one unit, so that sums do not depend on the number of threads.
 const CHUNK: usize = 8_192;
 
-/// The training rows, binned.
+/// The training rows, binned; of several outputs, the classes of the sample are the labels.
 pub(crate) fn dataset<'l>(
     library: &'l Library,
     data: &Data<'_>,
+    outputs: usize,
     threads: usize,
 ) -> Result<Dataset<'l>, TreesError> {
     data.check()?;
@@ -34,7 +36,11 @@ pub(crate) fn dataset<'l>(
         parameters += &format!(" categorical_feature={}", columns.join(","));
     }
     let mut dataset = Dataset::new(library, &data.features, &parameters)?;
-    let labels: Vec<f32> = data.sample.labels().iter().map(|label| f32::from(u8::from(*label))).collect();
+    let labels = data.sample.labels().iter().map(|label| f32::from(u8::from(*label)));
+    let labels: Vec<f32> = match data.sample.groups() {
+        Some(classes) if outputs > 1 => classes.codes().iter().map(|code| *code as f32).collect(),
+        _ => labels.collect(),
+    };
     dataset.set_labels(&labels)?;
     if let Some(weights) = data.sample.weights() {
         dataset.set_weights(weights)?;
@@ -45,9 +51,9 @@ pub(crate) fn dataset<'l>(
 /// The held-out rows' scores after some rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Look {
-    /// Trees so far.
+    /// Rounds so far.
     pub rounds: usize,
-    /// The score of each held-out row.
+    /// The scores of each held-out row.
     pub scores: Vec<f32>,
 }
 
@@ -55,6 +61,8 @@ pub struct Look {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     pub(crate) parameters: Parameters,
+    /// Scores of a row: 1, or the number of classes.
+    pub(crate) outputs: usize,
     pub(crate) rounds: usize,
     pub(crate) look_every: usize,
     pub(crate) seed: u64,
@@ -83,32 +91,36 @@ pub(crate) fn grow(
     after: &mut dyn FnMut(&Round<'_>) -> Result<ControlFlow<()>, TreesError>,
 ) -> Result<(Ensemble, Vec<Look>), TreesError> {
     growth.parameters.check()?;
+    let outputs = growth.outputs;
     let objective = match mixture {
         Some(_) => "objective=none".to_owned(),
+        None if outputs > 1 => format!("objective=multiclass num_class={outputs}"),
         None => format!("objective=binary scale_pos_weight={}", growth.parameters.positive_weight),
     };
     let text = format!("{objective} {}", growth.parameters.to_text(growth.seed, growth.threads));
     let mut booster = Booster::new(dataset, &text)?;
     let bias = mixture.as_ref().map_or(0.0, |mixture| mixture.bias());
-    let mut ensemble = Ensemble::constant(columns, bias);
-    let mut raw = vec![bias; held_out.map_or(0, Features::rows)];
-    let (mut looks, mut loss, mut rounds) = (Vec::new(), loss_of_no_tree(sample), 0);
-    let mut outputs = vec![0.0; sample.len()];
+    let mut ensemble = Ensemble::constant(columns, &vec![bias; outputs]);
+    let mut raw = vec![bias; held_out.map_or(0, Features::rows) * outputs];
+    let labels = sample.labels();
+    let classes = sample.groups().filter(|_| outputs > 1).map(Groups::codes);
+    let (mut looks, mut loss, mut rounds) = (Vec::new(), loss_of_no_tree(sample, outputs), 0);
+    let mut on_train = vec![0.0; sample.len() * outputs];
     while rounds < growth.rounds {
         let grown = match &mut mixture {
             None => booster.update()?,
             Some(mixture) => {
-                booster.outputs(&mut outputs)?;
-                let (gradient, curvature) = mixture.derivatives(&outputs)?;
+                booster.outputs(&mut on_train)?;
+                let (gradient, curvature) = mixture.derivatives(&on_train)?;
                 booster.update_with(gradient, curvature)?
             }
         };
-        // A booster that cannot split even once has one tree, its constant.
-        rounds = booster.trees()?;
+        // A booster that cannot split even once has one round, its constants.
+        rounds = booster.rounds()?;
         let ends = !grown || rounds >= growth.rounds;
         let mut look = None;
-        if (ends || rounds.is_multiple_of(growth.look_every)) && rounds > ensemble.trees() {
-            let new = Ensemble::from_text(&booster.to_text(ensemble.trees())?, columns)?;
+        if (ends || rounds.is_multiple_of(growth.look_every)) && rounds > ensemble.rounds() {
+            let new = Ensemble::from_text(&booster.to_text(ensemble.rounds())?, columns)?;
             if let Some(held_out) = held_out {
                 new.add(held_out, 0..new.trees(), &mut raw)?;
                 let scores = raw.iter().map(|raw| *raw as f32).collect();
@@ -116,10 +128,16 @@ pub(crate) fn grow(
                 look = looks.last();
             }
             ensemble.extend(&new, 0..new.trees(), 1.0);
-            booster.outputs(&mut outputs)?;
-            loss = match mixture {
-                None => log_loss(sample, &outputs, |output| output),
-                Some(_) => log_loss(sample, &outputs, |output| 1.0 / (1.0 + (-output - bias).exp())),
+            booster.outputs(&mut on_train)?;
+            loss = match (&mixture, classes) {
+                (None, Some(codes)) => {
+                    let rows = sample.len();
+                    log_loss(sample, |row| on_train[codes[row] as usize * rows + row])
+                }
+                (None, None) => log_loss(sample, |row| of_label(labels[row], on_train[row])),
+                (Some(_), _) => {
+                    log_loss(sample, |row| of_label(labels[row], 1.0 / (1.0 + (-on_train[row] - bias).exp())))
+                }
             };
             if !loss.is_finite() {
                 return Err(TrainError::Diverged { step: rounds as u64 }.into());
@@ -138,43 +156,49 @@ pub(crate) fn looks(
     held_out: &Features<'_>,
     look_every: usize,
 ) -> Result<Vec<Look>, TreesError> {
-    let mut raw = vec![ensemble.bias(); held_out.rows()];
+    let outputs = ensemble.outputs();
+    let mut raw = vec![0.0; held_out.rows() * outputs];
+    ensemble.start(&mut raw);
     let mut looks = Vec::new();
     let mut done = 0;
-    while done < ensemble.trees() {
-        let rounds = (done + look_every).min(ensemble.trees());
-        ensemble.add(held_out, done..rounds, &mut raw)?;
+    while done < ensemble.rounds() {
+        let rounds = (done + look_every).min(ensemble.rounds());
+        ensemble.add(held_out, done * outputs..rounds * outputs, &mut raw)?;
         looks.push(Look { rounds, scores: raw.iter().map(|raw| *raw as f32).collect() });
         done = rounds;
     }
     Ok(looks)
 }
 
-/// The log loss of saying how frequent positives are.
-fn loss_of_no_tree(sample: &Sample) -> f64 {
-    let (mut positive, mut total) = (0.0, 0.0);
+/// The log loss of saying how frequent each class is.
+fn loss_of_no_tree(sample: &Sample, outputs: usize) -> f64 {
+    let mut totals = vec![0.0; outputs.max(2)];
     for (row, label) in sample.labels().iter().enumerate() {
-        total += sample.weight(row);
-        positive += if *label { sample.weight(row) } else { 0.0 };
+        let class = match sample.groups() {
+            Some(classes) if outputs > 1 => classes.codes()[row] as usize,
+            _ => usize::from(*label),
+        };
+        totals[class] += sample.weight(row);
     }
-    let share = positive / total;
-    -(share * share.ln() + (1.0 - share) * (1.0 - share).ln())
+    let total: f64 = totals.iter().sum();
+    let shares = totals.iter().map(|class| class / total).filter(|share| *share > 0.0);
+    -shares.map(|share| share * share.ln()).sum::<f64>()
 }
 
-/// Weighted mean log loss; probabilities of exactly 0 and 1 count as the nearest that are not.
-fn log_loss(sample: &Sample, outputs: &[f64], probability: impl Fn(f64) -> f64 + Sync) -> f64 {
-    let labels = sample.labels();
-    let sums: Vec<(f64, f64)> = outputs
-        .par_chunks(CHUNK)
-        .enumerate()
-        .map(|(chunk, outputs)| {
-            let first = chunk * CHUNK;
-            outputs.iter().enumerate().fold((0.0, 0.0), |(loss, total), (offset, output)| {
-                let row = first + offset;
-                let p = probability(*output);
-                let likelihood = if labels[row] { p } else { 1.0 - p };
+/// The likelihood of a label, by the probability of a positive.
+fn of_label(label: bool, probability: f64) -> f64 {
+    if label { probability } else { 1.0 - probability }
+}
+
+/// Weighted mean log loss; likelihoods of 0 count as the nearest that are not.
+fn log_loss(sample: &Sample, likelihood: impl Fn(usize) -> f64 + Sync) -> f64 {
+    let rows = sample.len();
+    let sums: Vec<(f64, f64)> = (0..rows.div_ceil(CHUNK))
+        .into_par_iter()
+        .map(|chunk| {
+            (chunk * CHUNK..rows.min((chunk + 1) * CHUNK)).fold((0.0, 0.0), |(loss, total), row| {
                 let weight = sample.weight(row);
-                (loss - weight * likelihood.max(f64::MIN_POSITIVE).ln(), total + weight)
+                (loss - weight * likelihood(row).max(f64::MIN_POSITIVE).ln(), total + weight)
             })
         })
         .collect();

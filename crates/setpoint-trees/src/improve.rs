@@ -14,6 +14,7 @@ use crate::conclude::{Step, TreesFit};
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::judge::{halves, mean_gain, pick};
+use crate::purpose::Referee;
 use crate::recipe::{Chosen, Recipe, ranked};
 use crate::retrain::Retraining;
 use crate::session::{Searched, Session};
@@ -37,7 +38,7 @@ impl Session<'_> {
     /// Takes the steps that pay and puts the result into `fit`, which holds the baseline.
     pub(crate) fn improve<'s>(
         &mut self,
-        judge: &Judge<'_>,
+        judge: &Referee<'_>,
         searched: &[Searched],
         order: &[&Chosen<'s>],
         fit: &mut TreesFit,
@@ -48,7 +49,7 @@ impl Session<'_> {
             self.expect(2 + averaged);
         }
         let measured = self.measure(judge, searched)?;
-        let mut recipe = Recipe::new(judge.sample, order);
+        let mut recipe = Recipe::new(judge, order)?;
         let all: Vec<u32> = (0..judge.sample.len() as u32).collect();
         if several {
             let gain = mean_gain(measured.map(|half| half.average));
@@ -56,14 +57,17 @@ impl Session<'_> {
             if taken {
                 recipe.weights = recipe.average_of(averaged);
                 fit.winner = format!("average of the {averaged} best boosters");
-                fit.validation = judge.value(&recipe.scores(&recipe.weights, &all))?;
+                let scores = recipe.scores(&recipe.weights, &all);
+                fit.validation = judge.value(&scores)?;
+                fit.held_out = fit.held_out.take().map(|_| scores);
                 fit.gain = gain;
             }
             fit.steps.push(Step { name: format!("average of the {averaged} best boosters"), gain, taken });
         }
         // A head is fitted on the validation rows: where they choose the threshold, it is none of theirs.
-        if several && self.settings.retrain {
-            add_head(judge, &measured, &all, &mut recipe, fit);
+        // Over the scores of several classes it gains nothing that shifts do not.
+        if let (true, true, Some(own)) = (several, self.settings.retrain, judge.judge()) {
+            add_head(&own, &measured, &all, &mut recipe, fit);
         }
         let mut retrain = self.settings.retrain;
         if retrain {
@@ -97,7 +101,7 @@ impl Session<'_> {
     }
 
     /// What each half says; nothing where one of them lacks what the goal needs.
-    fn measure(&mut self, judge: &Judge<'_>, searched: &[Searched]) -> Result<[Measured; 2], TreesError> {
+    fn measure(&mut self, judge: &Referee<'_>, searched: &[Searched]) -> Result<[Measured; 2], TreesError> {
         let halves = halves(judge.sample);
         let names = ["first", "second"].map(|name| format!("train rows and the {name} half of validation"));
         let mut measured = [Measured::default(); 2];
@@ -112,7 +116,8 @@ impl Session<'_> {
                     TrainError::Metric(_)
                     | TrainError::Sample(_)
                     | TrainError::Threshold(_)
-                    | TrainError::Engine(_),
+                    | TrainError::Engine(_)
+                    | TrainError::Class(_),
                 )) => return Ok([Measured::default(); 2]),
                 Err(error) => return Err(error),
             }
@@ -128,10 +133,12 @@ impl Session<'_> {
         let retrained = self.retrain(&[again(0), again(1)])?;
         for (own, retrained) in retrained.iter().enumerate() {
             let others = &halves[1 - own];
-            let mut scores = vec![0.0; judge.sample.len()];
+            let outputs = retrained.outputs();
+            let mut scores = vec![0.0; judge.sample.len() * outputs];
             retrained.scores(&self.validation.features, &mut scores)?;
-            let other = Judge { sample: &judge.sample.select(others), ..*judge };
-            measured[own].retraining = other.gain(&pick(&scores, others), &pick(best[own].scores, others))?;
+            let other = Referee { sample: &judge.sample.select(others), ..*judge };
+            let before = pick(best[own].scores, outputs, others);
+            measured[own].retraining = other.gain(&pick(&scores, outputs, others), &before)?;
         }
         Ok(measured)
     }
@@ -140,27 +147,28 @@ impl Session<'_> {
     /// also the best booster there.
     fn measure_half<'s>(
         &self,
-        judge: &Judge<'_>,
+        judge: &Referee<'_>,
         searched: &'s [Searched],
         rows: &[u32],
         others: &[u32],
     ) -> Result<(Measured, Option<Chosen<'s>>), TreesError> {
         let samples = [judge.sample.select(rows), judge.sample.select(others)];
-        let own = Judge { sample: &samples[0], ..*judge };
-        let other = Judge { sample: &samples[1], ..*judge };
+        let own = Referee { sample: &samples[0], ..*judge };
+        let other = Referee { sample: &samples[1], ..*judge };
         let choose = |searched| Chosen::new(searched, &own, Some(rows));
         let chosen: Vec<Chosen<'_>> = searched.iter().map(choose).collect::<Result<_, _>>()?;
         let order = ranked(&chosen);
         let mut measured = Measured::default();
         let Some(best) = order.first() else { return Ok((measured, None)) };
-        let before = pick(best.scores, others);
-        let mut recipe = Recipe::new(judge.sample, &order);
+        let before = pick(best.scores, judge.purpose.outputs(), others);
+        let mut recipe = Recipe::new(judge, &order)?;
         recipe.weights = recipe.average_of(AVERAGED);
         let average = recipe.scores(&recipe.weights, others);
         measured.average = other.gain(&average, &before)?;
         if self.settings.retrain
+            && let Some(judge) = own.judge()
             && judge.goal.column().is_none()
-            && let Ok(weights) = recipe.head_on(&own, rows)
+            && let Ok(weights) = recipe.head_on(&judge, rows)
         {
             let scores = recipe.scores(&weights, others);
             measured.head = other.gain(&scores, &average)?;

@@ -5,8 +5,10 @@ use std::cmp::Ordering;
 use setpoint::Sample;
 use setpoint::goal::{Constraint, Direction, Goal, Relation, Top, safe_side};
 use setpoint::metric::{self, Cuts};
-use setpoint::train::method::{CrossEntropy, Loss};
+use setpoint::train::method::{ClassCrossEntropy, CrossEntropy, Loss};
 use setpoint::train::{Gain, Judge, TrainError, if_any};
+
+use crate::purpose::Referee;
 
 /// How much looser the neighbours' condition is than the goal's own; see `docs/decisions.md`.
 const NEIGHBOURS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
@@ -27,19 +29,23 @@ impl Promise {
     }
 }
 
-/// What scores promise on rows to come, by what they are worth on these.
-pub(crate) trait Foresee {
+impl Referee<'_> {
     /// What boosters and rounds are chosen by. At a small rate a handful of rows decides the goal's own
     /// value, and the best of many looks is luck: so neighbouring rates count too. Where the goal is met
     /// by all, log loss still tells them apart.
-    fn promise(&self, scores: &[f32]) -> Result<Promise, TrainError>;
-}
-
-impl Foresee for Judge<'_> {
-    fn promise(&self, scores: &[f32]) -> Result<Promise, TrainError> {
+    pub(crate) fn promise(&self, scores: &[f32]) -> Result<Promise, TrainError> {
         let mut v = vec![0.0; scores.len()];
-        let loss = CrossEntropy::new(1.0).evaluate(self.sample, scores, &mut v)?;
-        Ok(Promise { merit: merit_around(self, scores)?, loss })
+        let (merit, loss) = match self.judge() {
+            Some(judge) => {
+                let loss = CrossEntropy::new(1.0).evaluate(self.sample, scores, &mut v)?;
+                (merit_around(&judge, scores)?, loss)
+            }
+            None => {
+                let loss = ClassCrossEntropy::new(0.0).evaluate(self.sample, scores, &mut v)?;
+                (self.direction().merit(self.value(scores)?), loss)
+            }
+        };
+        Ok(Promise { merit, loss })
     }
 }
 
@@ -113,14 +119,15 @@ pub(crate) fn mean_gain(halves: [Option<Gain>; 2]) -> Option<Gain> {
     Some(Gain { difference: (first.difference + second.difference) / 2.0, standard_error })
 }
 
-/// These rows of a vector.
-pub(crate) fn pick(values: &[f32], rows: &[u32]) -> Vec<f32> {
-    rows.iter().map(|row| values[*row as usize]).collect()
+/// These rows of scores, of which each row has `outputs`.
+pub(crate) fn pick(values: &[f32], outputs: usize, rows: &[u32]) -> Vec<f32> {
+    rows.iter().flat_map(|row| &values[*row as usize * outputs..][..outputs]).copied().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::purpose::Purpose;
 
     #[test]
     fn halves_share_out_every_row_and_label() {
@@ -149,12 +156,13 @@ mod tests {
             };
             (0..1100).map(score).collect()
         };
-        let goal: Goal = "recall @ fpr<=1%".parse().unwrap();
-        let judge = Judge::new(&goal, &sample);
+        let judge = |goal| Referee { purpose: goal, shared_threshold: false, sample: &sample, seed: 0 };
+        let purpose = |text: &str| Purpose::TwoClasses(text.parse().unwrap());
         let (many, few) = (scores(40), scores(5));
-        assert_eq!(judge.value(&many).unwrap(), judge.value(&few).unwrap());
-        let goal: Goal = "recall @ fpr<=0.6%".parse().unwrap();
-        let judge = Judge { goal: &goal, ..judge };
+        let goal = purpose("recall @ fpr<=1%");
+        assert_eq!(judge(&goal).value(&many).unwrap(), judge(&goal).value(&few).unwrap());
+        let goal = purpose("recall @ fpr<=0.6%");
+        let judge = judge(&goal);
         // At half the rate the four false alarms are too many.
         let promises = [judge.promise(&many).unwrap(), judge.promise(&few).unwrap()];
         let [many, few] = promises.map(|promise| promise.merit);
@@ -170,8 +178,8 @@ mod tests {
         };
         let (sure, unsure) = (scores(4.0), scores(0.1));
         let sample = Sample::new(labels).unwrap();
-        let goal: Goal = "recall @ fpr<=1%".parse().unwrap();
-        let judge = Judge::new(&goal, &sample);
+        let goal = Purpose::TwoClasses("recall @ fpr<=1%".parse().unwrap());
+        let judge = Referee { purpose: &goal, shared_threshold: false, sample: &sample, seed: 0 };
         let [sure, unsure] = [sure, unsure].map(|scores| judge.promise(&scores).unwrap());
         assert_eq!(sure.order(&unsure), Ordering::Less);
     }

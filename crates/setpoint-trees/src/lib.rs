@@ -10,7 +10,7 @@
 //! ```
 //!
 //! [`fit`] does all of it for one goal. A [`Session`] shares the boosters of one search among several
-//! goals.
+//! goals. Goals of several classes are trained alike, a score for each class and a tree for each in every round.
 //!
 //! ```no_run
 //! use setpoint::{Goal, Sample, train::Silent};
@@ -35,7 +35,7 @@
 //! - `features`, `parameters`, `settings`: what goes in.
 //! - `grow`, `ico`: one booster, for log loss or on the goal's own gradient.
 //! - `session`, `watched`, `side_by_side`, `retrain`: many boosters, on all processors.
-//! - `judge`, `recipe`, `head`, `improve`, `conclude`: from many boosters to one model.
+//! - `purpose`, `judge`, `recipe`, `head`, `improve`, `conclude`: from many boosters to one model.
 //! - [`store`] keeps checkpoints.
 
 #![deny(unsafe_code)]
@@ -51,6 +51,7 @@ mod improve;
 mod judge;
 pub mod library;
 mod parameters;
+mod purpose;
 mod recipe;
 mod retrain;
 mod session;
@@ -66,6 +67,7 @@ pub use features::{Data, Features, Rows};
 pub use grow::Look;
 pub use library::{Library, LibraryError};
 pub use parameters::Parameters;
+pub use purpose::Purpose;
 pub use retrain::Retraining;
 pub use session::{Searched, Session};
 pub use settings::Settings;

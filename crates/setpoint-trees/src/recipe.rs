@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use setpoint::Sample;
-use setpoint::train::{Judge, Standard, TrainError};
+use setpoint::train::{Judge, TrainError};
 
 use crate::conclude::BoosterCandidate;
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::grow::Look;
 use crate::head;
-use crate::judge::{Foresee, Promise, pick};
+use crate::judge::{Promise, pick};
+use crate::purpose::Referee;
 use crate::session::Searched;
 
 /// A booster cut at its best rounds.
@@ -28,11 +28,11 @@ impl<'s> Chosen<'s> {
     /// Chooses the rounds; where `rows` are given, the judge's sample is those rows of validation.
     pub(crate) fn new(
         searched: &'s Searched,
-        judge: &Judge<'_>,
+        judge: &Referee<'_>,
         rows: Option<&[u32]>,
     ) -> Result<Self, TreesError> {
         let seen = |look: &'s Look| match rows {
-            Some(rows) => Cow::Owned(pick(&look.scores, rows)),
+            Some(rows) => Cow::Owned(pick(&look.scores, judge.purpose.outputs(), rows)),
             None => Cow::Borrowed(look.scores.as_slice()),
         };
         let mut best: Option<(Promise, &Look)> = None;
@@ -68,20 +68,23 @@ pub(crate) struct Recipe {
     pub(crate) units: Vec<Vec<f32>>,
     pub(crate) spreads: Vec<f64>,
     pub(crate) weights: Vec<f64>,
+    /// Scores of a row.
+    outputs: usize,
 }
 
 impl Recipe {
-    /// The first booster alone. `sample` is that of all validation rows.
-    pub(crate) fn new(sample: &Sample, order: &[&Chosen<'_>]) -> Self {
-        let spread = |chosen: &&Chosen<'_>| Standard::of(sample, chosen.scores).deviation;
-        let spreads: Vec<f64> = order.iter().map(spread).collect();
+    /// The first booster alone. The judge's sample is that of all validation rows.
+    pub(crate) fn new(judge: &Referee<'_>, order: &[&Chosen<'_>]) -> Result<Self, TrainError> {
+        let spreads: Vec<f64> =
+            order.iter().map(|chosen| judge.spread(chosen.scores)).collect::<Result<_, _>>()?;
         let unit = |(chosen, spread): (&&Chosen<'_>, &f64)| {
             chosen.scores.iter().map(|score| (f64::from(*score) / spread) as f32).collect()
         };
         let units = order.iter().zip(&spreads).map(unit).collect();
-        let mut recipe = Self { units, spreads, weights: Vec::new() };
+        let outputs = judge.purpose.outputs();
+        let mut recipe = Self { units, spreads, weights: Vec::new(), outputs };
         recipe.weights = recipe.average_of(1);
-        recipe
+        Ok(recipe)
     }
 
     /// The weights that average the first boosters.
@@ -92,16 +95,17 @@ impl Recipe {
 
     /// The weights of a head that is fitted on these rows, whose sample is the judge's.
     pub(crate) fn head_on(&self, judge: &Judge<'_>, rows: &[u32]) -> Result<Vec<f64>, TrainError> {
-        let units: Vec<Vec<f32>> = self.units.iter().map(|unit| pick(unit, rows)).collect();
+        let units: Vec<Vec<f32>> = self.units.iter().map(|unit| pick(unit, 1, rows)).collect();
         head::fit(judge.goal, judge.sample, &units, &self.weights)
     }
 
     /// The sum's scores of these rows.
     pub(crate) fn scores(&self, weights: &[f64], rows: &[u32]) -> Vec<f32> {
-        let score = |row: &u32| {
+        let score = |at: usize| {
             let terms = self.units.iter().zip(weights);
-            terms.map(|(unit, weight)| f64::from(unit[*row as usize]) * weight).sum::<f64>() as f32
+            terms.map(|(unit, weight)| f64::from(unit[at]) * weight).sum::<f64>() as f32
         };
-        rows.iter().map(score).collect()
+        let of_row = |row: &u32| *row as usize * self.outputs..(*row as usize + 1) * self.outputs;
+        rows.iter().flat_map(of_row).map(score).collect()
     }
 }

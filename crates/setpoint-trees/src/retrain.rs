@@ -43,7 +43,7 @@ impl Session<'_> {
         let rounds: Vec<usize> = wanted.iter().map(|wanted| self.rounds(wanted)).collect();
         // A booster's first trees do not depend on those that follow.
         let known = |(wanted, rounds): (&Retraining<'_>, &usize)| {
-            let known = self.shelf.find(&wanted.key()).filter(|known| known.trees() >= *rounds)?;
+            let known = self.shelf.find(&wanted.key()).filter(|known| known.rounds() >= *rounds)?;
             Some(known.first(*rounds))
         };
         let mut grown: Vec<Option<Ensemble>> = wanted.iter().zip(&rounds).map(known).collect();
@@ -52,7 +52,8 @@ impl Session<'_> {
         let (workers, threads) = self.share_threads(open.len());
         if self.all.is_none() && open.iter().any(|index| wanted[*index].rows.is_none()) {
             let rows: Vec<u32> = (0..self.validation.sample.len() as u32).collect();
-            self.all = Some(stack(&self.train, &self.validation, &rows, self.settings.threads())?);
+            let outputs = wanted.first().map_or(1, |wanted| wanted.like.ensemble.outputs());
+            self.all = Some(stack(&self.train, &self.validation, &rows, outputs, self.settings.threads())?);
         }
         let Self { train, validation, settings, observer, shelf, all, stage, stages, .. } = self;
         let (first, stages, all) = (*stage, (*stages).max(*stage + open.len()), all.as_ref());
@@ -61,7 +62,7 @@ impl Session<'_> {
             let part;
             let (bins, sample) = match (rows, all) {
                 (Some((_, rows)), _) => {
-                    part = stack(train, validation, rows, threads)?;
+                    part = stack(train, validation, rows, like.ensemble.outputs(), threads)?;
                     &part
                 }
                 (None, Some(all)) => all,
@@ -76,6 +77,7 @@ impl Session<'_> {
             };
             let growth = Growth {
                 parameters: like.parameters,
+                outputs: like.ensemble.outputs(),
                 rounds: rounds[open[at]],
                 look_every: settings.look_every,
                 seed: like.seed,
@@ -114,19 +116,26 @@ fn stack(
     train: &Data<'_>,
     validation: &Data<'_>,
     rows: &[u32],
+    outputs: usize,
     threads: usize,
 ) -> Result<(Dataset<'static>, Sample), TreesError> {
     let stacked = Rows::stacked(&train.features, &validation.features, rows)?;
-    let sample = join(train.sample, &validation.sample.select(rows))?;
+    let sample = join(train.sample, &validation.sample.select(rows), outputs)?;
     let data = Data { features: stacked.view(), sample: &sample, categorical: train.categorical };
-    let bins = dataset(Library::get()?, &data, threads)?;
+    let bins = dataset(Library::get()?, &data, outputs, threads)?;
     Ok((bins, sample))
 }
 
-/// Labels and weights of one sample after the other's. Groups play no part in growing trees.
-fn join(first: &Sample, second: &Sample) -> Result<Sample, TrainError> {
-    let labels = first.labels().iter().chain(second.labels()).copied().collect();
-    let joined = Sample::new(labels)?;
+/// Labels and weights of one sample after the other's. Groups play no part in growing trees, unless they are
+/// the classes.
+fn join(first: &Sample, second: &Sample, outputs: usize) -> Result<Sample, TrainError> {
+    let joined = match (first.groups(), second.groups()) {
+        (Some(classes), Some(others)) if outputs > 1 => {
+            let codes = classes.codes().iter().chain(others.codes()).copied().collect();
+            Sample::of_classes(classes.column(), classes.names().to_vec(), codes)?
+        }
+        _ => Sample::new(first.labels().iter().chain(second.labels()).copied().collect())?,
+    };
     if first.weights().is_none() && second.weights().is_none() {
         return Ok(joined);
     }

@@ -3,7 +3,7 @@
 use setpoint::Sample;
 use setpoint::goal::Goal;
 use setpoint::train::selection::as_fraction;
-use setpoint::train::{Judge, Observer, TrainError};
+use setpoint::train::{Observer, TrainError};
 
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
@@ -12,6 +12,7 @@ use crate::grow::{Growth, Look, dataset, looks};
 use crate::ico::Mixture;
 use crate::library::{Dataset, Library};
 use crate::parameters::Parameters;
+use crate::purpose::{Purpose, Referee};
 use crate::settings::Settings;
 use crate::side_by_side::{Tell, grow_all};
 use crate::store::{Finished, Store};
@@ -133,14 +134,23 @@ impl<'r> Session<'r> {
     /// # Errors
     /// If LightGBM is not there or refuses, a goal does not fit the validation rows, the observer stops
     /// the run, or a checkpoint cannot be written.
-    pub fn search(&mut self, goals: &[Goal]) -> Result<Vec<Searched>, TreesError> {
-        let goals: Vec<Goal> = goals.iter().map(|goal| self.fraction(goal)).collect();
+    pub fn search<G: Clone + Into<Purpose>>(&mut self, goals: &[G]) -> Result<Vec<Searched>, TreesError> {
+        let goals: Vec<Purpose> = goals.iter().map(|goal| self.fraction(goal.clone().into())).collect();
+        let outputs = goals.first().map_or(1, Purpose::outputs);
+        if goals.iter().any(|goal| goal.outputs() != outputs) {
+            let found = "goals of different numbers of classes".to_owned();
+            return Err(TreesError::Shape { found, expected: "goals that one search can serve" });
+        }
         let wanted: Vec<Wanted> = (0u64..)
             .zip(&self.settings.configurations)
-            .map(|(index, parameters)| Wanted {
-                name: format!("cross-entropy, {parameters}"),
-                parameters: *parameters,
-                seed: self.settings.seed.wrapping_add(index),
+            .map(|(index, parameters)| {
+                let mut parameters = *parameters;
+                if outputs > 1 {
+                    // Of several classes none is the positive one.
+                    parameters.positive_weight = 1.0;
+                }
+                let seed = self.settings.seed.wrapping_add(index);
+                Wanted { name: format!("cross-entropy, {parameters}"), parameters, seed }
             })
             .collect();
         self.grow_watched(wanted, &goals, None)
@@ -151,11 +161,11 @@ impl<'r> Session<'r> {
     /// # Errors
     /// As [`search`](Self::search), and if the goal has no gradient on the train rows.
     pub fn grow_ico(&mut self, goal: &Goal, like: &Searched) -> Result<Searched, TreesError> {
-        let goal = self.fraction(goal);
         let Searched { parameters, seed, .. } = *like;
         self.stages += 1;
         let wanted = Wanted { name: format!("ico, {parameters}"), parameters, seed };
-        let grown = self.grow_watched(vec![wanted], std::slice::from_ref(&goal), Some(&goal))?;
+        let purpose = self.fraction(goal.clone().into());
+        let grown = self.grow_watched(vec![wanted], std::slice::from_ref(&purpose), Some(goal))?;
         grown.into_iter().next().ok_or_else(|| TrainError::Stopped.into())
     }
 
@@ -164,7 +174,7 @@ impl<'r> Session<'r> {
     fn grow_watched(
         &mut self,
         wanted: Vec<Wanted>,
-        goals: &[Goal],
+        goals: &[Purpose],
         ico: Option<&Goal>,
     ) -> Result<Vec<Searched>, TreesError> {
         let (look_every, rounds) = (self.settings.look_every, self.settings.rounds);
@@ -180,10 +190,11 @@ impl<'r> Session<'r> {
         }
         let open: Vec<usize> = (0..wanted.len()).filter(|index| grown[*index].is_none()).collect();
         self.stage += wanted.len() - open.len();
+        let outputs = goals.first().map_or(1, Purpose::outputs);
         if !open.is_empty() && self.train_bins.is_none() {
-            self.train_bins = Some(dataset(Library::get()?, &self.train, self.settings.threads())?);
+            self.train_bins = Some(dataset(Library::get()?, &self.train, outputs, self.settings.threads())?);
         }
-        let judges: Vec<Judge<'_>> = goals.iter().map(|goal| self.judge(goal)).collect();
+        let judges: Vec<Referee<'_>> = goals.iter().map(|goal| self.referee(goal)).collect();
         let (workers, threads) = self.share_threads(open.len());
         let Self { train, validation, settings, observer, shelf, train_bins, stage, stages, .. } = self;
         let (first, stages, bins) = (*stage, *stages, train_bins.as_ref());
@@ -192,7 +203,8 @@ impl<'r> Session<'r> {
             let Wanted { name, parameters, seed } = &wanted[open[at]];
             let watched =
                 Watched { name, stage: (first + at, stages), judges: &judges, patience: settings.patience };
-            let growth = Growth { parameters: *parameters, rounds, look_every, seed: *seed, threads };
+            let growth =
+                Growth { parameters: *parameters, outputs, rounds, look_every, seed: *seed, threads };
             let mut mixture = match ico {
                 Some(goal) => {
                     Some(Mixture::new(goal, train.sample, parameters.positive_weight, settings.bandwidth)?)
@@ -238,15 +250,19 @@ impl<'r> Session<'r> {
     }
 
     /// The goal as it is judged: `k=` as a fraction.
-    pub(crate) fn fraction(&self, goal: &Goal) -> Goal {
-        as_fraction(goal, self.settings.rows_scored.unwrap_or(self.validation.sample.len() as u64))
+    pub(crate) fn fraction(&self, goal: Purpose) -> Purpose {
+        let rows = self.settings.rows_scored.unwrap_or(self.validation.sample.len() as u64);
+        match goal {
+            Purpose::TwoClasses(goal) => Purpose::TwoClasses(as_fraction(&goal, rows)),
+            goal @ Purpose::Classes(_) => goal,
+        }
     }
 
-    pub(crate) fn judge<'g>(&self, goal: &'g Goal) -> Judge<'g>
+    pub(crate) fn referee<'g>(&self, purpose: &'g Purpose) -> Referee<'g>
     where
         'r: 'g,
     {
         let Settings { shared_threshold, seed, .. } = *self.settings;
-        Judge { goal, shared_threshold, sample: self.validation.sample, seed }
+        Referee { purpose, shared_threshold, sample: self.validation.sample, seed }
     }
 }

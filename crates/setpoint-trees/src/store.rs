@@ -64,7 +64,7 @@ mod tests {
         let done: Vec<Finished> = (0..12)
             .map(|index| Finished {
                 name: format!("booster {index}"),
-                ensemble: Ensemble::constant(3, f64::from(index)),
+                ensemble: Ensemble::constant(3, &[f64::from(index)]),
             })
             .collect();
         let (names, mut state) = pack(&done);

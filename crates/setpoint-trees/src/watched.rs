@@ -3,15 +3,16 @@
 use std::ops::ControlFlow;
 
 use setpoint::Sample;
-use setpoint::train::{Judge, Progress, StageKind, TrainError};
+use setpoint::train::{Progress, StageKind, TrainError};
 
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::Features;
 use crate::grow::{Growth, Look, Round, grow};
 use crate::ico::Mixture;
-use crate::judge::{Foresee, Promise};
+use crate::judge::Promise;
 use crate::library::Dataset;
+use crate::purpose::Referee;
 use crate::side_by_side::Tell;
 
 /// How a booster is told of and judged.
@@ -20,7 +21,7 @@ pub(crate) struct Watched<'w> {
     /// Which stage it is, and how many there are.
     pub(crate) stage: (usize, usize),
     /// The goals; without any it takes all its rounds.
-    pub(crate) judges: &'w [Judge<'w>],
+    pub(crate) judges: &'w [Referee<'w>],
     /// Rounds without a better promise for any goal before it ends.
     pub(crate) patience: usize,
 }

@@ -8,6 +8,7 @@
 //!
 //! ```text
 //! cargo bench -p setpoint --bench classes
+//! cargo bench -p setpoint --bench classes -- step CLASSES THREADS STEPS     # ms per step of cross-entropy
 //! ```
 
 use std::time::Instant;
@@ -32,6 +33,14 @@ const GOALS: [&str; 5] = [
 ];
 
 fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    if let Some(at) = words.iter().position(|word| word == "step") {
+        let numbers: Vec<usize> = words[at + 1..].iter().filter_map(|word| word.parse().ok()).collect();
+        let [classes, threads, steps] = numbers[..] else { panic!("classes, threads and steps") };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        println!("{}", pool.install(|| cross_entropy(classes, steps)));
+        return;
+    }
     for classes in [10, 26] {
         evaluations(classes);
     }
@@ -55,20 +64,45 @@ fn goal(text: &str, sample: &Sample) -> ClassGoal {
     ClassGoal::parse(text, &names).expect("a goal")
 }
 
-fn evaluations(classes: usize) {
-    let sample = sample(classes, ROWS);
+/// A linear model over rows of some classes, and parameters that decide well.
+fn model(classes: usize, sample: &Sample) -> (Linear, Vec<f32>) {
     let codes = sample.groups().map(|groups| groups.codes().to_vec()).unwrap_or_default();
     let value = |row: usize, column: usize| {
         noise(row * COLUMNS + column) + 0.8 * noise((1 << 30) + codes[row] as usize * COLUMNS + column)
     };
     let values = (0..ROWS * COLUMNS).map(|at| value(at / COLUMNS, at % COLUMNS)).collect();
     let features = Features::from_row_major(values, COLUMNS).expect("rows");
-    let mut model = Linear::new(features).with_outputs(classes);
+    let model = Linear::new(features).with_outputs(classes);
     // Towards each class's own mean: a model that decides well.
     let weight = |at: usize| 3.0 * noise((1 << 30) + at);
     let parameters: Vec<f32> = (0..model.parameter_count())
         .map(|at| if at < classes * COLUMNS { weight(at) } else { 0.0 })
         .collect();
+    (model, parameters)
+}
+
+/// Milliseconds of a step of gradient descent on cross-entropy: scores, loss, gradient, new parameters.
+fn cross_entropy(classes: usize, steps: usize) -> f64 {
+    let sample = sample(classes, ROWS);
+    let (mut model, mut parameters) = model(classes, &sample);
+    let mut loss = ClassCrossEntropy::new(0.0);
+    let (mut scores, mut v) = (vec![0.0; ROWS * classes], vec![0.0; ROWS * classes]);
+    let mut gradient = vec![0.0; parameters.len()];
+    let mut step = || {
+        model.scores(&parameters, Rows::All, &mut scores).expect("scores");
+        loss.evaluate(&sample, &scores, &mut v).expect("a loss");
+        model.backward(&parameters, &v, &mut gradient).expect("a gradient");
+        parameters.iter_mut().zip(&gradient).for_each(|(p, g)| *p -= 0.05 * g);
+    };
+    (0..5).for_each(|_| step());
+    let start = Instant::now();
+    (0..steps).for_each(|_| step());
+    1e3 * start.elapsed().as_secs_f64() / steps as f64
+}
+
+fn evaluations(classes: usize) {
+    let sample = sample(classes, ROWS);
+    let (mut model, parameters) = model(classes, &sample);
     let mut losses: Vec<(&str, Box<dyn Loss>, Vec<f64>)> =
         vec![("cross-entropy", Box::new(ClassCrossEntropy::new(0.0)), Vec::new())];
     for text in GOALS {

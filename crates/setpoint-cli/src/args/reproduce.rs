@@ -1,5 +1,6 @@
 //! `setpoint reproduce`
 
+mod classes;
 mod network;
 mod trees;
 
@@ -7,8 +8,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use setpoint_experiments::uci::Uci;
-use setpoint_experiments::{Experiment, Method, Plan, Table, Task};
+use setpoint_experiments::{Experiment, Method, StudyPlan, Table, Task};
 
+pub use classes::ClassesArgs;
 pub use network::{ImagesArgs, NetworksArgs};
 pub use trees::TreesArgs;
 
@@ -36,6 +38,9 @@ pub enum ReproduceCommand {
     /// Boosted trees beside LightGBM and XGBoost, on five public data sets
     #[command(after_help = trees::EXAMPLES)]
     Trees(TreesArgs),
+    /// Several classes beside cross-entropy and LightGBM with shifts, on six public data sets
+    #[command(after_help = classes::EXAMPLES)]
+    Classes(ClassesArgs),
 }
 
 /// What every study is told.
@@ -44,7 +49,7 @@ pub struct StudyArgs {
     /// Directory with the data
     #[arg(long, value_name = "DIR", env = "SETPOINT_DATA", hide_env_values = true)]
     pub data: PathBuf,
-    /// Random splits, with seeds 0, 1, ...; 5 unless a smaller budget says fewer, 10 of trees
+    /// Random splits, with seeds 0, 1, ...; 5 unless a smaller budget says fewer, 10 of trees and classes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     trials: Option<u64>,
     /// Seeds of the splits instead, such as 0-4 or 3,7
@@ -60,9 +65,9 @@ pub struct StudyArgs {
 
 impl StudyArgs {
     /// The plan of a study, with its usual number of splits.
-    fn plan(&self, experiment: Experiment, tasks: Vec<Task>, trials: u64) -> Plan {
+    fn plan(&self, experiment: Experiment, tasks: Vec<Task>, trials: u64) -> StudyPlan {
         let count = self.trials.unwrap_or(trials);
-        Plan {
+        StudyPlan {
             experiment,
             data: self.data.clone(),
             cache: setpoint_data::default_cache(),
@@ -129,7 +134,7 @@ fn table(text: &str) -> Result<Meant<Table>, String> {
 
 impl UciArgs {
     /// The study asked for.
-    pub fn study(&self) -> (Plan, Uci) {
+    pub fn study(&self) -> (StudyPlan, Uci) {
         let all = Experiment::Uci;
         let own = [Method::Setpoint, Method::Once].map(|method| Meant(vec![method]));
         let methods = [&self.methods[..], if self.setpoint { &own } else { &[] }].concat();

@@ -49,33 +49,10 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     .check()?;
     let model = open(&args.model)?;
     let mut display = Display::new(quiet);
-    display.show(&format!("reading {}", args.data.display()));
-    let Rows { files, kept, scores, groups, mut notes } = match &model.schema {
-        Schema::Table(encoder) => table_rows(args, &model, encoder)?,
-        Schema::Images(_) if args.keep.is_some() => {
-            return Err(Failure::input(
-                "--keep: images have no columns; the name of each file is written beside it anyway",
-            ));
-        }
-        Schema::Images(schema) => {
-            if let Some(column) = model.group_column() {
-                return Err(Failure::input(format!(
-                    "the model has a threshold for each group of {column:?}, and images come without: score them in \
-                     Python, or train with --shared-threshold"
-                )));
-            }
-            let options = ImageOptions { unlabelled: true, ..image_options(&args.images)? };
-            let set = images::read_for(&model, &args.data, &options, &mut display)?;
-            let all: Vec<u32> = (0..set.rows() as u32).collect();
-            let mut held = hold_images(schema, &model.blueprint, &set, &all)?;
-            let scores = model.scorer.scores(&mut held)?;
-            let files = set.names().map(<[String]>::to_vec);
-            Rows { files, kept: Vec::new(), scores, groups: None, notes: set.notes().to_vec() }
-        }
-    };
-    interrupt::check()?;
-    let mut predicted = model.predict(&scores, groups.as_ref())?;
-    notes.append(&mut predicted.notes);
+    let mut rows = scored_rows(args, &model, &mut display)?;
+    let mut predicted = model.predict(&rows.scores, rows.groups.as_ref())?;
+    rows.notes.append(&mut predicted.notes);
+    let Rows { files, kept, notes, .. } = rows;
     refuse_clash(&kept, &predicted)?;
     interrupt::check()?;
     display.finish();
@@ -109,16 +86,55 @@ fn summary(decisions: &Decisions) -> String {
     }
 }
 
+/// Scores every row, without its label.
+pub fn scored_rows(args: &PredictArgs, model: &Opened, display: &mut Display) -> Result<Rows, Failure> {
+    display.show(&format!("reading {}", args.data.display()));
+    let rows = match &model.schema {
+        Schema::Table(encoder) => table_rows(args, model, encoder)?,
+        Schema::Images(_) if args.keep.is_some() => {
+            return Err(Failure::input(
+                "--keep: images have no columns; the name of each file is written beside it anyway",
+            ));
+        }
+        Schema::Images(schema) => {
+            if let Some(column) = model.group_column() {
+                return Err(Failure::input(format!(
+                    "the model has a threshold for each group of {column:?}, and images come without: score them in \
+                     Python, or train with --shared-threshold"
+                )));
+            }
+            let options = ImageOptions { unlabelled: true, ..image_options(&args.images)? };
+            let set = images::read_for(model, &args.data, &options, display)?;
+            let all: Vec<u32> = (0..set.rows() as u32).collect();
+            let mut held = hold_images(schema, &model.blueprint, &set, &all)?;
+            let scores = model.scorer.scores(&mut held)?;
+            let files = set.names().map(<[String]>::to_vec);
+            Rows { files, kept: Vec::new(), scores, groups: None, notes: set.notes().to_vec() }
+        }
+    };
+    interrupt::check()?;
+    Ok(rows)
+}
+
 /// Rows that were scored.
-struct Rows {
+pub struct Rows {
     /// The names of their files, where each is a file of its own.
-    files: Option<Vec<String>>,
+    pub files: Option<Vec<String>>,
     /// Columns of the file that are written beside, each with a code for each row.
-    kept: Vec<Codes>,
-    scores: Vec<f32>,
+    pub kept: Vec<Codes>,
+    pub scores: Vec<f32>,
     /// Their groups, where the model has thresholds for some.
-    groups: Option<Codes>,
-    notes: Vec<String>,
+    pub groups: Option<Codes>,
+    pub notes: Vec<String>,
+}
+
+impl Rows {
+    /// How far each score is above its threshold; notes on groups are kept.
+    pub fn margins(&mut self, model: &Opened) -> Result<Vec<f32>, Failure> {
+        let groups = self.groups.as_ref();
+        self.notes.extend(groups.and_then(|groups| model.unknown_groups(&groups.names, &groups.of)));
+        model.decision.threshold()?.margins(&self.scores, groups)
+    }
 }
 
 /// Scores the rows of a table.
@@ -334,7 +350,7 @@ fn plain(name: &str, kind: Physical) -> PrimitiveTypeBuilder<'_> {
 }
 
 /// The text of a row; `None` where it is missing.
-fn text_of(codes: &Codes, row: usize) -> Option<&str> {
+pub fn text_of(codes: &Codes, row: usize) -> Option<&str> {
     codes.names.get(codes.of[row] as usize).map(String::as_str)
 }
 
@@ -345,7 +361,7 @@ fn whole_numbers(codes: &Codes) -> bool {
 }
 
 /// A text as CSV takes it.
-fn quoted(name: &str) -> Cow<'_, str> {
+pub fn quoted(name: &str) -> Cow<'_, str> {
     if name.contains([',', '"', '\n', '\r']) {
         Cow::Owned(format!("\"{}\"", name.replace('"', "\"\"")))
     } else {

@@ -75,7 +75,7 @@ mod tests {
         Searched {
             parameters: Parameters::default(),
             name: name.to_owned(),
-            ensemble: Ensemble::constant(1, 0.0),
+            ensemble: Ensemble::constant(1, &[0.0]),
             looks: looks.collect(),
             seed: 0,
         }

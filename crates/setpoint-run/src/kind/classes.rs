@@ -1,7 +1,7 @@
 //! One of several classes: the largest of score minus shift.
 
 use setpoint::Sample;
-use setpoint::artifact::{self, Document, ModelFile, Tensor, TensorData};
+use setpoint::artifact::{self, ModelFile, Tensor, TensorData};
 use setpoint::certify::{Certificate, certify_classes, class_drift, class_sequence};
 use setpoint::class::{ClassProbability, Classes, Confusion, decide, shift, standard_error};
 use setpoint::goal::{ClassCondition, ClassGoal, ClassObjective, ClassRate, Direction, Over, Rate};
@@ -75,13 +75,13 @@ impl Kind for Aim {
 
     fn fit_trees<'r>(
         &self,
-        _: Data<'r>,
-        _: Data<'r>,
-        _: &'r setpoint_trees::Settings,
-        _: &'r mut (dyn Observer + 'r),
-        _: Option<&'r mut (dyn setpoint_trees::Store + 'r)>,
+        train: Data<'r>,
+        validation: Data<'r>,
+        settings: &'r setpoint_trees::Settings,
+        observer: &'r mut (dyn Observer + 'r),
+        store: Option<&'r mut (dyn setpoint_trees::Store + 'r)>,
     ) -> Result<TreesFit, Failure> {
-        Err(Failure::input("trees do not tell several classes apart: choose another ‹model›, or say which class is positive with ‹positive›"))
+        Ok(setpoint_trees::fit(&self.goal, train, validation, settings, observer, store)?)
     }
 
     fn value(&self, sample: &Sample, scores: &[f32]) -> Result<Option<f64>, Failure> {
@@ -223,11 +223,12 @@ impl Rule for ByShift {
         Ok(())
     }
 
-    fn store(&self, document: &mut Document, file: &mut ModelFile) -> Result<(), Failure> {
+    fn store(&self, file: &mut ModelFile) -> Result<(), Failure> {
         let costs = match &self.goal.objective {
             ClassObjective::Cost { table, .. } => table.clone(),
             ClassObjective::Rate(_) => Vec::new(),
         };
+        let document = &mut file.document;
         *document = document.clone().with_decision(artifact::Decision::Classes {
             names: self.goal.classes.clone(),
             shifts: self.shifts.clone(),

@@ -13,16 +13,16 @@ mod threshold;
 
 pub use classes::ByShift;
 pub use threshold::ByThreshold;
-pub(crate) use threshold::PROBABILITY;
+pub(crate) use threshold::{PROBABILITY, SKETCH, positive};
 
 use setpoint::Sample;
-use setpoint::artifact::{Document, ModelFile};
+use setpoint::artifact::ModelFile;
 use setpoint::certify::Certificate;
 use setpoint::goal::{AnyGoal, ClassGoal, ClassObjective, Direction, GoalText};
 use setpoint::train::selection::as_fraction;
 use setpoint::train::{Fit, Observer, Part, Settings, Store};
 use setpoint_data::{Codes, cost_table};
-use setpoint_report::{Bounds, EvaluateRecord, Measured as Rate, ReportRecord, Splits, TrainRecord};
+use setpoint_report::{Bounds, EvaluateRecord, Measured as Rate, ReportRecord, ByPart, TrainRecord};
 use setpoint_trees::{Data, TreesFit};
 
 use crate::examples::{Examples, Loaded};
@@ -161,8 +161,8 @@ pub(crate) trait Rule {
     /// Completes the record of a training run: what ships and what it comes to on each part.
     fn describe(&self, run: &Measured<'_>, record: &mut TrainRecord) -> Result<(), Failure>;
 
-    /// Completes the document and the tensors of a model file.
-    fn store(&self, document: &mut Document, file: &mut ModelFile) -> Result<(), Failure>;
+    /// Puts itself into a model file, in the place of what was there.
+    fn store(&self, file: &mut ModelFile) -> Result<(), Failure>;
 
     /// Numbers of a training run that travel with the model, for a part.
     fn metrics(&self, record: &TrainRecord, part: &str) -> Vec<(String, f64)>;
@@ -199,10 +199,10 @@ pub(crate) trait Rule {
 pub(crate) struct Measured<'a> {
     pub(crate) job: &'a Job,
     pub(crate) loaded: &'a Loaded,
-    pub(crate) samples: Splits<Option<&'a Sample>>,
-    pub(crate) scores: &'a Splits<Option<Vec<f32>>>,
+    pub(crate) samples: ByPart<Option<&'a Sample>>,
+    pub(crate) scores: &'a ByPart<Option<Vec<f32>>>,
     /// Those of cross-entropy.
-    pub(crate) base: &'a Splits<Option<Vec<f32>>>,
+    pub(crate) base: &'a ByPart<Option<Vec<f32>>>,
     pub(crate) used_validation: bool,
 }
 
@@ -210,8 +210,8 @@ impl Measured<'_> {
     /// Each part's sample beside scores of it.
     pub(crate) fn pair<'s>(
         &'s self,
-        scores: &'s Splits<Option<Vec<f32>>>,
-    ) -> Splits<Option<(&'s Sample, &'s [f32])>> {
+        scores: &'s ByPart<Option<Vec<f32>>>,
+    ) -> ByPart<Option<(&'s Sample, &'s [f32])>> {
         let pairs = self.samples.zip(scores);
         pairs.map(|(sample, scores)| Some(((**sample)?, scores.as_deref()?)))
     }

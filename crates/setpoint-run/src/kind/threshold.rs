@@ -1,15 +1,16 @@
 //! Positive or negative: one score against thresholds.
 
-use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
+use setpoint::artifact::{ModelFile, Tensor, TensorData};
+use setpoint::certify::monitor::Sketch;
 use setpoint::certify::{Certificate, Drift, Verdict, drift};
-use setpoint::goal::{Constraint, Direction, Goal, Top};
+use setpoint::goal::{Constraint, Direction, Goal, Top, parse_conditions};
 use setpoint::metric::confusion;
 use setpoint::train::{Fit, Judge, MethodChoice, Observer, Part, Settings, Store};
 use setpoint::{Sample, train};
 use setpoint_data::Codes;
 use setpoint_report::{
     Bounds, CertificateRecord, Confusion, DriftRecord, EvaluateRecord, GroupRecord, GroupsRecord,
-    Measured as Rate, ReportRecord, Splits, TrainRecord, decided_alike, widened,
+    Measured as Rate, ReportRecord, ByPart, TrainRecord, decided_alike, widened,
 };
 use setpoint_trees::{Data, TreesFit};
 
@@ -26,6 +27,9 @@ use crate::{measure, population, scene};
 
 /// The tensor with slope and intercept of the probabilities.
 pub(crate) const PROBABILITY: &str = "probability";
+/// The tensors with the sketch of the calibration scores: its edges, then negatives and positives in each cell and
+/// the rows decided positive.
+pub(crate) const SKETCH: [&str; 2] = ["sketch-edges", "sketch-counts"];
 
 /// A goal of two classes, tied to a run.
 pub(crate) struct Aim {
@@ -47,6 +51,8 @@ pub struct ByThreshold {
     pub shipped: Shipped,
     /// Scores as probabilities; files of earlier versions have none.
     pub probability: Option<Probability>,
+    /// The scores of the calibration part in few numbers; files of earlier versions have none.
+    pub sketch: Option<Sketch>,
 }
 
 impl Kind for Aim {
@@ -87,7 +93,7 @@ impl Kind for Aim {
     }
 
     fn difference(&self, sample: &Sample, first: &[f32], second: &[f32], confidence: f64) -> Option<Bounds> {
-        Measurer { confidence }.difference(&self.goal, sample, first, second)
+        Measurer { confidence }.difference(&self.goal, self.shared_threshold, sample, first, second)
     }
 
     fn choose(
@@ -100,13 +106,26 @@ impl Kind for Aim {
         let choose = if self.shared_threshold { Shipped::choose_shared } else { Shipped::choose };
         let shipped = choose(&self.goal.operating(), validation, calibration, confidence)?;
         let part = calibration.unwrap_or(validation);
+        let sketch = match calibration {
+            Some(part) => {
+                let margins = shipped.margins(part.sample, part.scores)?;
+                Sketch::of(part.sample, part.scores, positive(&margins))
+            }
+            None => None,
+        };
         Ok(Decision::Threshold(ByThreshold {
             goal: self.goal.clone(),
             shared_threshold: self.shared_threshold,
             shipped,
             probability: Some(Probability::fit(part.sample, part.scores)),
+            sketch,
         }))
     }
+}
+
+/// Rows that are decided positive.
+pub(crate) fn positive(margins: &[f32]) -> u64 {
+    margins.iter().filter(|margin| **margin >= 0.0).count() as u64
 }
 
 /// Refuses a `k=` that takes every row it is asked of.
@@ -180,8 +199,8 @@ impl Rule for ByThreshold {
         Ok(())
     }
 
-    fn store(&self, document: &mut Document, file: &mut ModelFile) -> Result<(), Failure> {
-        let shipped = &self.shipped;
+    fn store(&self, file: &mut ModelFile) -> Result<(), Failure> {
+        let (shipped, document) = (&self.shipped, &mut file.document);
         document.thresholds.clone_from(&shipped.thresholds);
         document.groups.clone_from(&shipped.groups);
         document.certificate = shipped.certificate.as_ref().map(serde_json::to_value).transpose()?;
@@ -189,6 +208,16 @@ impl Rule for ByThreshold {
         if let Some(Probability { slope, intercept }) = self.probability {
             let curve = Tensor::vector(TensorData::F64(vec![slope, intercept]));
             file.tensors.insert(PROBABILITY.to_owned(), curve);
+        }
+        for name in SKETCH {
+            file.tensors.remove(name);
+        }
+        if let Some(sketch) = &self.sketch {
+            let counts = sketch.counts.iter().flatten().chain([&sketch.decided]).map(|count| *count as f64);
+            let numbers = [TensorData::F32(sketch.edges.clone()), TensorData::F64(counts.collect())];
+            for (name, data) in SKETCH.into_iter().zip(numbers) {
+                file.tensors.insert(name.to_owned(), Tensor::vector(data));
+            }
         }
         Ok(())
     }
@@ -205,19 +234,8 @@ impl Rule for ByThreshold {
     }
 
     fn receive(&self, pooled: Option<&[&str]>, examples: &mut Examples) -> Result<Option<String>, Failure> {
-        let shipped = &self.shipped;
-        let known = match (&shipped.groups, &shipped.certificate) {
-            (Some(groups), _) => &groups.names[..],
-            (None, Some(certificate)) => &certificate.groups,
-            (None, None) => &[],
-        };
-        examples.sample = spell_as(&examples.sample, known)?;
-        let Some(groups) = &shipped.groups else { return Ok(None) };
-        let found = examples.sample.groups();
-        let unknown = found.and_then(|found| strangers(groups, pooled, found.names(), found.codes()));
-        if groups.names.iter().any(|name| name == POOL) {
-            examples.sample = pool_others(&examples.sample, &groups.names)?;
-        }
+        let (sample, unknown) = self.known_groups(pooled, &examples.sample)?;
+        examples.sample = sample;
         Ok(unknown)
     }
 
@@ -277,15 +295,10 @@ impl Rule for ByThreshold {
     ) -> Result<Predicted, Failure> {
         let shipped = &self.shipped;
         let mut notes = Vec::new();
-        let margins = match (&shipped.groups, groups) {
-            (Some(known), Some(codes)) => {
-                let of_group = |name: &String| shipped.of_group(&codes.column, name);
-                notes.extend(strangers(known, pooled, &codes.names, &codes.of));
-                let by_code: Vec<f32> = codes.names.iter().map(of_group).collect::<Result<_, _>>()?;
-                margins(scores, &shipped.thresholds, Some((&by_code, &codes.of)))
-            }
-            _ => margins(scores, &shipped.thresholds, None),
-        };
+        if let (Some(known), Some(codes)) = (&shipped.groups, groups) {
+            notes.extend(strangers(known, pooled, &codes.names, &codes.of));
+        }
+        let margins = self.margins(scores, groups)?;
         let probability = |curve: Probability| {
             ("probability".to_owned(), scores.iter().map(|score| curve.of(*score) as f32).collect())
         };
@@ -307,6 +320,50 @@ impl Rule for ByThreshold {
     }
 }
 
+impl ByThreshold {
+    /// How far each score is above its threshold; `groups` are those of the rows where thresholds are by group.
+    ///
+    /// # Errors
+    /// If groups are needed, or the model has no threshold for one.
+    pub fn margins(&self, scores: &[f32], groups: Option<&Codes>) -> Result<Vec<f32>, Failure> {
+        let shipped = &self.shipped;
+        match (&shipped.groups, groups) {
+            (Some(known), None) => Err(Failure::input(format!(
+                "the model has a threshold for each group of {:?}: give the group of each row",
+                known.column
+            ))),
+            (Some(_), Some(codes)) => {
+                let of_group = |name: &String| shipped.of_group(&codes.column, name);
+                let by_code: Vec<f32> = codes.names.iter().map(of_group).collect::<Result<_, _>>()?;
+                Ok(margins(scores, &shipped.thresholds, Some((&by_code, &codes.of))))
+            }
+            (None, _) => Ok(margins(scores, &shipped.thresholds, None)),
+        }
+    }
+
+    /// The sample with groups called and pooled as they were in training, and what to say of those that were not there.
+    pub(crate) fn known_groups(
+        &self,
+        pooled: Option<&[&str]>,
+        sample: &Sample,
+    ) -> Result<(Sample, Option<String>), Failure> {
+        let shipped = &self.shipped;
+        let known = match (&shipped.groups, &shipped.certificate) {
+            (Some(groups), _) => &groups.names[..],
+            (None, Some(certificate)) => &certificate.groups,
+            (None, None) => &[],
+        };
+        let spelled = spell_as(sample, known)?;
+        let Some(groups) = &shipped.groups else { return Ok((spelled, None)) };
+        let found = spelled.groups();
+        let unknown = found.and_then(|found| strangers(groups, pooled, found.names(), found.codes()));
+        match groups.names.iter().any(|name| name == POOL) {
+            true => Ok((pool_others(&spelled, &groups.names)?, unknown)),
+            false => Ok((spelled, unknown)),
+        }
+    }
+}
+
 /// How conditions on groups are met, where the goal has any.
 fn met_by(job: &Job, goal: &Goal) -> Option<String> {
     goal.column()?;
@@ -321,7 +378,7 @@ fn met_by(job: &Job, goal: &Goal) -> Option<String> {
 /// What to say where the thresholds decide all rows alike, of the part they were chosen on, or of a group.
 fn alike(
     shipped: &Shipped,
-    at_threshold: &Splits<Option<setpoint_report::Shipped>>,
+    at_threshold: &ByPart<Option<setpoint_report::Shipped>>,
     groups: &[GroupRecord],
     groups_from: Option<&str>,
 ) -> Vec<String> {
@@ -339,7 +396,7 @@ fn alike(
 /// The rates within each group on the last held-out part that there is, and the name of that part.
 fn group_rates(
     job: &Job,
-    decided: &Splits<Option<(&Sample, &[f32])>>,
+    decided: &ByPart<Option<(&Sample, &[f32])>>,
     shipped: &Shipped,
 ) -> Result<(Vec<GroupRecord>, Option<String>), Failure> {
     let grouped = |(name, pair): (&'static str, &Option<(_, _)>)| {
@@ -374,6 +431,8 @@ pub(super) fn drift_record(drift: &Drift) -> DriftRecord {
         examples: drift.examples,
         p_value: drift.p_value,
         level: drift.level,
+        survives_mix: parse_conditions(&drift.condition)
+            .is_ok_and(|parsed| parsed.iter().all(Constraint::survives_mix)),
         text: drift.to_string(),
     }
 }

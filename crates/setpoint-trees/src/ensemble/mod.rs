@@ -1,6 +1,7 @@
 //! Trained trees, owned: flat arrays that are read, stored, combined and scored without LightGBM.
 //!
-//! A score is a constant plus one leaf's value from each tree. A split asks one column:
+//! A score is a constant plus one leaf's value from each tree. With several outputs, a score for each class,
+//! every round has a tree for each, in turn. A split asks one column:
 //!
 //! ```text
 //! numbers      left where x <= threshold; a missing x goes where the node says
@@ -33,7 +34,8 @@ pub use view::Question;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ensemble {
     columns: usize,
-    bias: f64,
+    /// What the score of each output starts from.
+    bias: Vec<f64>,
     /// Where each tree's nodes start; one more entry than trees.
     starts: Vec<u32>,
     /// Which trees ask numbers only, with no zero that counts as missing.
@@ -48,12 +50,12 @@ pub struct Ensemble {
 }
 
 impl Ensemble {
-    /// No trees: every score is `bias`.
+    /// No trees: every row's score is `bias`, one number for each output.
     #[must_use]
-    pub fn constant(columns: usize, bias: f64) -> Self {
+    pub fn constant(columns: usize, bias: &[f64]) -> Self {
         Self {
             columns,
-            bias,
+            bias: bias.to_vec(),
             starts: vec![0],
             plain: Vec::new(),
             nodes: Vec::new(),
@@ -69,6 +71,18 @@ impl Ensemble {
         self.columns
     }
 
+    /// Number of scores of a row: one, or one for each class.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        self.bias.len()
+    }
+
+    /// Number of rounds, of a tree for each output.
+    #[must_use]
+    pub fn rounds(&self) -> usize {
+        self.trees() / self.outputs()
+    }
+
     /// Number of trees.
     #[must_use]
     pub fn trees(&self) -> usize {
@@ -81,23 +95,17 @@ impl Ensemble {
         self.nodes.iter().filter(|node| node.split.is_leaf()).count()
     }
 
-    /// What every score starts from.
+    /// What the score of each output starts from.
     #[must_use]
-    pub fn bias(&self) -> f64 {
-        self.bias
+    pub fn bias(&self) -> &[f64] {
+        &self.bias
     }
 
-    /// The same trees with another constant.
+    /// The first rounds alone; all of them where there are no more.
     #[must_use]
-    pub fn with_bias(self, bias: f64) -> Self {
-        Self { bias, ..self }
-    }
-
-    /// The first trees alone; all of them where there are no more.
-    #[must_use]
-    pub fn first(&self, trees: usize) -> Self {
-        let mut first = Self::constant(self.columns, self.bias);
-        first.extend(self, 0..trees.min(self.trees()), 1.0);
+    pub fn first(&self, rounds: usize) -> Self {
+        let mut first = Self::constant(self.columns, &self.bias);
+        first.extend(self, 0..rounds.min(self.rounds()) * self.outputs(), 1.0);
         first
     }
 
@@ -105,13 +113,13 @@ impl Ensemble {
     ///
     /// ```
     /// use setpoint_trees::Ensemble;
-    /// let (a, b) = (Ensemble::constant(2, 1.0), Ensemble::constant(2, 4.0));
-    /// assert_eq!(Ensemble::combine(&[(1.0, &a), (-0.5, &b)])?.bias(), -1.0);
+    /// let (a, b) = (Ensemble::constant(2, &[1.0]), Ensemble::constant(2, &[4.0]));
+    /// assert_eq!(Ensemble::combine(&[(1.0, &a), (-0.5, &b)])?.bias(), [-1.0]);
     /// # Ok::<(), setpoint_trees::TreesError>(())
     /// ```
     ///
     /// # Errors
-    /// If there is none, a weight is not finite, or they are made for different numbers of columns.
+    /// If there is none, a weight is not finite, or they are made for different numbers of columns or classes.
     pub fn combine(members: &[(f64, &Self)]) -> Result<Self, TreesError> {
         let Some((_, first)) = members.first() else {
             return Err(TreesError::Shape {
@@ -119,15 +127,20 @@ impl Ensemble {
                 expected: "at least one to combine",
             });
         };
-        let mut sum = Self::constant(first.columns, 0.0);
+        let mut sum = Self::constant(first.columns, &vec![0.0; first.outputs()]);
         for (weight, member) in members {
-            if member.columns != sum.columns || !weight.is_finite() {
+            let alike = member.columns == sum.columns && member.outputs() == sum.outputs();
+            if !alike || !weight.is_finite() {
                 return Err(TreesError::Shape {
-                    found: format!("{} columns with weight {weight}", member.columns),
-                    expected: "the same columns in every ensemble, and finite weights",
+                    found: format!(
+                        "{} columns, {} outputs with weight {weight}",
+                        member.columns,
+                        member.outputs()
+                    ),
+                    expected: "the same columns and outputs in every ensemble, and finite weights",
                 });
             }
-            sum.bias += weight * member.bias;
+            sum.bias.iter_mut().zip(&member.bias).for_each(|(sum, bias)| *sum += weight * bias);
             sum.extend(member, 0..member.trees(), *weight);
         }
         Ok(sum)

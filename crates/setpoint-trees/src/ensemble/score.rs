@@ -19,10 +19,10 @@ const LANES: usize = 8;
 const BLOCK: usize = 128;
 
 impl Ensemble {
-    /// The score of each row, rounded to `f32`.
+    /// The scores of each row, rounded to `f32`: one for each output, row after row.
     ///
     /// # Errors
-    /// If the rows have another number of columns, or `out` is not as long as there are rows.
+    /// If the rows have another number of columns, or `out` has not a place for each score.
     pub fn scores(&self, features: &Features<'_>, out: &mut [f32]) -> Result<(), TreesError> {
         let mut raw = vec![0.0; out.len()];
         self.raw(features, &mut raw)?;
@@ -30,23 +30,29 @@ impl Ensemble {
         Ok(())
     }
 
-    /// The score of each row.
+    /// The scores of each row.
     ///
     /// # Errors
     /// As [`scores`](Self::scores).
     pub fn raw(&self, features: &Features<'_>, out: &mut [f64]) -> Result<(), TreesError> {
-        out.fill(self.bias);
+        self.start(out);
         self.add(features, 0..self.trees(), out)
     }
 
-    /// Adds what these trees give each row.
+    /// Writes what scores start from.
+    pub(crate) fn start(&self, out: &mut [f64]) {
+        out.chunks_mut(self.outputs()).for_each(|out| out.copy_from_slice(&self.bias[..out.len()]));
+    }
+
+    /// Adds what these trees give each row; the first of them is of the first output.
     pub(crate) fn add(
         &self,
         features: &Features<'_>,
         trees: Range<usize>,
         out: &mut [f64],
     ) -> Result<(), TreesError> {
-        if features.columns() != self.columns || features.rows() != out.len() {
+        let outputs = self.outputs();
+        if features.columns() != self.columns || features.rows() * outputs != out.len() {
             return Err(TreesError::Shape {
                 found: format!(
                     "{} rows of {} columns, {} places for scores",
@@ -54,22 +60,23 @@ impl Ensemble {
                     features.columns(),
                     out.len()
                 ),
-                expected: "the columns that the trees were trained on, and a place for each row",
+                expected: "the columns that the trees were trained on, and a place for each score of each row",
             });
         }
         match *features.layout() {
             Layout::Dense { values, columns } => {
-                out.par_chunks_mut(BLOCK).zip(values.par_chunks(BLOCK * columns)).for_each(
+                out.par_chunks_mut(BLOCK * outputs).zip(values.par_chunks(BLOCK * columns)).for_each(
                     |(out, values)| self.add_block(&self.nodes, trees.clone(), values, columns, out),
                 );
             }
             Layout::Sparse { starts, indices, values, .. } => {
                 let (nodes, slots, width) = self.compact();
-                out.par_chunks_mut(BLOCK).enumerate().for_each_init(
+                out.par_chunks_mut(BLOCK * outputs).enumerate().for_each_init(
                     || vec![0.0; BLOCK * width],
                     |dense, (block, out)| {
                         dense.fill(0.0);
-                        for (row, dense) in dense.chunks_exact_mut(width).take(out.len()).enumerate() {
+                        let rows = out.len() / outputs;
+                        for (row, dense) in dense.chunks_exact_mut(width).take(rows).enumerate() {
                             let row = block * BLOCK + row;
                             for at in starts[row]..starts[row + 1] {
                                 if let Some(slot) = dense.get_mut(slots[indices[at] as usize] as usize) {
@@ -77,7 +84,7 @@ impl Ensemble {
                                 }
                             }
                         }
-                        self.add_block(&nodes, trees.clone(), &dense[..out.len() * width], width, out);
+                        self.add_block(&nodes, trees.clone(), &dense[..rows * width], width, out);
                     },
                 );
             }
@@ -103,14 +110,17 @@ impl Ensemble {
 
     /// Adds the trees' values to a block of dense rows.
     fn add_block(&self, nodes: &[Node], trees: Range<usize>, rows: &[f32], columns: usize, out: &mut [f64]) {
+        let outputs = self.outputs();
         for tree in trees {
+            let output = tree % outputs;
             let root = self.starts[tree];
             let range = root as usize..self.starts[tree + 1] as usize;
             let plain = self.plain[tree];
             let groups = rows.chunks_exact(LANES * columns);
             let rest = groups.remainder();
-            let (grouped, single) = out.split_at_mut(out.len() / LANES * LANES);
-            for (rows, out) in groups.zip(grouped.chunks_exact_mut(LANES)) {
+            let group = LANES * outputs;
+            let (grouped, single) = out.split_at_mut(out.len() / group * group);
+            for (rows, out) in groups.zip(grouped.chunks_exact_mut(group)) {
                 let lanes: [&[f32]; LANES] =
                     std::array::from_fn(|lane| &rows[lane * columns..(lane + 1) * columns]);
                 let leaves = if plain {
@@ -120,11 +130,12 @@ impl Ensemble {
                 } else {
                     walk(&nodes[..range.end], root, lanes, |node, x| self.goes_left(node, x))
                 };
-                for (out, leaf) in out.iter_mut().zip(leaves) {
+                for (out, leaf) in out.iter_mut().skip(output).step_by(outputs).zip(leaves) {
                     *out += self.values[leaf as usize];
                 }
             }
-            for (row, out) in rest.chunks_exact(columns).zip(single) {
+            for (row, out) in rest.chunks_exact(columns).zip(single.iter_mut().skip(output).step_by(outputs))
+            {
                 let [leaf] = walk(&nodes[..range.end], root, [row], |node, x| self.goes_left(node, x));
                 *out += self.values[leaf as usize];
             }

@@ -1,7 +1,7 @@
 //! Trees as tensors of a model file, and back with every number checked.
 //!
 //! ```text
-//! trees.bias        F64 [1]        what every score starts from
+//! trees.bias        F64 [outputs]  what the score of each output starts from; trees are theirs in turn
 //! trees.start       U32 [trees+1]  where each tree's nodes start
 //! trees.split       U32 [nodes]    column and marks, see `node`
 //! trees.threshold   F32 [nodes]    0 for leaves and categories
@@ -41,7 +41,7 @@ impl Ensemble {
         }
         let leaves = self.nodes.iter().zip(&self.values).filter(|(node, _)| leaf(node));
         let data = [
-            ("bias", TensorData::F64(vec![self.bias])),
+            ("bias", TensorData::F64(self.bias.clone())),
             ("start", TensorData::U32(self.starts.clone())),
             ("split", TensorData::U32(self.nodes.iter().map(|node| node.split.0).collect())),
             ("threshold", TensorData::F32(thresholds.collect())),
@@ -59,8 +59,14 @@ impl Ensemble {
     /// If one is missing, or they are not those of sound trees.
     pub fn from_tensors(tensors: &BTreeMap<String, Tensor>, columns: usize) -> Result<Self, TreesError> {
         let source = Source(tensors);
-        let [bias] = source.get("bias")? else { return Err(wrong("bias", "expected one number".into())) };
+        let bias: &[f64] = source.get("bias")?;
+        bias.iter().try_for_each(|bias| finite("bias", *bias).map(drop))?;
         let starts = source.ascending("start", source.get::<u32>("split")?.len())?;
+        if bias.is_empty() || !(starts.len() - 1).is_multiple_of(bias.len()) {
+            let reason =
+                format!("{} outputs: expected one, or a share of {} trees", bias.len(), starts.len() - 1);
+            return Err(wrong("bias", reason));
+        }
         let set_starts = source.ascending("set_start", source.get::<u32>("set")?.len())?;
         let splits: &[u32] = source.get("split")?;
         let (thresholds, left): (&[f32], &[u32]) = (source.get("threshold")?, source.get("left")?);
@@ -78,7 +84,7 @@ impl Ensemble {
         let mut ensemble = Self {
             set_starts: set_starts.to_vec(),
             words: source.get("set")?.to_vec(),
-            ..Self::constant(columns, finite("bias", *bias)?)
+            ..Self::constant(columns, bias)
         };
         let (mut leaves, mut sets) = (source.get::<f64>("value")?.iter(), 0..set_starts.len() as u32 - 1);
         for range in starts.windows(2) {

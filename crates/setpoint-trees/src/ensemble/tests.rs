@@ -69,16 +69,38 @@ fn trees_are_read_and_followed() {
 
 #[test]
 fn a_combination_scores_as_the_weighted_sum() {
-    let (a, b) = (ensemble(), ensemble().first(1).with_bias(3.0));
+    let b = Ensemble::combine(&[(1.0, &ensemble().first(1)), (1.0, &Ensemble::constant(2, &[3.0]))]).unwrap();
+    let a = ensemble();
     let sum = Ensemble::combine(&[(2.0, &a), (-1.0, &b)]).unwrap();
-    assert_eq!((sum.trees(), sum.bias()), (3, -3.0));
+    assert_eq!((sum.trees(), sum.bias()), (3, &[-3.0][..]));
     for row in [[0.1, 2.0], [0.9, 0.0], [0.2, 7.0]] {
         assert_eq!(score(&sum, row), 2.0 * score(&a, row) - score(&b, row));
     }
-    let other = Ensemble::constant(3, 0.0);
-    assert!(Ensemble::combine(&[(1.0, &a), (1.0, &other)]).is_err());
+    for other in [Ensemble::constant(3, &[0.0]), Ensemble::constant(2, &[0.0, 0.0])] {
+        assert!(Ensemble::combine(&[(1.0, &a), (1.0, &other)]).is_err());
+    }
     assert!(Ensemble::combine(&[(f64::NAN, &a)]).is_err());
     assert!(Ensemble::combine(&[]).is_err());
+}
+
+/// The trees of a round are those of the outputs, in turn.
+#[test]
+fn trees_of_several_outputs_add_up_to_a_score_for_each() {
+    let text = TEXT.replacen("num_tree_per_iteration=1", "num_tree_per_iteration=2", 1);
+    let two = Ensemble::from_text(&text, 2).unwrap();
+    assert_eq!((two.outputs(), two.rounds(), two.trees()), (2, 1, 2));
+    let one = ensemble();
+    let rows: Vec<f32> = (0..40).map(|at| (at * 7 % 11) as f32 / 5.0).collect();
+    let features = Features::dense(&rows, 2).unwrap();
+    let (mut both, mut whole) = (vec![0.0; 40], vec![0.0; 20]);
+    two.raw(&features, &mut both).unwrap();
+    one.raw(&features, &mut whole).unwrap();
+    for (row, pair) in both.chunks(2).enumerate() {
+        assert_eq!(pair, [score(&one.first(1), [rows[2 * row], rows[2 * row + 1]]), 0.125]);
+        assert_eq!(whole[row], pair[0] + pair[1]);
+    }
+    assert_eq!(Ensemble::from_tensors(&two.to_tensors(), 2).unwrap(), two);
+    assert!(two.raw(&features, &mut whole).is_err(), "a place for each score");
 }
 
 #[test]
@@ -139,7 +161,9 @@ fn u32s<'t>(tensors: &'t mut BTreeMap<String, Tensor>, name: &str) -> &'t mut Ve
 #[test]
 fn hostile_tensors_are_refused_by_name() {
     type Spoil = fn(&mut BTreeMap<String, Tensor>);
-    let spoils: [(&str, Spoil); 16] = [
+    let spoils: [(&str, Spoil); 18] = [
+        ("bias", |t| *t.get_mut("trees.bias").unwrap() = Tensor::vector(TensorData::F64(vec![0.0; 3]))),
+        ("bias", |t| *t.get_mut("trees.bias").unwrap() = Tensor::vector(TensorData::F64(Vec::new()))),
         ("start", |t| u32s(t, "start")[1] = 99),
         ("start", |t| u32s(t, "start")[1] = 0),
         ("start", |t| *t.get_mut("trees.start").unwrap() = Tensor::vector(TensorData::U32(vec![]))),

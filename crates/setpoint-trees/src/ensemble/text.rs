@@ -19,11 +19,11 @@ const NOTHING_MISSING: u8 = 0;
 const ZERO_MISSING: u8 = 1;
 
 impl Ensemble {
-    /// Reads a model of one output that LightGBM saved, for rows of `columns` columns.
+    /// Reads a model that LightGBM saved, for rows of `columns` columns: an output for each tree of a round.
     ///
     /// # Errors
     /// If the text is not that of a model, or holds what cannot be scored here (linear leaves,
-    /// several classes, averaged outputs).
+    /// averaged outputs).
     pub fn from_text(text: &str, columns: usize) -> Result<Self, TreesError> {
         let mut sections = text.split("\nTree=");
         let header = fields(sections.next().unwrap_or_default());
@@ -31,20 +31,20 @@ impl Ensemble {
         if !header.get("version").is_some_and(|version| version.starts_with('v')) {
             return Err(wrong("version", "not there: this is not a model that LightGBM saved".into()));
         }
-        match header.get("num_tree_per_iteration") {
-            Some(&"1") => {}
-            found => {
-                let reason = format!("{found:?}: expected one tree for each round");
-                return Err(wrong("num_tree_per_iteration", reason));
-            }
-        }
+        let trees = text.matches("\nTree=").count();
+        let found = header.get("num_tree_per_iteration").copied().unwrap_or_default();
+        let whole = |outputs: &usize| *outputs > 0 && trees.is_multiple_of(*outputs);
+        let Some(outputs) = found.parse().ok().filter(whole) else {
+            let reason = format!("{found:?}: expected a number of which {trees} trees are whole rounds");
+            return Err(wrong("num_tree_per_iteration", reason));
+        };
         if header.contains_key("average_output") || text.contains("\naverage_output") {
             return Err(wrong("average_output", "a forest's average: expected a sum".into()));
         }
         if columns >= Split::COLUMNS {
             return Err(wrong("columns", format!("{columns}: expected fewer than {}", Split::COLUMNS)));
         }
-        let mut ensemble = Self::constant(columns, 0.0);
+        let mut ensemble = Self::constant(columns, &vec![0.0; outputs]);
         for (tree, section) in sections.enumerate() {
             let body = section.split("\nend of trees").next().unwrap_or_default();
             let tree = Tree::read(tree, body)?;

@@ -15,6 +15,8 @@ pub struct Booster<'d> {
     handle: *mut c_void,
     /// Training rows; 0 for a model that was read.
     rows: usize,
+    /// Scores of a row: trees of a round.
+    outputs: usize,
     dataset: PhantomData<&'d ()>,
 }
 
@@ -33,7 +35,7 @@ impl<'d> Booster<'d> {
             (library.functions.booster_create)(dataset.handle, parameters.as_ptr(), &raw mut handle)
         };
         library.check(CALL, code)?;
-        Self { library, handle, rows: dataset.rows, dataset: PhantomData }.of_one_output(CALL)
+        Self { library, handle, rows: dataset.rows, outputs: 1, dataset: PhantomData }.with_outputs(CALL)
     }
 
     /// Reads a model in LightGBM's own text form.
@@ -48,19 +50,26 @@ impl<'d> Booster<'d> {
         let code =
             unsafe { (library.functions.booster_load)(model.as_ptr(), &raw mut rounds, &raw mut handle) };
         library.check(CALL, code)?;
-        Self { library, handle, rows: 0, dataset: PhantomData }.of_one_output(CALL)
+        Self { library, handle, rows: 0, outputs: 1, dataset: PhantomData }.with_outputs(CALL)
     }
 
-    /// Refuses a model of several classes: all lengths here are those of one output for each row.
-    fn of_one_output(self, call: &'static str) -> Result<Self, LibraryError> {
+    /// Asks how many outputs there are: all lengths here are multiples of it.
+    fn with_outputs(mut self, call: &'static str) -> Result<Self, LibraryError> {
         let mut classes = 0;
         // SAFETY: the handle is live; `classes` is written.
         let code = unsafe { (self.library.functions.booster_classes)(self.handle, &raw mut classes) };
         self.library.check(call, code)?;
-        if classes == 1 {
+        self.outputs = usize::try_from(classes).unwrap_or(0);
+        if self.outputs > 0 {
             return Ok(self);
         }
-        Err(LibraryError::Refused { call, message: format!("{classes} classes: expected one output") })
+        Err(LibraryError::Refused { call, message: format!("{classes} classes: expected at least one") })
+    }
+
+    /// Scores of a row: one, or one for each class.
+    #[must_use]
+    pub fn classes(&self) -> usize {
+        self.outputs
     }
 
     /// Adds a tree for the booster's own objective; false where no split is left to make.
@@ -78,15 +87,16 @@ impl<'d> Booster<'d> {
     /// Adds a tree for these derivatives by the training scores; false where no split is left.
     ///
     /// # Errors
-    /// If there is not one of each for each training row, or LightGBM refuses.
+    /// If there is not one of each for each score of each training row, or LightGBM refuses.
     pub fn update_with(&mut self, gradient: &[f32], curvature: &[f32]) -> Result<bool, LibraryError> {
+        let expected = self.rows * self.outputs;
         for (what, got) in [("gradient", gradient.len()), ("curvature", curvature.len())] {
-            if got != self.rows {
-                return Err(LibraryError::Length { what, expected: self.rows, got });
+            if got != expected {
+                return Err(LibraryError::Length { what, expected, got });
             }
         }
         let mut finished = 0;
-        // SAFETY: both vectors have one float for each training row, read during the call only.
+        // SAFETY: both vectors have one float for each score of each training row, read during the call only.
         let code = unsafe {
             (self.library.functions.booster_update_custom)(
                 self.handle,
@@ -99,11 +109,11 @@ impl<'d> Booster<'d> {
         Ok(finished == 0)
     }
 
-    /// The training rows' current outputs: probabilities for the objective `binary`, raw scores
-    /// (those that boosting started from included) for none.
+    /// The training rows' current outputs: probabilities for the objectives `binary` and `multiclass` (class after
+    /// class), raw scores (those that boosting started from included) for none.
     ///
     /// # Errors
-    /// If `out` has not one place for each training row.
+    /// If `out` has not one place for each output of each training row.
     pub fn outputs(&self, out: &mut [f64]) -> Result<(), LibraryError> {
         let mut length = 0;
         // SAFETY: the handle is live; `length` is written.
@@ -120,16 +130,16 @@ impl<'d> Booster<'d> {
         self.library.check("the training scores", code)
     }
 
-    /// Number of trees.
+    /// Number of rounds, of a tree for each class.
     ///
     /// # Errors
     /// If LightGBM refuses.
-    pub fn trees(&self) -> Result<usize, LibraryError> {
+    pub fn rounds(&self) -> Result<usize, LibraryError> {
         let mut trees = 0;
         // SAFETY: the handle is live; `trees` is written.
         let code = unsafe { (self.library.functions.booster_trees)(self.handle, &raw mut trees) };
         self.library.check("the number of trees", code)?;
-        Ok(usize::try_from(trees).unwrap_or(0))
+        Ok(usize::try_from(trees).unwrap_or(0) / self.outputs)
     }
 
     /// The trees from round `first` on, in LightGBM's text form.
@@ -169,7 +179,7 @@ impl<'d> Booster<'d> {
     /// Raw scores of rows by LightGBM itself; for comparison with [`Ensemble`](crate::Ensemble).
     ///
     /// # Errors
-    /// If `out` has not one place for each row, or LightGBM refuses the rows.
+    /// If `out` has not one place for each score of each row, or LightGBM refuses the rows.
     pub fn predict(
         &self,
         features: &Features<'_>,
@@ -177,8 +187,8 @@ impl<'d> Booster<'d> {
         out: &mut [f64],
     ) -> Result<(), LibraryError> {
         const CALL: &str = "the rows to score";
-        if out.len() != features.rows() {
-            let (expected, got) = (features.rows(), out.len());
+        if out.len() != features.rows() * self.outputs {
+            let (expected, got) = (features.rows() * self.outputs, out.len());
             return Err(LibraryError::Length { what: "scores", expected, got });
         }
         let parameters = text(CALL, &format!("verbosity=-1 num_threads={threads}"))?;
@@ -186,8 +196,8 @@ impl<'d> Booster<'d> {
         let columns = count("columns", features.columns())?;
         let mut length = 0;
         let code = match features.layout() {
-            // SAFETY: as for datasets; one double is written for each row, as the model has one
-            // output, which `out` has place for.
+            // SAFETY: as for datasets; one double is written for each output of each row, which `out` has
+            // place for.
             Layout::Dense { values, .. } => unsafe {
                 (self.library.functions.booster_predict_matrix)(
                     self.handle,

@@ -76,7 +76,7 @@ impl<'l> Dataset<'l> {
         Ok(Self { library, handle, rows: features.rows() })
     }
 
-    /// Sets the labels, 0 or 1.
+    /// Sets the labels: 0 or 1, or the number of the class.
     ///
     /// # Errors
     /// If their number is not that of the rows.

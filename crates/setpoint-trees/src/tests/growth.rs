@@ -11,7 +11,7 @@ use crate::{Ensemble, Features, Look, Parameters};
 
 fn growth(rounds: usize, threads: usize) -> Growth {
     let parameters = Parameters { row_share: 0.8, column_share: 0.8, ..Parameters::default() };
-    Growth { parameters, rounds, look_every: 10, seed: 3, threads }
+    Growth { parameters, outputs: 1, rounds, look_every: 10, seed: 3, threads }
 }
 
 fn train(
@@ -20,7 +20,7 @@ fn train(
     held_out: &Features<'_>,
     growth: &Growth,
 ) -> (Ensemble, Vec<Look>) {
-    let binned = dataset(library, data, growth.threads).unwrap();
+    let binned = dataset(library, data, growth.outputs, growth.threads).unwrap();
     let mut after = |_: &crate::grow::Round<'_>| Ok(ControlFlow::Continue(()));
     grow(&binned, data.sample, Some(held_out), data.features.columns(), growth, None, &mut after).unwrap()
 }

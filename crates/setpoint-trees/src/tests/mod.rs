@@ -1,5 +1,6 @@
 //! Tests that need LightGBM itself, and the data they share.
 
+mod classes;
 mod fit;
 mod growth;
 mod parity;

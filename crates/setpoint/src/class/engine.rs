@@ -120,6 +120,11 @@ impl ShiftEngine {
         self.state.shifts.copy_from_slice(shifts);
     }
 
+    /// Changes the sharpness from the next step on.
+    pub fn set_sharpness(&mut self, sharpness: f64) {
+        self.sharpness = sharpness;
+    }
+
     /// Goes on from such shifts, all of them.
     pub fn start_from(&mut self, shifts: &[f64]) {
         self.state.shifts.copy_from_slice(shifts);

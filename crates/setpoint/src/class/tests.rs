@@ -7,7 +7,7 @@ use super::engine::{Pass, State};
 use super::kernel::{Ask, Tally};
 use super::problem::Problem;
 use super::reference::Plain;
-use super::shift::{adjusted, best, choose, margins};
+use super::shift::{adjusted, best, choose, margins, smooth};
 use super::*;
 use crate::goal::{ClassRate, Over, Rate};
 
@@ -401,14 +401,36 @@ fn counted_steps_bring_every_coverage_to_its_share() {
 
 #[test]
 fn few_rows_get_one_parameter_and_many_get_a_shift_for_each_class() {
-    let (sample, scores) = case(4, 60, 1, false);
     let macro_f1 = goal("macro-f1", 4);
-    assert_eq!(
-        choose(&macro_f1, &sample, &scores, 4, 0).unwrap(),
-        adjusted(&macro_f1, &sample, &scores).unwrap()
-    );
+    let (mut simple, mut all) = (0, 0);
+    for seed in 0..20 {
+        let (sample, scores) = case(4, 60, seed, false);
+        let chosen = choose(&macro_f1, &sample, &scores, 4, seed).unwrap();
+        simple += usize::from(chosen != best(&macro_f1, &sample, &scores, 4).unwrap());
+        all += 1;
+    }
+    // Nothing is to be gained by shifts here: the search over all of them is rarely ahead on other rows.
+    assert!(simple * 4 >= all * 3, "{simple} of {all}");
     let (sample, mut scores) = case(4, 4000, 1, false);
     scores.iter_mut().skip(2).step_by(4).for_each(|score| *score += 1.0);
     let chosen = choose(&macro_f1, &sample, &scores, 2, 0).unwrap();
-    assert_eq!(chosen, best(&macro_f1, &sample, &scores, 2).unwrap());
+    let one = adjusted(&macro_f1, &sample, &scores).unwrap();
+    assert!(chosen.value > one.value + 0.02, "{} {}", chosen.value, one.value);
+}
+
+#[test]
+fn smooth_shifts_meet_conditions_on_counted_decisions_and_are_near_the_best() {
+    for text in ["macro-f1", "worst(recall)", "accuracy @ recall(c1)>=0.9", "accuracy @ recall(each)>=0.5"] {
+        let goal = goal(text, 4);
+        let (sample, mut scores) = case(4, 3000, 3, false);
+        scores.iter_mut().skip(2).step_by(4).for_each(|score| *score += 0.7);
+        let found = smooth(&goal, &sample, &scores, 0.3).unwrap();
+        let most = best(&goal, &sample, &scores, 8).unwrap();
+        let counted = Confusion::at(&Classes::new(&sample), &scores, &found.shifts).unwrap();
+        assert_eq!(counted.value(&goal).unwrap(), found.value, "{text}");
+        assert!(
+            found.value <= most.value + 1e-12 && found.value > most.value - 0.03,
+            "{text}: {found:?} {most:?}"
+        );
+    }
 }

@@ -2,11 +2,10 @@
 
 use super::aim::Aim;
 use super::auto::{Fit, Rounds};
-use super::class_batch::ClassBatchLoss;
 use super::method::{ClassCrossEntropy, ClassIco, Loss};
 use super::stage::{Reporter, Store};
 use super::task::{Start, Task};
-use super::{Bandwidth, MethodChoice, Observer, OptimizerChoice, Part, Settings, Thresholds, TrainError};
+use super::{Bandwidth, ClassBatchLoss, ClassBatchOptions, MethodChoice, Observer, OptimizerChoice, Part, Settings, Thresholds, TrainError};
 use crate::class::{Classes, shift, standard_error};
 use crate::engine::Inequality;
 use crate::goal::{ClassGoal, Direction};
@@ -139,7 +138,8 @@ impl Aim for SeveralClasses<'_> {
             (Task::Balanced { balance, .. }, _) => Ok(Box::new(ClassCrossEntropy::new(*balance))),
             (Task::Ico { bandwidth, .. }, Some(warm_up)) => {
                 let Settings { pool, mix, .. } = *settings;
-                Ok(Box::new(ClassBatchLoss::new(self.goal, *bandwidth, pool, mix, warm_up)))
+                let options = ClassBatchOptions { bandwidth: *bandwidth, pool, mix, warm_up };
+                Ok(Box::new(ClassBatchLoss::new(self.goal, options)))
             }
             (Task::Ico { bandwidth, .. }, None) => Ok(Box::new(ClassIco::new(self.goal, *bandwidth))),
             (other, _) => Err(TrainError::Setting {

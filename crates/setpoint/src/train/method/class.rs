@@ -33,10 +33,7 @@ impl ClassIco {
 impl Loss for ClassIco {
     fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
         let classes = Classes::of(&self.goal, rows.whole())?;
-        let width = || match self.bandwidth {
-            Bandwidth::Deviations(share) | Bandwidth::Tail(share) => share * classes.spread(scores),
-            Bandwidth::Score(width) => width,
-        };
+        let width = || self.bandwidth.of_classes(&classes, scores);
         let sharpness = *self.sharpness.get_or_insert_with(|| 1.0 / width());
         let engine = match &mut self.engine {
             Some(engine) => engine,
@@ -49,11 +46,7 @@ impl Loss for ClassIco {
             }
         };
         let step = engine.step(&classes, scores, v)?;
-        self.detail = Some(Detail {
-            objective: step.objective,
-            constraints: step.constraints.to_vec(),
-            thresholds: step.shifts.to_vec(),
-        });
+        self.detail = Some(Detail::of_classes(&step));
         Ok(step.loss)
     }
 

@@ -8,10 +8,7 @@ use crate::features::Features;
 use crate::goal::ClassGoal;
 use crate::model::{Architecture, Inputs, Linear, Network};
 use crate::sample::Sample;
-use crate::train::method::{ClassCrossEntropy, ClassIco, Loss};
-use crate::train::{
-    Bandwidth, ClassBatchLoss, Fit, MethodChoice, Part, Settings, Silent, TrainError, fit_classes,
-};
+use crate::train::{Bandwidth, Fit, MethodChoice, Part, Settings, Silent, TrainError, fit_classes};
 
 const CLASSES: [&str; 3] = ["few", "many", "wide"];
 
@@ -97,75 +94,6 @@ fn settings_that_several_classes_have_no_use_for_are_refused() {
         &Settings { method: MethodChoice::Ico, steps: Some(2), ..Settings::default() },
     );
     assert!(missing.is_err());
-}
-
-/// Rows with scores in which the own class is ahead, in so many batches.
-fn batches(count: usize) -> Vec<(Sample, Vec<f32>)> {
-    let (_, sample) = rows(count * 120, 5);
-    let mut rng = ChaCha8Rng::seed_from_u64(6);
-    let batch = |at: usize| {
-        let chosen: Vec<u32> = (at as u32 * 120..(at as u32 + 1) * 120).collect();
-        let part = sample.select(&chosen);
-        let own = part.groups().unwrap().codes().to_vec();
-        let mut score = |y: u32, c: u32| rng.random_range(-1.0f32..1.0) + f32::from(u8::from(c == y));
-        let scores = own.iter().flat_map(|y| [score(*y, 0), score(*y, 1), score(*y, 2)]).collect();
-        (part, scores)
-    };
-    (0..count).map(batch).collect()
-}
-
-#[test]
-fn the_gradient_of_a_batch_is_its_share_of_the_pools() {
-    let goal = goal("accuracy @ recall(few)>=0.8");
-    let batches = batches(4);
-    let mut loss = ClassBatchLoss::new(&goal, Bandwidth::Score(0.3), 4, 0.0, 0);
-    let mut v = vec![0.0; 360];
-    for (sample, scores) in &batches {
-        loss.evaluate(sample, scores, &mut v).unwrap();
-    }
-    let (_, whole) = rows(480, 5);
-    let scores: Vec<f32> = batches.iter().flat_map(|(_, scores)| scores).copied().collect();
-    let mut expected = vec![0.0; scores.len()];
-    ClassIco::new(&goal, Bandwidth::Score(0.3)).evaluate(&whole, &scores, &mut expected).unwrap();
-    for (v, expected) in v.iter().zip(&expected[3 * 360..]) {
-        // Shifts that were solved from elsewhere agree to the tolerance of the solver.
-        assert!((v - 4.0 * expected).abs() < 1e-5, "{v} {expected}");
-    }
-    // A batch more, and the first is forgotten.
-    loss.evaluate(&batches[0].0, &batches[0].1, &mut v).unwrap();
-    let last: Vec<f32> = batches[1..].iter().chain(&batches[..1]).flat_map(|(_, scores)| scores).copied().collect();
-    let order: Vec<u32> = (120..480).chain(0..120).collect();
-    ClassIco::new(&goal, Bandwidth::Score(0.3)).evaluate(&whole.select(&order), &last, &mut expected).unwrap();
-    assert!(v.iter().zip(&expected[3 * 360..]).all(|(v, expected)| (v - 4.0 * expected).abs() < 1e-5));
-}
-
-#[test]
-fn a_loss_on_batches_goes_on_from_its_state_and_leaves_what_it_cannot_to_cross_entropy() {
-    let goal = goal("recall(few) @ precision(few)>=0.6");
-    let batches = batches(5);
-    let new = || ClassBatchLoss::new(&goal, Bandwidth::Deviations(0.3), 3, 0.5, 1);
-    let (mut loss, mut v) = (new(), vec![0.0; 360]);
-    for (sample, scores) in &batches[..3] {
-        loss.evaluate(sample, scores, &mut v).unwrap();
-    }
-    let mut resumed = new();
-    resumed.restore(&loss.state()).unwrap();
-    let mut again = vec![0.0; 360];
-    for (sample, scores) in &batches[3..] {
-        let values = (loss.evaluate(sample, scores, &mut v), resumed.evaluate(sample, scores, &mut again));
-        assert_eq!((values.0.unwrap(), &v), (values.1.unwrap(), &again));
-    }
-    // No row of the class that the goal is about: cross-entropy alone.
-    let many: Vec<u32> = (0..120).filter(|row| batches[0].0.groups().unwrap().codes()[*row as usize] != 0).collect();
-    let sample = batches[0].0.select(&many);
-    let scores: Vec<f32> = many.iter().flat_map(|row| &batches[0].1[3 * *row as usize..][..3]).copied().collect();
-    let (mut own, mut entropy) = (vec![0.0; scores.len()], vec![0.0; scores.len()]);
-    let mut fresh = ClassBatchLoss::new(&goal, Bandwidth::Deviations(0.3), 3, 0.5, 0);
-    let value = fresh.evaluate(&sample, &scores, &mut own).unwrap();
-    assert_eq!(value, ClassCrossEntropy::new(0.0).evaluate(&sample, &scores, &mut entropy).unwrap());
-    assert_eq!(own, entropy);
-    let damaged = loss.state().with("pool sizes", vec![7u64]);
-    assert!(new().restore(&damaged).is_err());
 }
 
 #[test]

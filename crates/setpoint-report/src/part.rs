@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// One thing for each part of the data, in the order in which they are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Splits<T> {
+pub struct ByPart<T> {
     /// What the parameters are fitted on.
     pub train: T,
     /// What chooses between fits.
@@ -15,7 +15,7 @@ pub struct Splits<T> {
     pub test: T,
 }
 
-impl<T> Splits<T> {
+impl<T> ByPart<T> {
     /// Each part with its name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &T)> {
         [
@@ -28,8 +28,8 @@ impl<T> Splits<T> {
     }
 
     /// Each with the same part of another.
-    pub fn zip<'a, U>(&'a self, other: &'a Splits<U>) -> Splits<(&'a T, &'a U)> {
-        Splits {
+    pub fn zip<'a, U>(&'a self, other: &'a ByPart<U>) -> ByPart<(&'a T, &'a U)> {
+        ByPart {
             train: (&self.train, &other.train),
             validation: (&self.validation, &other.validation),
             calibration: (&self.calibration, &other.calibration),
@@ -54,8 +54,8 @@ impl<T> Splits<T> {
     }
 
     /// The same parts with something else in each.
-    pub fn map<'a, U>(&'a self, mut change: impl FnMut(&'a T) -> U) -> Splits<U> {
-        Splits {
+    pub fn map<'a, U>(&'a self, mut change: impl FnMut(&'a T) -> U) -> ByPart<U> {
+        ByPart {
             train: change(&self.train),
             validation: change(&self.validation),
             calibration: change(&self.calibration),
@@ -70,8 +70,8 @@ impl<T> Splits<T> {
     pub fn try_map<'a, U, E>(
         &'a self,
         mut change: impl FnMut(&'a T) -> Result<U, E>,
-    ) -> Result<Splits<U>, E> {
-        Ok(Splits {
+    ) -> Result<ByPart<U>, E> {
+        Ok(ByPart {
             train: change(&self.train)?,
             validation: change(&self.validation)?,
             calibration: change(&self.calibration)?,
@@ -80,7 +80,7 @@ impl<T> Splits<T> {
     }
 }
 
-impl<T> Splits<Option<T>> {
+impl<T> ByPart<Option<T>> {
     /// Whether no part has anything.
     pub fn is_none(&self) -> bool {
         self.iter().all(|(_, thing)| thing.is_none())

@@ -12,7 +12,11 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::confusion::{Confusion, decide, missed, one_against_rest, standard_error};
+mod choose;
+
+pub use choose::{choose, smooth};
+
+use super::confusion::{Confusion, decide, missed, one_against_rest};
 use super::{ClassError, Classes};
 use crate::algebra::damped_least_squares;
 use crate::goal::{
@@ -79,14 +83,17 @@ pub fn best(goal: &ClassGoal, sample: &Sample, scores: &[f32], starts: usize) ->
 }
 
 /// The best shifts that are a multiple of the logarithms of the classes' shares: one parameter, for scores that
-/// are logits.
+/// are logits. Shifts of classes that conditions are on are then moved to meet them.
 ///
 /// # Errors
 /// As [`best`].
 pub fn adjusted(goal: &ClassGoal, sample: &Sample, scores: &[f32]) -> Result<Shifts, ClassError> {
     let classes = Classes::of(goal, sample)?;
+    classes.check_scores(scores)?;
+    let search = Search { goal, classes: &classes, scores };
     let at = |tenth: i32| {
-        let shifts = by_share(&classes, f64::from(tenth) / 10.0);
+        let mut shifts = by_share(&classes, f64::from(tenth) / 10.0);
+        search.tie(&mut shifts);
         let value = Confusion::at(&classes, scores, &shifts)?.value(goal)?;
         Ok(Shifts { shifts, value })
     };
@@ -95,27 +102,6 @@ pub fn adjusted(goal: &ClassGoal, sample: &Sample, scores: &[f32]) -> Result<Shi
     };
     let first = at(0);
     (1..=ADJUSTED).map(at).fold(first, |best, next| if merit(&next) > merit(&best) { next } else { best })
-}
-
-/// Shifts to ship: the [`best`] of all, where it is ahead of the [`adjusted`] by more
-/// than a standard error, for many shifts fit few rows too well.
-///
-/// # Errors
-/// As [`best`].
-pub fn choose(
-    goal: &ClassGoal,
-    sample: &Sample,
-    scores: &[f32],
-    starts: usize,
-    seed: u64,
-) -> Result<Shifts, ClassError> {
-    let best = best(goal, sample, scores, starts)?;
-    let Ok(adjusted) = adjusted(goal, sample, scores) else { return Ok(best) };
-    let classes = Classes::of(goal, sample)?;
-    let direction = goal.objective.direction();
-    let ahead = direction.merit(Some(best.value)) - direction.merit(Some(adjusted.value));
-    let error = standard_error(goal, &classes, (scores, &best.shifts), (scores, &adjusted.shifts), seed)?;
-    Ok(if ahead > error.unwrap_or_default() { best } else { adjusted })
 }
 
 /// How far each row is from being decided as a class, with the other shifts as they are: the score of a decision
@@ -186,6 +172,25 @@ impl Search<'_> {
             merit = next;
         }
         merit
+    }
+
+    /// Sets the shifts of the classes that conditions are on, where they are missed.
+    fn tie(&self, shifts: &mut [f64]) {
+        let conditions = &self.goal.conditions;
+        let missed = |shifts: &[f64]| {
+            let counted = Confusion::at(self.classes, self.scores, shifts);
+            counted.is_ok_and(|counted| conditions.iter().any(|condition| counted.missed(condition) > 0.0))
+        };
+        if conditions.is_empty() || !missed(shifts) || self.cover(shifts) {
+            return;
+        }
+        let of = |class: &usize| {
+            let mut over = conditions.iter().map(|condition| condition.rate.over);
+            over.any(|over| over == Over::Each || over == Over::Class(*class))
+        };
+        for class in (0..self.classes.count()).filter(of) {
+            self.along(shifts, class, false);
+        }
     }
 
     /// Every class once, those that the goal names first: another one must not be moved to meet a condition that

@@ -1,0 +1,103 @@
+//! LightGBM of several classes: one search for all goals.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use setpoint::class::shift;
+use setpoint::goal::ClassGoal;
+use setpoint::train::{Observer, Progress, if_any};
+use setpoint_trees::{Ensemble, Parameters, Searched, Session, Settings, TreesError};
+
+use super::cell::{Outcome, STARTS, Scores, best, certified, point};
+use super::study::{Part, Problem};
+use crate::Watch;
+use crate::watch::control;
+
+/// Configurations of a search, and most rounds of a booster.
+pub const SEARCH: usize = 6;
+pub const ROUNDS: usize = 200;
+
+/// Ends growth where the caller asks for it.
+struct Stop<'w>(&'w dyn Watch);
+
+impl Observer for Stop<'_> {
+    fn observe(&mut self, _: &Progress) -> ControlFlow<()> {
+        control(self.0)
+    }
+}
+
+/// Grows, chooses and tests.
+pub fn run(
+    goals: &[ClassGoal],
+    problem: &Problem,
+    seed: u64,
+    watch: &dyn Watch,
+) -> Result<Vec<Outcome>, TreesError> {
+    let settings = Settings {
+        configurations: Parameters::search(SEARCH, 0),
+        rounds: ROUNDS,
+        retrain: true,
+        seed,
+        ..Settings::default()
+    };
+    let mut observer = Stop(watch);
+    let (train, validation) = (problem.data(&problem.train), problem.data(&problem.validation));
+    let mut session = Session::new(train, validation, &settings, &mut observer, None)?;
+    let searched = session.search(goals)?;
+    let mut outcomes = Vec::new();
+    for goal in goals {
+        let clock = Instant::now();
+        let fit = session.conclude(goal, &searched)?;
+        let seconds = clock.elapsed().as_secs_f64();
+        watch.fitted();
+        let [calibration, test] =
+            [&problem.calibration, &problem.test].map(|part| score(&fit.ensemble, problem, part));
+        let scores: Scores = [fit.held_out.unwrap_or_default(), calibration?, test?];
+        let found = if_any(shift::choose(goal, &problem.validation.sample, &scores[0], STARTS, seed))?;
+        let rivals = rivals(goal, problem, &searched)?;
+        outcomes.push(Outcome {
+            setpoint: point(goal, &problem.test.sample, &scores[2], found.as_ref())?,
+            exact: best(goal, problem, rivals.iter(), |sample, scores| {
+                shift::best(goal, sample, scores, STARTS)
+            })?,
+            adjusted: best(goal, problem, rivals.iter(), |sample, scores| {
+                shift::adjusted(goal, sample, scores)
+            })?,
+            certified: certified(goal, problem, &scores, found.as_ref(), seed)?,
+            winner: fit.winner,
+            fell_back: false,
+            seconds,
+        });
+    }
+    Ok(outcomes)
+}
+
+/// Every booster at the rounds that are best on validation.
+fn rivals(
+    goal: &ClassGoal,
+    problem: &Problem,
+    searched: &[Searched],
+) -> Result<Vec<(Scores, bool)>, TreesError> {
+    let direction = goal.objective.direction();
+    let mut rivals = Vec::new();
+    for searched in searched {
+        let mut best = None;
+        for look in &searched.looks {
+            let found = if_any(shift::best(goal, &problem.validation.sample, &look.scores, 1))?;
+            let merit = direction.merit(found.map(|found| found.value));
+            if best.is_none_or(|(before, _)| merit > before) {
+                best = Some((merit, look));
+            }
+        }
+        let Some((_, look)) = best else { continue };
+        let test = score(&searched.ensemble.first(look.rounds), problem, &problem.test)?;
+        rivals.push(([look.scores.clone(), Vec::new(), test], true));
+    }
+    Ok(rivals)
+}
+
+fn score(ensemble: &Ensemble, problem: &Problem, part: &Part) -> Result<Vec<f32>, TreesError> {
+    let mut scores = vec![0.0; part.sample.len() * ensemble.outputs()];
+    ensemble.scores(&problem.data(part).features, &mut scores)?;
+    Ok(scores)
+}

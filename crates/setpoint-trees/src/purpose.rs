@@ -1,0 +1,102 @@
+//! What trees are grown for, and who says what they are worth.
+
+use setpoint::Sample;
+use setpoint::class::{Classes, shift, standard_error};
+use setpoint::goal::{ClassGoal, Direction, Goal};
+use setpoint::train::{Gain, Judge, Standard, TrainError, if_any};
+
+/// A goal of two classes, or of several.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Purpose {
+    /// One score a row, and thresholds.
+    TwoClasses(Goal),
+    /// A score for each class, and shifts.
+    Classes(ClassGoal),
+}
+
+impl From<Goal> for Purpose {
+    fn from(goal: Goal) -> Self {
+        Self::TwoClasses(goal)
+    }
+}
+
+impl From<ClassGoal> for Purpose {
+    fn from(goal: ClassGoal) -> Self {
+        Self::Classes(goal)
+    }
+}
+
+impl Purpose {
+    /// Scores of a row.
+    pub(crate) fn outputs(&self) -> usize {
+        match self {
+            Self::TwoClasses(_) => 1,
+            Self::Classes(goal) => goal.classes.len(),
+        }
+    }
+}
+
+/// A purpose on a sample: what scores are worth there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Referee<'a> {
+    pub(crate) purpose: &'a Purpose,
+    pub(crate) shared_threshold: bool,
+    pub(crate) sample: &'a Sample,
+    pub(crate) seed: u64,
+}
+
+impl<'a> Referee<'a> {
+    /// The judge of a goal of two classes.
+    pub(crate) fn judge(&self) -> Option<Judge<'a>> {
+        let Self { shared_threshold, sample, seed, .. } = *self;
+        match self.purpose {
+            Purpose::TwoClasses(goal) => Some(Judge { goal, shared_threshold, sample, seed }),
+            Purpose::Classes(_) => None,
+        }
+    }
+
+    pub(crate) fn direction(&self) -> Direction {
+        match self.purpose {
+            Purpose::TwoClasses(goal) => goal.objective.direction(),
+            Purpose::Classes(goal) => goal.objective.direction(),
+        }
+    }
+
+    /// The best value that the conditions allow of these scores.
+    pub(crate) fn exact(&self, scores: &[f32]) -> Result<f64, TrainError> {
+        match (self.judge(), self.purpose) {
+            (Some(judge), _) => judge.exact(scores),
+            (None, Purpose::Classes(goal)) => Ok(shift::best(goal, self.sample, scores, 1)?.value),
+            (None, Purpose::TwoClasses(_)) => unreachable!("it has a judge"),
+        }
+    }
+
+    /// The same; `None` where the scores have none.
+    pub(crate) fn value(&self, scores: &[f32]) -> Result<Option<f64>, TrainError> {
+        if_any(self.exact(scores))
+    }
+
+    /// How much better the first scores are than the second; `None` where either have no value.
+    pub(crate) fn gain(&self, first: &[f32], second: &[f32]) -> Result<Option<Gain>, TrainError> {
+        let goal = match (self.judge(), self.purpose) {
+            (Some(judge), _) => return judge.gain(first, second),
+            (None, Purpose::Classes(goal)) => goal,
+            (None, Purpose::TwoClasses(_)) => unreachable!("it has a judge"),
+        };
+        let best = |scores| if_any(shift::best(goal, self.sample, scores, 1));
+        let (Some(a), Some(b)) = (best(first)?, best(second)?) else { return Ok(None) };
+        let merit = |value| self.direction().merit(Some(value));
+        let classes = Classes::of(goal, self.sample)?;
+        let standard_error =
+            standard_error(goal, &classes, (first, &a.shifts), (second, &b.shifts), self.seed)?;
+        Ok(Some(Gain { difference: merit(a.value) - merit(b.value), standard_error }))
+    }
+
+    /// What a decision sees of the scores' scale.
+    pub(crate) fn spread(&self, scores: &[f32]) -> Result<f64, TrainError> {
+        Ok(match self.purpose {
+            Purpose::TwoClasses(_) => Standard::of(self.sample, scores).deviation,
+            Purpose::Classes(goal) => Classes::of(goal, self.sample)?.spread(scores),
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! Which shifts to ship: those of the rule that does best on rows it has not seen.
+
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::{ROUNDS, Search, Shifts, adjusted, best, by_share, ties_all};
+use crate::class::confusion::Confusion;
+use crate::class::{ClassError, Classes, ShiftEngine};
+use crate::goal::ClassGoal;
+use crate::sample::Sample;
+
+/// Bandwidth of the smooth rule, in units of the scores' spread.
+const BANDWIDTH: f64 = 0.3;
+/// How often the rows are cut in halves.
+const CUTS: u64 = 2;
+
+/// The shifts at which the smooth goal is best, for a surrogate of this width in units of the scores' spread. Those
+/// that conditions tie are then set on counted decisions.
+///
+/// The smooth objective sees rows near a decision too, so that it fits few rows less closely than [`best`] does.
+///
+/// # Errors
+/// As [`best`].
+pub fn smooth(
+    goal: &ClassGoal,
+    sample: &Sample,
+    scores: &[f32],
+    bandwidth: f64,
+) -> Result<Shifts, ClassError> {
+    let classes = Classes::of(goal, sample)?;
+    classes.check_scores(scores)?;
+    let sharpness = 1.0 / (bandwidth * classes.spread(scores));
+    let mut work = vec![0.0; scores.len()];
+    let mut found: Option<(f64, Vec<f64>)> = None;
+    for share in [0.0, 1.0] {
+        let mut engine = ShiftEngine::new(goal, &classes, sharpness)?;
+        engine.hold(&by_share(&classes, share));
+        match engine.improve(&classes, scores, &mut work) {
+            Ok(step) if found.as_ref().is_none_or(|(loss, _)| step.loss < *loss) => {
+                found = Some((step.loss, step.shifts.to_vec()));
+            }
+            Ok(_) => {}
+            Err(error) if error.is_no_value() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let mut shifts = found.map_or_else(|| vec![0.0; classes.count()], |(_, shifts)| shifts);
+    let whole = Search { goal, classes: &classes, scores };
+    whole.tie(&mut shifts);
+    let value = match Confusion::at(&classes, scores, &shifts)?.value(goal) {
+        Err(ClassError::Infeasible { .. }) => {
+            whole.improve(&mut shifts, ROUNDS);
+            Confusion::at(&classes, scores, &shifts)?.value(goal)
+        }
+        value => value,
+    }?;
+    Ok(Shifts { shifts, value })
+}
+
+/// Shifts to ship: [`adjusted`] by one parameter, [`smooth`], or the [`best`] of all, whichever rule is
+/// ahead on halves of the rows that it was not used on. Many shifts fit few rows too well.
+///
+/// # Errors
+/// As [`best`].
+pub fn choose(
+    goal: &ClassGoal,
+    sample: &Sample,
+    scores: &[f32],
+    starts: usize,
+    seed: u64,
+) -> Result<Shifts, ClassError> {
+    let classes = Classes::of(goal, sample)?;
+    classes.check_scores(scores)?;
+    let rule = |rule: usize, sample: &Sample, scores: &[f32]| match rule {
+        0 => adjusted(goal, sample, scores),
+        1 => smooth(goal, sample, scores, BANDWIDTH),
+        _ => best(goal, sample, scores, starts),
+    };
+    // Coverages that must equal their shares leave nothing to choose.
+    if goal.conditions.iter().any(ties_all) {
+        return best(goal, sample, scores, starts);
+    }
+    let mut merits = [0.0; 3];
+    for cut in 0..CUTS {
+        let parts = halves(&classes, seed.wrapping_add(cut)).map(|rows| {
+            let picked =
+                rows.iter().flat_map(|row| &scores[*row as usize * classes.count()..][..classes.count()]);
+            (sample.select(&rows), picked.copied().collect::<Vec<f32>>())
+        });
+        for (own, other) in [(&parts[0], &parts[1]), (&parts[1], &parts[0])] {
+            let others = Classes::new(&other.0);
+            let search = Search { goal, classes: &others, scores: &other.1 };
+            for (place, merit) in merits.iter_mut().enumerate() {
+                let worth = rule(place, &own.0, &own.1).and_then(|mut found| {
+                    // What conditions tie is set anew: compared are the shifts that they leave free.
+                    search.tie(&mut found.shifts);
+                    Confusion::at(&others, &other.1, &found.shifts)?.value(goal)
+                });
+                *merit += goal.objective.direction().merit(worth.ok());
+            }
+        }
+    }
+    let ahead =
+        (0..merits.len()).reduce(|a, b| if merits[b] > merits[a] { b } else { a }).unwrap_or_default();
+    // What cannot be met on half of the rows may be on all.
+    rule(ahead, sample, scores).or_else(|_| best(goal, sample, scores, starts))
+}
+
+/// The rows in two halves, those of every class dealt out in turn.
+fn halves(classes: &Classes<'_>, seed: u64) -> [Vec<u32>; 2] {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut rows: Vec<u32> = (0..classes.codes().len() as u32).collect();
+    rows.shuffle(&mut rng);
+    let mut next: Vec<usize> = (0..classes.count()).map(|_| rng.random_range(0..2)).collect();
+    let mut halves = [Vec::new(), Vec::new()];
+    for row in rows {
+        let turn = &mut next[classes.codes()[row as usize] as usize];
+        halves[*turn % 2].push(row);
+        *turn += 1;
+    }
+    halves
+}
