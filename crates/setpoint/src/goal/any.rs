@@ -23,6 +23,27 @@ impl AnyGoal {
             Self::Classes(goal) => goal.objective.direction(),
         }
     }
+
+    /// Scores that a row has for it: one, or one for each class.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        match self {
+            Self::Two(_) => 1,
+            Self::Classes(goal) => goal.classes.len(),
+        }
+    }
+}
+
+impl From<Goal> for AnyGoal {
+    fn from(goal: Goal) -> Self {
+        Self::Two(goal)
+    }
+}
+
+impl From<ClassGoal> for AnyGoal {
+    fn from(goal: ClassGoal) -> Self {
+        Self::Classes(goal)
+    }
 }
 
 impl Display for AnyGoal {
