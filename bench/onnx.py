@@ -1,11 +1,12 @@
-"""Exports models of every kind on real data and runs every row in onnxruntime, and in a second runtime.
+"""Exports models of every kind on real data and runs every row in onnxruntime, and in other runtimes.
 
     cargo build --release -p setpoint-cli
     SETPOINT_DATA=/path/to/data python bench/onnx.py target/release/setpoint --write docs/results/onnx.md
 
-Needs numpy, pandas, onnx, onnxruntime, onnxmltools and lightgbm. Decisions and scores are compared by
-`setpoint export --check`; the second runtime is the reference evaluator of onnx, in numpy, on linear models and
-networks. Trees are timed beside what onnxmltools makes of the same trees.
+Needs numpy, pandas, polars, onnx, onnxruntime, onnxmltools and lightgbm, and onnxruntime-web in `--node FOLDER`
+(`npm install onnxruntime-web` there). In onnxruntime, decisions and scores are compared by `setpoint export --check`;
+the other runtimes are onnxruntime-web, in WebAssembly, and on linear models and networks the reference evaluator of
+onnx, in numpy. Trees are timed beside what onnxmltools makes of the same trees.
 """
 
 import argparse
@@ -48,30 +49,26 @@ def tables(data, folder):
             cells = line.strip().rstrip(".").split(",")
             out.write(",".join(cells[:KDD] + ["0" if cells[KDD] == "normal" else "1"]) + "\n")
     credit = ["--label", "SeriousDlqin2yrs", "--drop", "id"]
+    protein = ["--label", "target", "--drop", "id", "--split-by", "query"]
+    faces = ["--record", "age,gender,race", "--label", "gender", "--positive", "1"]
     table = ["linear", "mlp", "trees"]
     return [
         ("Give Me Some Credit", data / "give-me-some-credit.csv.gz", credit, GOAL, table),
         ("Adult", adult, ["--label", "income", "--positive", ">50K"], GOAL, table),
         ("Adult, by sex", adult, ["--label", "income", "--positive", ">50K"], "recall @ fpr(sex)<=5%", table),
         ("KDD Cup 99", kdd, ["--label", "y"], GOAL, table),
-        ("Protein homology", data / "protein-homology.parquet", PROTEIN, GOAL, table),
+        ("Protein homology", data / "protein-homology.parquet", protein, GOAL, table),
         ("a9a (SVMLight)", data / "a9a", [], GOAL, table),
-        (
-            "UTKFace",
-            data / "utkface32.bin.gz",
-            ["--record", "age,gender,race", "--label", "gender", "--positive", "1"],
-            GOAL,
-            ["cnn"],
-        ),
+        ("UTKFace", data / "utkface32.bin.gz", faces, GOAL, ["cnn"]),
     ]
 
 
-PROTEIN = ["--label", "target", "--drop", "id", "--split-by", "query"]
+# How good a model is says nothing of its graph.
 FAST = {
-    "linear": [],
-    "mlp": ["--hidden", "64,32", "--epochs", "5", "--rotations", "1"],
+    "linear": ["--method", "cross-entropy"],
+    "mlp": ["--method", "cross-entropy", "--hidden", "64,32", "--epochs", "2", "--rotations", "3"],
     "trees": ["--search", "2", "--rounds", "100"],
-    "cnn": ["--cnn", "small", "--epochs", "2", "--rotations", "1"],
+    "cnn": ["--method", "cross-entropy", "--cnn", "small", "--epochs", "1", "--rotations", "1"],
 }
 
 
@@ -87,23 +84,18 @@ def export(binary, path, flags, goal, model, folder):
     return done.stderr.strip().splitlines()[-1].removeprefix("error: "), file, graph
 
 
-def second(binary, graph, file, path, folder):
-    """Differing decisions and rows in the reference evaluator, fed as the graph asks."""
+def fed(graph, path):
+    """The columns of a file as the graph takes them."""
     import numpy as np
     import onnx
     import pandas as pd
-    from onnx.reference import ReferenceEvaluator
+    import polars
 
-    subprocess.run([binary, "predict", str(file), str(path), "-q", "-o", str(folder / "p.csv")], check=True)
-    own = pd.read_csv(folder / "p.csv")
-    text = str(path)
-    if text.endswith("parquet"):
-        import polars
-
-        frame = {name: column.to_numpy() for name, column in polars.read_parquet(text).to_dict().items()}
+    if str(path).endswith("parquet"):
+        frame = {name: column.to_numpy() for name, column in polars.read_parquet(path).to_dict().items()}
     else:
         frame = pd.read_csv(path, keep_default_na=False, dtype=object)
-    fed = {}
+    columns = {}
     for one in onnx.load(str(graph)).graph.input:
         column, kind = pd.Series(frame[one.name]), one.type.tensor_type.elem_type
         if kind == onnx.TensorProto.STRING:
@@ -111,9 +103,43 @@ def second(binary, graph, file, path, folder):
         else:
             numbers = pd.to_numeric(column.replace(["NA", ""], None)).to_numpy(dtype=np.float64)
             values = numbers.astype({1: np.float32, 7: np.int64, 11: np.float64}[kind])
-        fed[one.name] = values.reshape(-1, 1)
-    outputs = ReferenceEvaluator(str(graph)).run(["score", "decision"], fed)
-    return int((outputs[1].ravel() != own["decision"].to_numpy()).sum()), len(own)
+        columns[one.name] = values.reshape(-1, 1)
+    return columns
+
+
+def in_numpy(graph, columns):
+    """Scores and decisions in the reference evaluator."""
+    from onnx.reference import ReferenceEvaluator
+
+    return ReferenceEvaluator(str(graph)).run(["score", "decision"], columns)
+
+
+def in_node(graph, columns, modules, folder):
+    """Scores and decisions in onnxruntime-web."""
+    import numpy as np
+
+    inputs = []
+    for place, (name, values) in enumerate(columns.items()):
+        kind = "string" if values.dtype.kind == "U" else str(values.dtype)
+        inputs.append({"name": name, "type": kind, "file": f"input-{place}"})
+        content = json.dumps(values.ravel().tolist()).encode() if kind == "string" else values.tobytes()
+        (folder / f"input-{place}").write_bytes(content)
+    (folder / "inputs.json").write_text(json.dumps(inputs))
+    script = pathlib.Path(__file__).resolve().with_suffix(".mjs")
+    subprocess.run(["node", str(script), str(graph), str(folder)], cwd=modules, check=True)
+    return np.fromfile(folder / "scores", np.float32), np.fromfile(folder / "decisions", np.uint8)
+
+
+def compared(given, own):
+    """What to say of scores and decisions beside those of `setpoint predict`."""
+    import numpy as np
+
+    scores, decisions = (values.ravel() for values in given)
+    expected = own["score"].to_numpy(dtype=np.float32)
+    different = int((decisions != own["decision"].to_numpy()).sum())
+    off = np.abs(scores.astype(float) - expected) / np.maximum(np.abs(expected), expected.std())
+    largest = "scores the same to the last bit" if (scores == expected).all() else f"scores within {off.max():.1e}"
+    return f"{different} of {len(own)} decisions differ, {largest}"
 
 
 def booster(file, columns):
@@ -193,10 +219,17 @@ def speed(file, graph, path):
     return result
 
 
+def version(modules):
+    """That of onnxruntime-web."""
+    package = modules and modules / "node_modules" / "onnxruntime-web" / "package.json"
+    return json.loads(package.read_text())["version"] if package else "(not run)"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binary")
     parser.add_argument("--only", help="the data sets whose names hold this")
+    parser.add_argument("--node", type=pathlib.Path, help="the folder that has onnxruntime-web installed")
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--note", default="", help="a word on the machine, for the page")
     arguments = parser.parse_args()
@@ -204,7 +237,10 @@ def main():
     import onnx
     import onnxruntime
 
-    lines = ["| data | model | onnxruntime | second runtime | model file | ONNX file |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| data | model | onnxruntime | onnxruntime-web | onnx's evaluator | model file | ONNX file |",
+        "|---|---|---|---|---|---|---|",
+    ]
     timed = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -213,23 +249,32 @@ def main():
                 continue
             for model in models:
                 said, file, graph = export(arguments.binary, path, flags, goal, model, folder)
-                other = ""
-                if model in ("linear", "mlp") and "SVMLight" not in title:
-                    different, rows = second(arguments.binary, graph, file, path, folder)
-                    other = f"{different} of {rows} decisions differ"
+                web, reference = "", ""
+                if model != "cnn" and "SVMLight" not in title:
+                    import pandas as pd
+
+                    predict = [arguments.binary, "predict", file, path, "-q", "-o", folder / "p.csv"]
+                    subprocess.run([str(word) for word in predict], check=True)
+                    own, columns = pd.read_csv(folder / "p.csv"), fed(graph, path)
+                    if arguments.node:
+                        web = compared(in_node(graph, columns, arguments.node, folder), own)
+                    if model != "trees":
+                        reference = compared(in_numpy(graph, columns), own)
                 sizes = [f"{os.path.getsize(one) / 1024:.0f} KB" for one in (file, graph)]
                 said = re.sub(" in onnxruntime:", ":", said)
-                lines.append(f"| {title} | {model} | {said} | {other} | {sizes[0]} | {sizes[1]} |")
+                lines.append(f"| {title} | {model} | {said} | {web} | {reference} | {sizes[0]} | {sizes[1]} |")
                 print(lines[-1], flush=True)
                 if model == "trees" and title == "Give Me Some Credit":
                     timed.append(speed(file, graph, path))
                     print(timed[-1], flush=True)
     page = [
-        "# ONNX: every row, in two runtimes",
+        "# ONNX: every row, in three runtimes",
         "",
         f"{datetime.date.today()}, {platform.processor() or platform.machine()}, {os.cpu_count()} cores"
-        f"{arguments.note and ', ' + arguments.note}; onnxruntime {onnxruntime.__version__}, second runtime: the"
-        f" reference evaluator of onnx {onnx.__version__}. Made by `bench/onnx.py`; small models, trained quickly.",
+        f"{arguments.note and ', ' + arguments.note}; onnxruntime {onnxruntime.__version__}, onnxruntime-web"
+        f" {version(arguments.node)} in Node, the reference evaluator of onnx {onnx.__version__} in numpy. Made by"
+        " `bench/onnx.py`; small models, trained quickly. Every row of each set goes through the exported graph,"
+        " those of training included.",
         "",
         *lines,
         "",

@@ -20,6 +20,7 @@ from ._errors import (
 )
 from ._model import Model, load
 from ._onnx import certify_onnx
+from ._operate import Monitor, Recertified, ToLabel, recertify, sample
 from ._scores import evaluate, report
 from ._setpoint import __version__
 
@@ -33,11 +34,14 @@ __all__ = [
     "InfeasibleError",
     "InputError",
     "Model",
+    "Monitor",
+    "Recertified",
     "SetpointClassifier",
     "SetpointError",
     "SetpointThreshold",
     "Step",
     "StoppedError",
+    "ToLabel",
     "UncertifiedWarning",
     "__version__",
     "certify",
@@ -45,7 +49,9 @@ __all__ = [
     "evaluate",
     "load",
     "metrics",
+    "recertify",
     "report",
+    "sample",
     "step",
 ]
 

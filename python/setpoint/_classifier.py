@@ -137,7 +137,7 @@ class SetpointClassifier(Decides, BaseEstimator):
             name_lightgbm()
         line = Line(type(self).__name__) if self.verbose else None
         negative, positive = (str(value) for value in self.classes_)
-        inner, record = _setpoint.fit(
+        inner, record, unmet = _setpoint.fit(
             X,
             names,
             (self._label, positive, negative),
@@ -154,7 +154,7 @@ class SetpointClassifier(Decides, BaseEstimator):
         if line is not None:
             line.close(f"kept {self.report_['winner']}")
         tell(self.report_["notes"])
-        tell_uncertified(self.report_["certificate_refused"])
+        tell_uncertified(self.report_["certificate_refused"], unmet)
         return self
 
     # Read from the model: set, they would change nothing, and so they cannot be.

@@ -36,7 +36,7 @@ class DataWarning(UserWarning):
 
 
 class UncertifiedWarning(UserWarning):
-    """Thresholds that were chosen, and that nothing proves to hold on new data; it says why."""
+    """Thresholds that were chosen, and that nothing proves to hold on new data: it says why, and where they fail."""
 
 
 def refuse_set(of: object, name: str) -> AttributeError:
@@ -58,6 +58,7 @@ def tell(notes: Iterable[str], kind: type[Warning] = DataWarning) -> None:
         warnings.warn(text, kind, stacklevel=depth)
 
 
-def tell_uncertified(reason: Optional[str]) -> None:
-    """Warns of thresholds without a proof, where one was wanted and refused for this reason."""
-    tell([] if reason is None else [_setpoint.uncertified(reason)], UncertifiedWarning)
+def tell_uncertified(reason: Optional[str], unmet: Optional[str] = None) -> None:
+    """Warns of thresholds without a proof that was wanted, and of a goal that they do not meet."""
+    said = [None if reason is None else _setpoint.uncertified(reason), unmet]
+    tell([text for text in said if text is not None], UncertifiedWarning)

@@ -92,6 +92,10 @@ def _typed(one: Any, values: np.ndarray) -> np.ndarray:
         texts = ["" if is_missing(value) else str(value) for value in values.ravel()]
         return np.array(texts, dtype=object).reshape(values.shape)
     try:
+        if one.type == "tensor(int64)" and values.dtype.kind not in "iub":
+            numbers = values.astype(np.float64)
+            if not np.array_equal(numbers, np.rint(numbers)):
+                raise ValueError("X has numbers that are not whole, or missing")
         return values.astype(TYPES[one.type])
     except (TypeError, ValueError) as error:
         raise InputError(f"input {one.name!r} takes {one.type}: {error}") from error

@@ -59,7 +59,38 @@ def fit(
     entities: Optional[Groups],
     options: str,
     report: Optional[Callable[..., None]],
-) -> tuple[Model, str]: ...
+) -> tuple[Model, str, Optional[str]]: ...
+def monitor_begin(model: Model, alpha: float) -> str: ...
+def monitor_check(model: Model, state: str) -> None: ...
+def monitor_add(
+    model: Model,
+    state: str,
+    features: Any,
+    names: Sequence[str],
+    labels: Labels,
+    weights: Optional[Scores],
+    groups: Optional[Groups],
+    entities: Optional[Groups],
+) -> tuple[str, list[str]]: ...
+def monitor_add_unlabelled(
+    model: Model, state: str, features: Any, names: Sequence[str], groups: Optional[Groups]
+) -> tuple[str, list[str]]: ...
+def monitor_status(model: Model, state: str, page: Page) -> tuple[str, str]: ...
+def recertify(
+    model: Model,
+    features: Any,
+    names: Sequence[str],
+    labels: Labels,
+    groups: Optional[Groups],
+    entities: Optional[Groups],
+    inclusion: Optional[list[float]],
+    prevalence: Optional[float],
+    unlabelled: Optional[tuple[Any, Sequence[str]]],
+    confidence: float,
+) -> tuple[Model, str, str]: ...
+def sample(
+    model: Model, features: Any, names: Sequence[str], groups: Optional[Groups], labels: int, seed: int
+) -> tuple[tuple[npt.NDArray[np.uint64], Scores], list[str]]: ...
 def onnx_scores(file: bytes, output: Optional[str]) -> tuple[bytes, str]: ...
 def onnx_decided(
     file: bytes,

@@ -1,10 +1,15 @@
 """ONNX files with the decision inside: the same decisions in onnxruntime, by the checker of onnx itself."""
 
 import json
+import os
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import ROOT
 
 import setpoint
 from setpoint import InputError, SetpointClassifier
@@ -83,6 +88,61 @@ def test_each_group_has_its_threshold_and_an_unknown_one_is_refused(frame, tmp_p
         runtime.run(["decision"], fed | {"who": np.full_like(fed["who"], "c")})
 
 
+def test_whole_numbers_are_categories_and_groups_as_they_are(frame, tmp_path):
+    y = frame.pop("label")
+    random = np.random.default_rng(6)
+    frame["code"] = pd.Series(random.integers(0, 4, len(frame))).astype("category")
+    site = random.integers(10, 13, len(frame))
+    model = SetpointClassifier("recall @ fpr(site)<=20%", allow_nan=True).fit(frame, y, groups=site)
+    model.to_onnx(tmp_path / "m.onnx")
+    runtime = session(tmp_path / "m.onnx")
+    types = {one.name: one.type for one in runtime.get_inputs()}
+    assert (types["code"], types["site"]) == ("tensor(int64)", "tensor(int64)")
+    fed = feed(runtime.get_inputs(), frame, site)
+    score, _, decision = runtime.run(None, fed)
+    assert np.array_equal(score.ravel(), model.model_.scores(frame))
+    assert np.array_equal(decision.ravel(), model.model_.predict(frame, groups=site))
+
+
+@pytest.mark.parametrize(("first", "kind"), [(10, "tensor(float)"), (50_000_001, "tensor(double)")])
+def test_a_column_of_numbers_may_tell_the_groups_too(frame, tmp_path, first, kind):
+    y = frame.pop("label")
+    frame["site"] = first + np.random.default_rng(7).integers(0, 3, len(frame))
+    model = SetpointClassifier("recall @ fpr(site)<=20%", allow_nan=True).fit(frame, y, groups=frame["site"])
+    model.to_onnx(tmp_path / "m.onnx")
+    runtime = session(tmp_path / "m.onnx")
+    assert {one.name: one.type for one in runtime.get_inputs()}["site"] == kind
+    fed = feed(runtime.get_inputs(), frame)
+    decision = runtime.run(["decision"], fed)[0]
+    assert np.array_equal(decision.ravel(), model.model_.predict(frame, groups=frame["site"]))
+    # What lies between two of them is none of them.
+    for strange in (first + 0.5, first + 3, np.nan):
+        with pytest.raises(Exception, match="out of"):
+            runtime.run(["decision"], fed | {"site": np.full_like(fed["site"], strange)})
+
+
+def test_images_are_decided_as_by_predict_and_the_checker_agrees(tmp_path):
+    random = np.random.default_rng(3)
+    y = (random.random(900) < 0.4).astype(np.uint8)
+    images = random.integers(0, 200, (900, 12, 10, 3)).astype(np.uint8)
+    images[y == 1, 3:8, 2:7] += 50
+    np.savez(tmp_path / "images.npz", images=images, y=y)
+
+    def command(*arguments):
+        words = [sys.executable, "-m", "setpoint", *arguments]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    goal = ["--label", "y", "--goal", "recall @ fpr<=10%"]
+    command("train", "images.npz", *goal, "--model", "cnn", "--cnn", "small", "--epochs", "1", "-o", "m")
+    command("predict", "m", "images.npz", "-o", "p.csv")
+    command("export", "m", "-o", "m.onnx", "--check", "images.npz")
+    own = pd.read_csv(tmp_path / "p.csv")
+    score, decision = session(tmp_path / "m.onnx").run(["score", "decision"], {"image": images})
+    assert np.array_equal(decision.ravel(), own["decision"])
+    assert np.abs(score.ravel() - own["score"]).max() <= 1e-5 * max(own["score"].std(), own["score"].abs().max())
+
+
 def test_a_wrong_type_is_the_runtimes_own_error(frame, tmp_path):
     y = frame.pop("label")
     SetpointClassifier("recall @ fpr<=10%", allow_nan=True).fit(frame, y).to_onnx(tmp_path / "m.onnx")
@@ -92,6 +152,26 @@ def test_a_wrong_type_is_the_runtimes_own_error(frame, tmp_path):
         runtime.run(None, fed | {"age": fed["age"].astype(np.int64)})
     with pytest.raises(ValueError, match="Required inputs"):
         runtime.run(None, {name: values for name, values in fed.items() if name != "town"})
+
+
+def test_the_serving_example_runs_as_it_is_written(frame, tmp_path, monkeypatch):
+    y = frame.pop("label")
+    SetpointClassifier("recall @ fpr<=10%", allow_nan=True).fit(frame, y).to_onnx(tmp_path / "fraud.onnx")
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "onnx.md").read_text()
+    names = {}
+    exec(re.search(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1], names)
+    assert names["decision"].shape == (1, 1) and names["decision"][0, 0] in (0, 1)
+    # The other runtime, where it is installed.
+    script = re.search(r"^```js\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
+    modules = os.environ.get("SETPOINT_NODE_MODULES")
+    if modules is None:
+        print("skipped: SETPOINT_NODE_MODULES names no folder with onnxruntime-web")
+        return
+    (tmp_path / "serve.mjs").write_text(script)
+    (tmp_path / "node_modules").symlink_to(modules)
+    done = subprocess.run(["node", "serve.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == f"{names['decision'][0, 0]}\n", done.stderr
 
 
 def test_a_second_runtime_agrees(frame, tmp_path):
@@ -151,6 +231,35 @@ def test_anyones_classifier_gets_a_certified_decision(booster, tmp_path):
     assert np.array_equal(decision.ravel() == 1, score.ravel().astype(float) >= of)
 
 
+def test_what_is_certified_can_be_certified_again(booster, tmp_path):
+    path, X, y = booster
+    first = setpoint.certify_onnx(path, X, y, "fpr<=5%", tmp_path / "once.onnx")
+    second = setpoint.certify_onnx(tmp_path / "once.onnx", X, y, "fpr<=10%", tmp_path / "twice.onnx", score="score")
+    runtime = session(tmp_path / "twice.onnx")
+    names = ["score", "decision", "setpoint.score", "setpoint.decision"]
+    score, decision, again, later = (values.ravel() for values in runtime.run(names, {"input": X}))
+    assert np.array_equal(score, again)
+    assert np.array_equal(decision == 1, score >= first.threshold)
+    assert np.array_equal(later == 1, score >= second.threshold)
+    metadata = runtime.get_modelmeta().custom_metadata_map
+    assert (metadata["setpoint.goal"], metadata["setpoint.setpoint.goal"]) == ("fpr<=5%", "fpr<=10%")
+
+
+def test_a_graph_of_classical_operators_alone_gets_the_standard_ones(tmp_path):
+    from onnx import TensorProto, helper
+
+    values = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 2])]
+    scores = [helper.make_tensor_value_info("s", TensorProto.FLOAT, [None, 1])]
+    node = helper.make_node("LinearRegressor", ["x"], ["s"], domain="ai.onnx.ml", coefficients=[1.0, 2.0])
+    graph = helper.make_graph([node], "linear", values, scores)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 1)], ir_version=6)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    X = np.random.default_rng(4).normal(size=(3000, 2)).astype(np.float32)
+    found = setpoint.certify_onnx(tmp_path / "m.onnx", X, X[:, 0] > 0.5, "fpr<=10%", tmp_path / "c.onnx")
+    score, decision = session(tmp_path / "c.onnx").run(["score", "decision"], {"x": X})
+    assert np.array_equal(decision == 1, score.astype(float) >= found.threshold)
+
+
 def test_what_cannot_be_certified_is_refused_and_nothing_is_written(booster, tmp_path):
     path, X, y = booster
     for problem, match in [
@@ -178,6 +287,26 @@ def _two_inputs(folder):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)], ir_version=3)
     onnx.save(model, str(folder / "sum.onnx"))
     return folder / "sum.onnx"
+
+
+def test_whole_numbers_are_not_made_of_others(tmp_path):
+    from onnx import TensorProto, helper
+
+    given = [helper.make_tensor_value_info("n", TensorProto.INT64, [None, 1])]
+    score = [helper.make_tensor_value_info("s", TensorProto.FLOAT, [None, 1])]
+    graph = helper.make_graph([helper.make_node("Cast", ["n"], ["s"], to=TensorProto.FLOAT)], "whole", given, score)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), str(tmp_path / "m.onnx")
+    )
+    n, y = np.arange(3000) % 100, np.arange(3000) % 100 > 60
+    for values in (n, n.astype(float), n.astype(object)):
+        found = setpoint.certify_onnx(tmp_path / "m.onnx", {"n": values}, y, "fpr<=10%", tmp_path / "c.onnx")
+        assert found.threshold > 50
+    for strange in (np.nan, 0.5, None):
+        values = n.astype(object)
+        values[7] = strange
+        with pytest.raises(InputError, match="not whole, or missing"):
+            setpoint.certify_onnx(tmp_path / "m.onnx", {"n": values}, y, "fpr<=10%", tmp_path / "c.onnx")
 
 
 def test_old_files_and_columns_by_name_are_served_too(tmp_path):

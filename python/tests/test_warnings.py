@@ -105,6 +105,22 @@ def test_what_ships_without_a_certificate_says_so_and_why():
     assert told(lambda: setpoint.evaluate(y, scores, **given), UncertifiedWarning) == ""
 
 
+def test_a_goal_that_held_out_rows_do_not_meet_is_warned_of():
+    X, y = frame()
+    towns = np.where(X["town"] == "Hull", "Hull", "elsewhere")
+    seen = []
+    for seed in range(4):
+        model = SetpointClassifier("accuracy @ gap(fpr, town)<=0.01", shared_threshold=True, random_state=seed)
+        fit = lambda model=model: model.fit(X[["age", "income"]], y, groups=towns)  # noqa: E731
+        said = told(fit, UncertifiedWarning).splitlines()
+        assert said[0].startswith("the threshold is not certified: gap(fpr, town)<=0.01 cannot be certified")
+        unmet = model.report_["unmet"]["calibration"]
+        goal = "accuracy @ gap(fpr, town)<=0.01: not met on the calibration part: gap(fpr, town) is "
+        assert [line.startswith(goal) for line in said[1:]] == [True] * len(unmet)
+        seen += unmet
+    assert seen, "two groups of a hundred negatives are rarely within a point of each other"
+
+
 def test_the_positive_class_is_named_unless_it_is_plain():
     X, y = frame()
     X = X[["age", "income"]]

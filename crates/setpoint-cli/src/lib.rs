@@ -97,6 +97,9 @@ fn carry_out(cli: Cli) -> Result<(), Failure> {
         Command::Predict(args) => run::predict(args, quiet),
         Command::Export(args) => run::export(args, quiet),
         Command::Certify(args) => run::certify(args, quiet),
+        Command::Monitor(args) => run::monitor(args, quiet),
+        Command::Recertify(args) => run::recertify(args, quiet),
+        Command::Sample(args) => run::sample(args, quiet),
         Command::Reproduce { experiment } => run::reproduce(experiment, quiet),
         Command::Completions { .. } => Ok(()),
     }

@@ -10,6 +10,8 @@ use crate::table::{Body, Table};
 const ROWS: usize = 100;
 /// Values looked at first, so that most columns cost nothing.
 const FIRST: usize = 1000;
+/// More different numbers than this under the name of an identifier are no codes of categories.
+const CODES: usize = 100;
 
 /// What a column of numbers looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub enum Identifier {
     RowNumbers,
     /// Whole numbers, (nearly) all different.
     Identifiers,
+    /// Whole numbers that come again, under a name such as `Clothing ID`: of what several rows belong to.
+    Repeated,
 }
 
 impl Table {
@@ -32,7 +36,9 @@ impl Table {
                 let numbers = chunks.iter().flat_map(|chunk| chunk.number(column.slot));
                 numbers.map(|value| f64::from(*value) + column.offset)
             };
-            Some((column.name.clone(), look(self.rows, values)?))
+            let found = look(self.rows, values)
+                .or_else(|| repeated(&column.name, values()).then_some(Identifier::Repeated))?;
+            Some((column.name.clone(), found))
         });
         found.collect()
     }
@@ -57,6 +63,24 @@ fn look<I: Iterator<Item = f64>>(rows: usize, values: impl Fn() -> I) -> Option<
     differ(rows).then_some(Identifier::Identifiers)
 }
 
+/// Whether a column is called an identifier (`id`, `user_id`, `userId`) and holds as many whole numbers as one.
+fn repeated(name: &str, mut values: impl Iterator<Item = f64>) -> bool {
+    let Some((at, "id" | "Id" | "ID")) = name.len().checked_sub(2).and_then(|at| Some((at, name.get(at..)?)))
+    else {
+        return false;
+    };
+    let apart = name[..at].chars().last().is_none_or(|before| {
+        !before.is_alphabetic() || (before.is_lowercase() && name[at..].starts_with('I'))
+    });
+    let mut seen = HashSet::new();
+    apart
+        && values.all(|value| {
+            seen.insert(value.to_bits());
+            value.fract() == 0.0
+        })
+        && seen.len() > CODES
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,16 +88,27 @@ mod tests {
 
     #[test]
     fn row_numbers_and_identifiers_are_told_from_amounts_and_ages() {
-        let mut text = "no,id,age,amount,y\n".to_owned();
+        let mut text = "no,id,age,amount,Clothing ID,shopId,paid,y\n".to_owned();
         for row in 0..300u64 {
             let id = 5_000_000_000 + row * 7_919 % 300 * 1_000_003;
-            text += &format!("{},{id},{},{}.5,{}\n", row + 1, row % 60, row * 13 % 300, row % 2);
+            let (item, shop, paid) = (row % 120, row % 4, row % 150);
+            text += &format!(
+                "{},{id},{},{}.5,{item},{shop},{paid},{}\n",
+                row + 1,
+                row % 60,
+                row * 13 % 300,
+                row % 2
+            );
         }
         let roles = Roles { label: Some("y".to_owned()), ..Roles::default() };
         let table =
             Table::from_bytes("t.csv", text.into_bytes(), &ReadOptions::default(), &roles, None).unwrap();
         let found = table.identifiers();
-        let expected = [("no", Identifier::RowNumbers), ("id", Identifier::Identifiers)];
+        let expected = [
+            ("no", Identifier::RowNumbers),
+            ("id", Identifier::Identifiers),
+            ("Clothing ID", Identifier::Repeated),
+        ];
         assert_eq!(found, expected.map(|(name, kind)| (name.to_owned(), kind)));
     }
 }

@@ -16,7 +16,6 @@ mod journal;
 mod method;
 pub mod network;
 mod picture;
-mod pool;
 mod problem;
 mod read;
 mod record;
@@ -30,13 +29,14 @@ pub mod trees;
 mod trial;
 pub mod uci;
 mod watch;
+mod worker;
 
 pub use error::ExperimentError;
 pub use goals::Table;
 pub use journal::JOURNAL;
 pub use method::Method;
 pub use record::{Record, Results};
-pub use study::{Experiment, Plan, Study, run};
+pub use study::{Experiment, Study, StudyPlan, run};
 pub use task::{Source, Task};
 pub use watch::Watch;
 

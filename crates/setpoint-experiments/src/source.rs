@@ -18,7 +18,7 @@ use crate::record::unique;
 use crate::split::standardised;
 use crate::task::{Source, Task};
 use crate::watch::control;
-use crate::{ExperimentError, FileRecord, Plan, Watch};
+use crate::{ExperimentError, FileRecord, StudyPlan, Watch};
 
 /// What was read of the sources.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ struct Pictures {
 
 impl Sources {
     /// Reads what the tasks of a plan need.
-    pub fn read(plan: &Plan, watch: &dyn Watch) -> Result<Self, ExperimentError> {
+    pub fn read(plan: &StudyPlan, watch: &dyn Watch) -> Result<Self, ExperimentError> {
         let mut all = Self { files: BTreeMap::new(), sets: BTreeMap::new(), data: plan.data.clone() };
         let read = |path: &Path, labels: &[&str]| -> Result<ImageSet, ExperimentError> {
             let record = (!labels.is_empty()).then(|| RecordLayout::colour32(labels));

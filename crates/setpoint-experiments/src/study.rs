@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use crate::record::{Entry, Record, Results};
 use crate::source::Sources;
 use crate::task::{self, Task};
-use crate::{ExperimentError, JOURNAL, Journal, Method, Picture, Table, Watch, pool};
+use crate::{ExperimentError, JOURNAL, Journal, Method, Picture, Table, Watch, worker};
 
 /// Which study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -88,7 +88,7 @@ impl Experiment {
 
 /// What every study is told.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct StudyPlan {
     /// Which study.
     pub experiment: Experiment,
     /// Directory with the data.
@@ -119,7 +119,7 @@ pub trait Study: Sync {
     type Results: Results;
 
     /// The cells asked for, in the order of the record.
-    fn cells(&self, plan: &Plan) -> Vec<Self::Cell>;
+    fn cells(&self, plan: &StudyPlan) -> Vec<Self::Cell>;
 
     /// The task and seed of a cell.
     fn place(&self, cell: &Self::Cell) -> (Task, u64);
@@ -164,7 +164,7 @@ pub trait Study: Sync {
     /// If a fit fails, or the caller stops.
     fn pictures(
         &self,
-        _: &Plan,
+        _: &StudyPlan,
         _: &mut Self::Results,
         _: &dyn Watch,
     ) -> Result<Vec<Picture>, ExperimentError> {
@@ -184,7 +184,7 @@ struct Job {
 /// # Errors
 /// If the data cannot be read, a cell fails, a result cannot be kept, or the caller stops.
 pub fn run<S: Study>(
-    plan: &Plan,
+    plan: &StudyPlan,
     study: &S,
     watch: &dyn Watch,
 ) -> Result<Record<S::Results>, ExperimentError> {
@@ -196,7 +196,7 @@ pub fn run<S: Study>(
 
 /// The record of all cells.
 pub(crate) fn collect<S: Study>(
-    plan: &Plan,
+    plan: &StudyPlan,
     study: &S,
     watch: &dyn Watch,
 ) -> Result<Record<S::Results>, ExperimentError> {
@@ -219,7 +219,7 @@ pub(crate) fn collect<S: Study>(
     watch.begin(fits, cells.len() - open.len(), cells.len());
 
     let problems = Problems::new(&jobs);
-    let fresh = pool::run(&jobs, plan.threads, |job| {
+    let fresh = worker::run(&jobs, plan.threads, |job| {
         if watch.stop() {
             return Err(ExperimentError::Stopped);
         }
@@ -318,7 +318,7 @@ impl<P> Problems<P> {
 }
 
 #[cfg(test)]
-impl Plan {
+impl StudyPlan {
     /// Two seeds on two threads.
     pub fn made(
         experiment: Experiment,

@@ -12,22 +12,26 @@ use setpoint::message::{list, quote};
 use setpoint_run::Failure;
 
 use crate::check::BATCH;
-use crate::graph::{Builder, ML, int, strings};
-use crate::input::Keys;
-use crate::proto::{Entry, Graph, Model, OperatorSet, Value, element};
-use crate::rows::{Rows, inputs};
+use crate::decide::Rule;
+use crate::graph::{Builder, ML, int};
+use crate::proto::{Entry, Graph, GraphOutline, Model, OperatorSet, Outline, Value, element};
+use crate::rows::Rows;
 use crate::runtime::{Given, Session};
 
-/// The first version of the standard operators that compares as it is needed here, and of the classical ones
-/// that look texts up by keys and values; before, by classes alone.
-const STANDARD: i64 = 7;
-const CLASSICAL: i64 = 2;
+/// The first version of the standard operators that has what is needed here, constants of whole numbers last.
+const STANDARD: i64 = 9;
+/// Versions that are asked for where the model has none of its own.
+const NEW: [i64; 2] = [STANDARD, 2];
 
 /// A classifier, and which of its values is the score.
 #[derive(Debug)]
 pub struct Classifier {
     bytes: Vec<u8>,
-    model: Model,
+    graph: GraphOutline,
+    /// Versions of the standard and the classical operators, where it has any.
+    versions: [Option<i64>; 2],
+    /// The keys of its metadata.
+    keys: HashSet<String>,
     /// The value that holds the scores, and the type of its elements.
     value: String,
     element: i32,
@@ -51,19 +55,24 @@ impl Classifier {
     /// # Errors
     /// If it is none, its operators are too old, or no output is a score.
     pub fn new(bytes: Vec<u8>, output: Option<&str>) -> Result<Self, Failure> {
-        let model = Model::decode(&bytes[..]).ok().filter(|model| model.graph.is_some());
-        let model = model.ok_or_else(|| Failure::input("not an ONNX file: no graph can be read from it"))?;
-        let standard = model.opset_import.iter().find(|set| matches!(&set.domain[..], "" | "ai.onnx"));
-        if let Some(found) = standard.filter(|set| set.version < STANDARD) {
+        let Ok(Outline { graph: Some(graph), opset_import, metadata_props }) = Outline::decode(&bytes[..])
+        else {
+            return Err(Failure::input("not an ONNX file: no graph can be read from it"));
+        };
+        let version = |names: &[&str]| {
+            let set = opset_import.iter().find(|set| names.contains(&set.domain.as_str()));
+            set.map(|set| set.version)
+        };
+        let versions = [version(&["", "ai.onnx"]), version(&[ML])];
+        if let Some(found) = versions[0].filter(|version| *version < STANDARD) {
             return Err(Failure::input(format!(
-                "the model uses version {} of ONNX's operators, and a decision needs {STANDARD} or later: convert it \
-                 with a higher target_opset",
-                found.version
+                "the model uses version {found} of ONNX's operators, and a decision needs {STANDARD} or later: \
+                 convert it with a higher target_opset",
             )));
         }
-        let graph = model.graph.clone().unwrap_or_default();
         let (value, element) = score(&graph, output)?;
-        Ok(Self { bytes, model, value, element })
+        let keys = metadata_props.into_iter().map(|entry| entry.key).collect();
+        Ok(Self { bytes, graph, versions, keys, value, element })
     }
 
     /// The value that holds the scores.
@@ -77,19 +86,19 @@ impl Classifier {
     pub fn texts(&self) -> Vec<String> {
         let is_text =
             |input: &&Value| input.as_tensor().is_some_and(|(element, _)| element == element::STRING);
-        inputs(&self.model).into_iter().filter(is_text).map(|input| input.name.clone()).collect()
+        self.graph.inputs().into_iter().filter(is_text).map(|input| input.name.clone()).collect()
     }
 
     /// The names of its inputs.
     #[must_use]
     pub fn inputs(&self) -> Vec<String> {
-        inputs(&self.model).into_iter().map(|input| input.name.clone()).collect()
+        self.graph.inputs().into_iter().map(|input| input.name.clone()).collect()
     }
 
     /// The file with the scores among its outputs.
     #[must_use]
     pub fn exposed(&self) -> Vec<u8> {
-        let known = self.model.graph.iter().flat_map(|graph| &graph.output).any(|one| one.name == self.value);
+        let known = self.graph.output.iter().any(|one| one.name == self.value);
         let mut graph = Graph::default();
         if !known {
             graph.output.push(Value::tensor(&self.value, self.element, &[None, Some(2)]));
@@ -103,11 +112,12 @@ impl Classifier {
     /// If onnxruntime is not there or refuses a row, or there are more than two classes.
     pub fn scores(&self, rows: &Rows<'_>) -> Result<(Vec<f64>, usize), Failure> {
         let session = Session::new(&self.exposed())?;
+        let inputs = self.graph.inputs();
         let (mut scores, mut columns) = (Vec::with_capacity(rows.count()), 1);
         for start in (0..rows.count()).step_by(BATCH) {
             let range = start..rows.count().min(start + BATCH);
             let count = range.len();
-            let given = session.run(&rows.feed(&self.model, range)?, &[&self.value])?;
+            let given = session.run(&rows.feed(&inputs, range)?, &[&self.value])?;
             for given in &given {
                 columns = self.columns(given, count)?;
                 scores.extend(given.values.iter().skip(columns - 1).step_by(columns));
@@ -128,12 +138,23 @@ impl Classifier {
         }
     }
 
-    /// The file with the decision as its last node: `score`, of one column, and `decision` are outputs too.
+    /// The file with the decision as its last node, and what the decision is called: `score`, of one column, and
+    /// `decision` are outputs too, with `setpoint.` before them where the model uses these names.
     ///
     /// # Errors
-    /// If the group column is an input of another type.
-    pub fn decided(&self, decision: &Decision<'_>) -> Result<Vec<u8>, Failure> {
-        let mut graph = Builder::beside(self.names());
+    /// If the group column is an input of another type, or another value.
+    pub fn decided(&self, decision: &Decision<'_>) -> Result<(Vec<u8>, String), Failure> {
+        let (names, inputs) = (self.names(), self.graph.inputs());
+        if let Some(groups) = decision.groups
+            && names.contains(&groups.column)
+            && inputs.iter().all(|input| input.name != groups.column)
+        {
+            return Err(Failure::input(format!(
+                "column {} cannot be an input of the model, which has another value of this name",
+                quote(&groups.column)
+            )));
+        }
+        let mut graph = Builder::beside(names, &inputs);
         let mut score = self.value.clone();
         if decision.columns == 2 {
             let second = graph.ints(&[1], &[1]);
@@ -141,80 +162,42 @@ impl Classifier {
         }
         let column = graph.ints(&[2], &[-1, 1]);
         let score = graph.node("Reshape", &[&score, &column], Vec::new());
-        // `>` the number below a threshold is `>=` the threshold, in versions too old for that.
-        let list = |graph: &mut Builder, dims: &[usize], thresholds: &[f64]| match self.element {
-            element::FLOAT => {
-                graph.floats(dims, &thresholds.iter().map(|one| below(*one)).collect::<Vec<_>>())
+        let [standard, classical] = [0, 1].map(|set| self.versions[set].unwrap_or(NEW[set]));
+        let Decision { thresholds, groups, .. } = *decision;
+        let (element, versions) = (self.element, [standard, classical]);
+        let rule = Rule { score: &score, element, thresholds, groups, probability: None, versions };
+        let name = rule.add(&mut graph)?;
+        let needed = [("", true), (ML, groups.is_some())].into_iter().enumerate();
+        let missing = needed.filter(|(set, (_, needed))| *needed && self.versions[*set].is_none());
+        let entry = |(key, value): &(&str, String)| {
+            let mut key = (*key).to_owned();
+            while self.keys.contains(&key) {
+                key.insert_str(0, "setpoint.");
             }
-            _ => graph.doubles(dims, &thresholds.iter().map(|one| one.next_down()).collect::<Vec<_>>()),
+            Entry { key, value: value.clone() }
         };
-        let below = match decision.groups {
-            None => list(&mut graph, &[], &decision.thresholds[..1]),
-            Some(groups) => {
-                let known = inputs(&self.model).into_iter().find(|input| input.name == groups.column);
-                let found = known.and_then(Value::as_tensor).map(|(element, _)| element);
-                let old =
-                    self.model.opset_import.iter().any(|set| set.domain == ML && set.version < CLASSICAL);
-                let found = found.or(old.then_some(element::STRING).filter(|_| known.is_none()));
-                let keys = Keys::like(found, &groups.names);
-                let fits = |found| found == keys.element() && (!old || found == element::STRING);
-                if !found.is_none_or(fits) {
-                    return Err(Failure::input(format!(
-                        "column {} is an input of the model already, of a type that tells no groups",
-                        quote(&groups.column)
-                    )));
-                }
-                if known.is_none() {
-                    graph.graph.input.push(Value::tensor(&groups.column, keys.element(), &[None, Some(1)]));
-                }
-                let unknown = groups.names.len() as i64;
-                let places = if old {
-                    let classes = strings("classes_strings", groups.names.iter().map(String::as_str));
-                    graph.ml("LabelEncoder", &[&groups.column], vec![classes, int("default_int64", unknown)])
-                } else {
-                    keys.place(&mut graph, &groups.column, 0, unknown)
-                };
-                let list = list(&mut graph, &[decision.thresholds.len()], decision.thresholds);
-                graph.node("Gather", &[&list, &places], vec![int("axis", 0)])
-            }
-        };
-        let above = graph.node("Greater", &[&score, &below], Vec::new());
-        let decided = graph.cast(&above, element::INT64);
-        graph.output(&score, "score", self.element, &[None, Some(1)]);
-        graph.output(&decided, "decision", element::INT64, &[None, Some(1)]);
-        let has_ml = self.model.opset_import.iter().any(|set| set.domain == ML);
-        let needs_ml = decision.groups.is_some() && !has_ml;
-        let metadata = decision.metadata.iter();
         let behind = Model {
             graph: Some(graph.graph),
-            opset_import: Vec::from_iter(
-                needs_ml.then(|| OperatorSet { domain: ML.to_owned(), version: CLASSICAL }),
-            ),
-            metadata_props: metadata
-                .map(|(key, value)| Entry { key: (*key).to_owned(), value: value.clone() })
+            opset_import: missing
+                .map(|(set, (domain, _))| OperatorSet { domain: domain.to_owned(), version: NEW[set] })
                 .collect(),
+            metadata_props: decision.metadata.iter().map(entry).collect(),
             ..Model::default()
         };
-        Ok([&self.bytes[..], &behind.encode_to_vec()].concat())
+        Ok(([&self.bytes[..], &behind.encode_to_vec()].concat(), name))
     }
 
     /// Every name that its graph uses.
     fn names(&self) -> HashSet<String> {
-        let Some(graph) = &self.model.graph else { return HashSet::new() };
-        let values = graph.input.iter().chain(&graph.output).map(|value| value.name.clone());
-        let constants = graph.initializer.iter().map(|constant| constant.name.clone());
-        values.chain(constants).chain(graph.node.iter().flat_map(|node| node.output.clone())).collect()
+        let GraphOutline { node, initializer, input, output } = &self.graph;
+        let values = input.iter().chain(output).map(|value| &value.name);
+        let constants = initializer.iter().map(|constant| &constant.name);
+        values.chain(constants).chain(node.iter().flat_map(|node| &node.output)).cloned().collect()
     }
 }
 
-/// The largest 32-bit number below a threshold.
-fn below(threshold: f64) -> f32 {
-    let nearest = threshold as f32;
-    if f64::from(nearest) >= threshold { nearest.next_down() } else { nearest }
-}
-
 /// The value that holds the scores, and the type of its elements.
-fn score(graph: &Graph, output: Option<&str>) -> Result<(String, i32), Failure> {
+fn score(graph: &GraphOutline, output: Option<&str>) -> Result<(String, i32), Failure> {
     // Probabilities by class, as maps: the numbers are what goes into the node that makes these.
     let unmapped = |name: &str| {
         let node = graph.node.iter().find(|node| node.output.iter().any(|output| output == name))?;
@@ -242,6 +225,12 @@ fn score(graph: &Graph, output: Option<&str>) -> Result<(String, i32), Failure> 
     let probable: Vec<_> = found.iter().filter(|(name, _)| name.contains("prob")).collect();
     match (&found[..], &probable[..]) {
         ([(_, only)], _) | (_, [(_, only)]) => Ok(only.clone()),
+        ([], _) => {
+            let found = if graph.output.is_empty() { "none at all".to_owned() } else { names() };
+            Err(Failure::input(format!(
+                "the model has no output of 32-bit or 64-bit numbers that could be the score; it has {found}"
+            )))
+        }
         _ => Err(Failure::input(format!(
             "which output of the model is the score? it has {}: name it with ‹score›",
             names()
@@ -254,12 +243,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_number_below_a_threshold_decides_as_the_threshold() {
-        for threshold in [0.1, 0.5, 0.1f64.next_up(), f64::from(0.1f32), -3.7, 1e-40, 0.0] {
-            let limit = below(threshold);
-            for score in [limit, limit.next_up(), limit.next_down(), threshold as f32] {
-                assert_eq!(score > limit, f64::from(score) >= threshold, "{score} {threshold}");
-            }
+    fn what_has_no_score_is_refused() {
+        let named = |element| Value::tensor("label", element, &[None]);
+        for (output, said) in [
+            (vec![], "it has none at all"),
+            (vec![named(element::INT64)], "it has label"),
+            (
+                vec![named(element::FLOAT), Value::tensor("b", element::FLOAT, &[None])],
+                "name it with ‹score›",
+            ),
+        ] {
+            let graph = Some(Graph { output, ..Graph::default() });
+            let bytes = Model { graph, ..Model::default() }.encode_to_vec();
+            let error = Classifier::new(bytes, None).unwrap_err().message;
+            assert!(error.contains(said), "{error}");
         }
     }
 

@@ -7,7 +7,7 @@ use setpoint_data::Codes;
 use setpoint_run::{Failure, Opened};
 
 use crate::decide::{Observed, spread};
-use crate::proto::Model;
+use crate::proto::Outline;
 use crate::rows::Rows;
 use crate::runtime::Session;
 
@@ -72,28 +72,34 @@ pub struct Checked {
     pub largest: f64,
 }
 
-/// Runs all rows through onnxruntime.
+/// Runs all rows through onnxruntime; score and decision are the first and the last output.
 ///
 /// # Errors
 /// If onnxruntime is not there, or refuses the file or a row.
 pub fn check(file: &[u8], rows: &Rows<'_>, decided: &Decided) -> Result<Checked, Failure> {
-    let model = Model::decode(file).map_err(|error| Failure::input(format!("no ONNX file: {error}")))?;
-    let outputs = model.graph.as_ref().map_or(&[][..], |graph| &graph.output);
-    let (Some(score), Some(decision)) = (outputs.first(), outputs.last()) else {
+    let outline = Outline::decode(file).map_err(|error| Failure::input(format!("no ONNX file: {error}")))?;
+    let graph = outline.graph.unwrap_or_default();
+    let (Some(score), Some(decision)) = (graph.output.first(), graph.output.last()) else {
         return Err(Failure::input("the graph has no outputs"));
     };
-    let session = Session::new(file)?;
+    let (session, inputs) = (Session::new(file)?, graph.inputs());
     let unit = spread(&decided.scores);
     let mut checked = Checked { rows: rows.count(), different: Vec::new(), largest: 0.0 };
     for start in (0..rows.count()).step_by(BATCH) {
         let end = rows.count().min(start + BATCH);
-        let given = session.run(&rows.feed(&model, start..end)?, &[&score.name, &decision.name])?;
-        let [scores, decisions] = &given[..] else { continue };
-        for (row, (score, decision)) in (start..end).zip(scores.values.iter().zip(&decisions.values)) {
+        let given = session.run(&rows.feed(&inputs, start..end)?, &[&score.name, &decision.name])?;
+        if let Some(other) = given.iter().find(|given| given.values.len() != end - start) {
+            let (sizes, rows) = (&other.sizes, end - start);
+            return Err(Failure::input(format!(
+                "the graph gave an output of sizes {sizes:?} for {rows} rows"
+            )));
+        }
+        let (scores, decisions) = (&given[0].values, &given[1].values);
+        for (row, (score, decision)) in (start..end).zip(scores.iter().zip(decisions)) {
             let own = f64::from(decided.scores[row]);
-            let off = (score - own).abs() / own.abs().max(unit);
+            let off = if *score == own { 0.0 } else { (score - own).abs() / own.abs().max(unit) };
             checked.largest = if off > checked.largest || off.is_nan() { off } else { checked.largest };
-            if (*decision == 1.0) != decided.decisions[row] {
+            if *decision != f64::from(u8::from(decided.decisions[row])) {
                 checked.different.push(row);
             }
         }

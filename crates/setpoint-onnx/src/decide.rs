@@ -8,15 +8,22 @@
 //! and on others only those within that distance could change, which rounding could change as well.
 
 use setpoint::artifact::Groups;
+use setpoint::message::quote;
 use setpoint_run::{Failure, POOL, Probability};
 
-use crate::graph::{Builder, int};
+use crate::graph::{Builder, int, strings};
 use crate::input::Keys;
 use crate::proto::element;
 
 /// How far a threshold may move, in standard deviations of the scores.
 pub const DISTANCE: f64 = 1e-5;
 const COLUMN: [Option<usize>; 2] = [None, Some(1)];
+/// The first versions of the standard operators with `>=`, and with equality of numbers.
+const AT_LEAST: i64 = 12;
+const EQUAL: i64 = 11;
+/// The first version of the classical operators that look categories up by keys and values; before, by classes
+/// of texts alone.
+const BY_KEYS: i64 = 2;
 
 /// Scores of rows, and which of the thresholds each is compared with.
 #[derive(Clone, Copy, Debug)]
@@ -53,59 +60,126 @@ pub(crate) fn spread(scores: &[f32]) -> f64 {
     (scores.iter().map(|score| (f64::from(*score) - mean).powi(2)).sum::<f64>() / count).sqrt()
 }
 
-/// Gives out score, probability and decision.
-pub(crate) fn outputs(
-    graph: &mut Builder,
-    score: &str,
-    probability: Option<Probability>,
-    thresholds: &[f32],
-    groups: Option<&Groups>,
-) -> Result<(), Failure> {
-    let threshold = match groups {
-        None => graph.floats(&[1, 1], &thresholds[..1]),
-        Some(groups) => of_group(graph, groups, thresholds)?,
-    };
-    let above = graph.node("GreaterOrEqual", &[score, &threshold], Vec::new());
-    let decision = graph.cast(&above, element::INT64);
-    let curve = probability.map(|curve| {
-        let wide = graph.cast(score, element::DOUBLE);
-        let (slope, intercept) = (graph.doubles(&[], &[curve.slope]), graph.doubles(&[], &[curve.intercept]));
-        let steep = graph.node("Mul", &[&wide, &slope], Vec::new());
-        let odds = graph.node("Add", &[&steep, &intercept], Vec::new());
-        let chance = graph.node("Sigmoid", &[&odds], Vec::new());
-        graph.cast(&chance, element::FLOAT)
-    });
-    graph.output(score, "score", element::FLOAT, &COLUMN);
-    if let Some(curve) = curve {
-        graph.output(&curve, "probability", element::FLOAT, &COLUMN);
-    }
-    graph.output(&decision, "decision", element::INT64, &COLUMN);
-    Ok(())
+/// What decides, in whichever graph: Setpoint's own, or another's.
+pub(crate) struct Rule<'a> {
+    /// The value with the scores.
+    pub(crate) score: &'a str,
+    /// The type of its elements: 32 or 64 bits.
+    pub(crate) element: i32,
+    /// One, or one for each group.
+    pub(crate) thresholds: &'a [f64],
+    /// The groups.
+    pub(crate) groups: Option<&'a Groups>,
+    /// Scores as probabilities.
+    pub(crate) probability: Option<Probability>,
+    /// Versions of the standard and of the classical operators.
+    pub(crate) versions: [i64; 2],
 }
 
-/// The threshold of each row's group. A group that the model does not know is that of the pool; without a pool
-/// its place is outside of the list, which runtimes refuse: there is no decision for it.
-fn of_group(graph: &mut Builder, groups: &Groups, thresholds: &[f32]) -> Result<String, Failure> {
-    let count = groups.names.len() as i64;
-    let pool = groups.names.iter().position(|name| name == POOL);
-    let known = graph.graph.input.iter().find(|input| input.name == groups.column);
-    let found = known.and_then(|input| input.as_tensor()).map(|(element, _)| element);
-    let keys = Keys::like(found, &groups.names);
-    let from = match found {
-        Some(element::FLOAT | element::DOUBLE) if matches!(keys, Keys::Whole(_)) => {
-            graph.cast(&groups.column, element::INT64)
+impl Rule<'_> {
+    /// Gives out score, probability and decision; returns what the decision is called.
+    pub(crate) fn add(&self, graph: &mut Builder) -> Result<String, Failure> {
+        let decision = self.decision(graph)?;
+        let curve = self.probability.map(|curve| {
+            let wide = graph.cast(self.score, element::DOUBLE);
+            let (slope, intercept) =
+                (graph.doubles(&[], &[curve.slope]), graph.doubles(&[], &[curve.intercept]));
+            let steep = graph.node("Mul", &[&wide, &slope], Vec::new());
+            let odds = graph.node("Add", &[&steep, &intercept], Vec::new());
+            let chance = graph.node("Sigmoid", &[&odds], Vec::new());
+            graph.cast(&chance, element::FLOAT)
+        });
+        graph.output(self.score, "score", self.element, &COLUMN);
+        if let Some(curve) = curve {
+            graph.output(&curve, "probability", element::FLOAT, &COLUMN);
         }
-        Some(found) if found != keys.element() => {
-            return Err(Failure::input(format!(
-                "the model cannot be exported: column {:?} holds numbers as a feature, and its groups are texts",
-                groups.column
-            )));
+        Ok(graph.output(&decision, "decision", element::INT64, &COLUMN))
+    }
+
+    fn decision(&self, graph: &mut Builder) -> Result<String, Failure> {
+        let [standard, _] = self.versions;
+        let (compare, limit): (_, fn(f64) -> f32) =
+            if standard >= AT_LEAST { ("GreaterOrEqual", from) } else { ("Greater", below) };
+        let limits = |graph: &mut Builder, dims: &[usize], thresholds: &[f64]| match self.element {
+            element::FLOAT => {
+                graph.floats(dims, &thresholds.iter().map(|one| limit(*one)).collect::<Vec<f32>>())
+            }
+            _ if standard >= AT_LEAST => graph.doubles(dims, thresholds),
+            _ => graph.doubles(dims, &thresholds.iter().map(|one| one.next_down()).collect::<Vec<f64>>()),
+        };
+        let threshold = match self.groups {
+            None => limits(graph, &[1, 1], &self.thresholds[..1]),
+            Some(groups) => {
+                let places = self.place(graph, groups)?;
+                let thresholds = limits(graph, &[self.thresholds.len()], self.thresholds);
+                graph.node("Gather", &[&thresholds, &places], vec![int("axis", 0)])
+            }
+        };
+        let above = graph.node(compare, &[self.score, &threshold], Vec::new());
+        Ok(graph.cast(&above, element::INT64))
+    }
+
+    /// The place of each row's group. One that the model does not know is in the pool; without a pool its place is
+    /// outside of the list, which runtimes refuse: there is no decision for it.
+    fn place(&self, graph: &mut Builder, groups: &Groups) -> Result<String, Failure> {
+        let [standard, classical] = self.versions;
+        let column = &groups.column;
+        let known: Vec<String> = groups.names.iter().filter(|name| *name != POOL).cloned().collect();
+        let places: Vec<i64> =
+            (0..).zip(&groups.names).filter(|(_, name)| *name != POOL).map(|(place, _)| place).collect();
+        let pool = groups.names.iter().position(|name| name == POOL);
+        let absent = pool.unwrap_or(groups.names.len()) as i64;
+        let found = graph.element_of(column);
+        let refuse = |why: &str| {
+            Err(Failure::input(format!(
+                "thresholds by {} cannot be put into the graph: {why}",
+                quote(column)
+            )))
+        };
+        if classical < BY_KEYS {
+            if !matches!(found, None | Some(element::STRING)) {
+                return refuse(
+                    "it is an input that is no text, and the model's operators look up texts alone",
+                );
+            }
+            let from = graph.input(column, element::STRING, &COLUMN);
+            let classes = strings("classes_strings", groups.names.iter().map(String::as_str));
+            return Ok(graph.ml("LabelEncoder", &[&from], vec![classes, int("default_int64", absent)]));
         }
-        _ => graph.input(&groups.column, keys.element(), &COLUMN),
-    };
-    let places = keys.place(graph, &from, 0, pool.map_or(count, |pool| pool as i64));
-    let thresholds = graph.floats(&[thresholds.len()], thresholds);
-    Ok(graph.node("Gather", &[&thresholds, &places], vec![int("axis", 0)]))
+        let keys = Keys::new(&known);
+        match found {
+            Some(element::STRING) => Ok(Keys::Texts(known).place(graph, column, places, absent)),
+            Some(number @ (element::FLOAT | element::DOUBLE)) => {
+                if keys.element() != element::INT64 || standard < EQUAL {
+                    return refuse("it is an input of numbers, and the groups are not whole ones");
+                }
+                // What is no whole number is no group.
+                let whole = graph.cast(column, element::INT64);
+                let again = graph.cast(&whole, number);
+                let same = graph.node("Equal", &[&again, column], Vec::new());
+                let (place, none) = (keys.place(graph, &whole, places, absent), graph.ints(&[], &[absent]));
+                Ok(graph.node("Where", &[&same, &place, &none], Vec::new()))
+            }
+            Some(other) if other != keys.element() => {
+                refuse("it is an input already, of a type that tells no groups")
+            }
+            _ => {
+                let from = graph.input(column, keys.element(), &COLUMN);
+                Ok(keys.place(graph, &from, places, absent))
+            }
+        }
+    }
+}
+
+/// The smallest 32-bit number not below a threshold.
+fn from(threshold: f64) -> f32 {
+    let nearest = threshold as f32;
+    if f64::from(nearest) >= threshold { nearest } else { nearest.next_up() }
+}
+
+/// The largest 32-bit number below a threshold: `>` it is `>=` the threshold.
+fn below(threshold: f64) -> f32 {
+    from(threshold).next_down()
 }
 
 #[cfg(test)]
@@ -143,6 +217,45 @@ mod tests {
         for (score, of) in scores.iter().zip(of) {
             let own = [1.0f32.next_up(), 1.000_001][of as usize];
             assert_eq!(*score >= moved[of as usize], *score >= own);
+        }
+    }
+
+    #[test]
+    fn numbers_of_32_bits_around_a_threshold_decide_as_it_does() {
+        for threshold in [0.1, 0.5, 0.1f64.next_up(), f64::from(0.1f32), -3.7, 1e-40, 0.0] {
+            let (limit, least) = (below(threshold), from(threshold));
+            for score in [limit, least, limit.next_down(), least.next_up(), threshold as f32] {
+                assert_eq!(score > limit, f64::from(score) >= threshold, "{score} {threshold}");
+                assert_eq!(score >= least, f64::from(score) >= threshold, "{score} {threshold}");
+            }
+        }
+    }
+
+    #[test]
+    fn groups_that_no_operator_can_tell_are_refused_by_name() {
+        let groups = |names: &[&str]| Groups {
+            column: "site".to_owned(),
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        for (element, versions, names, said) in [
+            (element::FLOAT, [17, 3], groups(&["a", "b"]), "the groups are not whole ones"),
+            (element::FLOAT, [9, 3], groups(&["1", "2"]), "the groups are not whole ones"),
+            (element::INT64, [17, 3], groups(&["a", "b"]), "of a type that tells no groups"),
+            (element::INT64, [17, 1], groups(&["1", "2"]), "look up texts alone"),
+        ] {
+            let mut graph = Builder::default();
+            graph.input("site", element, &COLUMN);
+            let thresholds = &[0.5, 0.6][..];
+            let rule = Rule {
+                score: "s",
+                element: element::FLOAT,
+                thresholds,
+                groups: Some(&names),
+                probability: None,
+                versions,
+            };
+            let error = rule.add(&mut graph).unwrap_err().message;
+            assert!(error.contains("thresholds by \"site\"") && error.contains(said), "{error}");
         }
     }
 }

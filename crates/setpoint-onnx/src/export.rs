@@ -1,14 +1,14 @@
 //! A model file as an ONNX file: raw columns in; score, probability and decision out.
 
 use prost::Message;
-use setpoint_data::Inputs;
+use setpoint_data::{Encoder, Inputs};
 use setpoint_run::{Blueprint, Failure, Opened, Schema, Scorer};
 
-use crate::decide::{self, Observed};
+use crate::decide::{self, Observed, Rule};
 use crate::graph::{Builder, ML};
 use crate::input::{Columns, matrix};
 use crate::network::{self, First};
-use crate::proto::{Entry, Model, OperatorSet};
+use crate::proto::{Entry, Model, OperatorSet, element};
 use crate::{linear, trees};
 
 /// Versions of the format and of the operators: the format of 2022, and for trees that of 2024, which brought
@@ -24,17 +24,32 @@ const WITH_TREES: [i64; 3] = [10, 17, 5];
 /// # Errors
 /// If there is no operator for a part of the model: which, and why.
 pub fn export(model: &Opened, observed: Option<Observed<'_>>) -> Result<Vec<u8>, Failure> {
-    let mut graph = Builder::default();
-    let score = score(&mut graph, model)?;
     let shipped = &model.shipped;
+    let groups = shipped.groups.as_ref();
+    let columns = match &model.schema {
+        Schema::Table(Encoder { inputs: Inputs::Table(inputs), .. }) => &inputs[..],
+        _ => &[],
+    };
+    let names = columns.iter().map(|input| &input.name).chain(groups.map(|groups| &groups.column));
+    let mut graph = Builder::keeping_off(names.cloned());
+    let score = score(&mut graph, model)?;
     let is_network = matches!(model.blueprint, Blueprint::Network(_));
     let thresholds = match observed.filter(|_| is_network) {
         Some(observed) => decide::place(&shipped.thresholds, observed),
         None => shipped.thresholds.clone(),
     };
-    decide::outputs(&mut graph, &score, model.probability, &thresholds, shipped.groups.as_ref())?;
+    let thresholds: Vec<f64> = thresholds.iter().copied().map(f64::from).collect();
     let has_trees = matches!(model.scorer, Scorer::Trees(_));
     let [ir_version, standard, classical] = if has_trees { WITH_TREES } else { VERSIONS };
+    let rule = Rule {
+        score: &score,
+        element: element::FLOAT,
+        thresholds: &thresholds,
+        groups,
+        probability: model.probability,
+        versions: [standard, classical],
+    };
+    rule.add(&mut graph)?;
     let opset = |domain: &str, version| OperatorSet { domain: domain.to_owned(), version };
     let document = &model.document;
     let entries = [

@@ -1,6 +1,6 @@
 //! A graph that grows operator by operator; values go by name.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::proto::{Attribute, Graph, Node, Tensor, Value, element};
 
@@ -21,22 +21,37 @@ pub(crate) struct Builder {
     pub(crate) graph: Graph,
     /// Names that are taken.
     taken: HashSet<String>,
+    /// The inputs and the types of their elements, 0 of what is no tensor.
+    inputs: HashMap<String, i32>,
     /// Whether constants are nodes: old files must list others among their inputs.
     inline: bool,
 }
 
 impl Builder {
-    /// A graph to be added to another one, whose names these are.
-    pub(crate) fn beside(taken: HashSet<String>) -> Self {
-        Self { taken, inline: true, ..Self::default() }
+    /// A graph that keeps off these names, which inputs are to have.
+    pub(crate) fn keeping_off(names: impl IntoIterator<Item = String>) -> Self {
+        Self { taken: names.into_iter().collect(), ..Self::default() }
+    }
+
+    /// A graph to be added to another one, with these names and inputs.
+    pub(crate) fn beside(taken: HashSet<String>, inputs: &[&Value]) -> Self {
+        let element = |input: &Value| input.as_tensor().map_or(0, |(element, _)| element);
+        let inputs = inputs.iter().map(|input| (input.name.clone(), element(input))).collect();
+        Self { taken, inputs, inline: true, ..Self::default() }
     }
 
     /// An input, if it is not there yet.
     pub(crate) fn input(&mut self, name: &str, element: i32, sizes: &[Option<usize>]) -> String {
-        if self.taken.insert(name.to_owned()) {
+        if self.inputs.insert(name.to_owned(), element).is_none() {
+            self.taken.insert(name.to_owned());
             self.graph.input.push(Value::tensor(name, element, sizes));
         }
         name.to_owned()
+    }
+
+    /// The type of an input's elements; `None` if there is no such input.
+    pub(crate) fn element_of(&self, input: &str) -> Option<i32> {
+        self.inputs.get(input).copied()
     }
 
     /// A name that nothing has: this one, or with `setpoint.` before it.
@@ -70,21 +85,24 @@ impl Builder {
         output
     }
 
-    /// Gives a value out under a name of its own, as [`Builder::name`] finds it.
-    pub(crate) fn output(&mut self, value: &str, name: &str, element: i32, sizes: &[Option<usize>]) {
+    /// Gives a value out under a name of its own, as [`Builder::name`] finds it; returns that.
+    pub(crate) fn output(
+        &mut self,
+        value: &str,
+        name: &str,
+        element: i32,
+        sizes: &[Option<usize>],
+    ) -> String {
         let name = self.name(name);
         self.graph.output.push(Value::tensor(&name, element, sizes));
         let node = self.graph.node.iter().position(|node| node.output[0] == value);
         let used = self.graph.node.iter().any(|node| node.input.iter().any(|input| input == value));
-        match node {
-            Some(node) if !used => self.graph.node[node].output[0] = name,
-            _ => {
-                let copy = self.node("Identity", &[value], Vec::new());
-                let last = self.graph.node.len() - 1;
-                debug_assert_eq!(self.graph.node[last].output[0], copy);
-                self.graph.node[last].output[0] = name;
-            }
-        }
+        let node = node.filter(|_| !used).unwrap_or_else(|| {
+            self.node("Identity", &[value], Vec::new());
+            self.graph.node.len() - 1
+        });
+        self.graph.node[node].output[0].clone_from(&name);
+        name
     }
 
     fn constant(&mut self, data_type: i32, dims: &[usize], raw_data: Vec<u8>) -> String {

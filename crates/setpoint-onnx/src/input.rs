@@ -33,15 +33,17 @@ impl Keys {
         }
     }
 
-    /// The same for an input that is there already, of this type of elements.
-    pub(crate) fn like(found: Option<i32>, texts: &[String]) -> Self {
-        if found == Some(element::STRING) { Self::Texts(texts.to_vec()) } else { Self::new(texts) }
-    }
-
     pub(crate) fn element(&self) -> i32 {
         match self {
             Self::Texts(_) => element::STRING,
             Self::Whole(_) => element::INT64,
+        }
+    }
+
+    fn count(&self) -> usize {
+        match self {
+            Self::Texts(texts) => texts.len(),
+            Self::Whole(numbers) => numbers.len(),
         }
     }
 
@@ -59,14 +61,10 @@ impl Keys {
         graph.ml("LabelEncoder", &[from], settings)
     }
 
-    /// The place of each row's category from `first` on, `absent` where it is in none.
-    pub(crate) fn place(&self, graph: &mut Builder, from: &str, first: i64, absent: i64) -> String {
-        let count = match self {
-            Self::Texts(texts) => texts.len(),
-            Self::Whole(numbers) => numbers.len(),
-        };
-        let values = ints("values_int64s", (first..first + count as i64).collect());
-        graph.ml("LabelEncoder", &[from], vec![self.setting(), values, int("default_int64", absent)])
+    /// Which of `places` is that of each row's category, `absent` where it has none.
+    pub(crate) fn place(&self, graph: &mut Builder, from: &str, places: Vec<i64>, absent: i64) -> String {
+        let settings = vec![self.setting(), ints("values_int64s", places), int("default_int64", absent)];
+        graph.ml("LabelEncoder", &[from], settings)
     }
 }
 
@@ -99,7 +97,9 @@ impl Field {
     /// The place of each row's category from 1 on, 0 for none; a list, not a column.
     pub(crate) fn place(&self, graph: &mut Builder) -> String {
         let places = match self {
-            Self::Category { input, keys } => keys.place(graph, input, 1, 0),
+            Self::Category { input, keys } => {
+                keys.place(graph, input, (1..=keys.count() as i64).collect(), 0)
+            }
             Self::Missing(number) => {
                 let missing = graph.node("IsNaN", &[number], Vec::new());
                 graph.cast(&missing, element::INT64)
@@ -227,6 +227,5 @@ mod tests {
         for other in [&["1", "x"][..], &["01"], &["1.0"], &["1", ""], &["99999999999999999999"]] {
             assert_eq!(Keys::new(&texts(other)), Keys::Texts(texts(other)));
         }
-        assert_eq!(Keys::like(Some(element::STRING), &texts(&["1"])), Keys::Texts(texts(&["1"])));
     }
 }

@@ -1,7 +1,10 @@
 //! The messages of ONNX that are in use, by the field numbers of `onnx.proto`.
 //!
-//! Declared by hand: no compiler of protocol buffers is needed. Fields that are not here are skipped when a
-//! file of another's is read; such a file is never written anew, only added to (see `certify`).
+//! Declared by hand: no compiler of protocol buffers is needed. What is written is a [`Model`]. Of a file that is
+//! read, an [`Outline`] says what goes in and comes out, and how values are called: weights are not copied, fields
+//! that are not here are skipped. A file of another's is never written anew, only added to (see `certify`).
+
+use std::collections::HashSet;
 
 use prost::{Message, Oneof};
 
@@ -40,6 +43,67 @@ pub struct Model {
     /// What else there is to know.
     #[prost(message, repeated, tag = "14")]
     pub metadata_props: Vec<Entry>,
+}
+
+/// What is read of a file.
+#[derive(Clone, PartialEq, Message)]
+pub struct Outline {
+    /// The graph.
+    #[prost(message, optional, tag = "7")]
+    pub graph: Option<GraphOutline>,
+    /// Which versions of which operators it needs.
+    #[prost(message, repeated, tag = "8")]
+    pub opset_import: Vec<OperatorSet>,
+    /// What else there is to know.
+    #[prost(message, repeated, tag = "14")]
+    pub metadata_props: Vec<Entry>,
+}
+
+/// What is read of a graph.
+#[derive(Clone, PartialEq, Message)]
+pub struct GraphOutline {
+    /// The operators.
+    #[prost(message, repeated, tag = "1")]
+    pub node: Vec<NodeOutline>,
+    /// The constants.
+    #[prost(message, repeated, tag = "5")]
+    pub initializer: Vec<TensorOutline>,
+    /// What goes in.
+    #[prost(message, repeated, tag = "11")]
+    pub input: Vec<Value>,
+    /// What comes out.
+    #[prost(message, repeated, tag = "12")]
+    pub output: Vec<Value>,
+}
+
+/// What is read of an operator.
+#[derive(Clone, PartialEq, Message)]
+pub struct NodeOutline {
+    /// What it takes.
+    #[prost(string, repeated, tag = "1")]
+    pub input: Vec<String>,
+    /// What it gives.
+    #[prost(string, repeated, tag = "2")]
+    pub output: Vec<String>,
+    /// Which operator.
+    #[prost(string, tag = "4")]
+    pub op_type: String,
+}
+
+/// What is read of a constant.
+#[derive(Clone, PartialEq, Message)]
+pub struct TensorOutline {
+    /// Its name.
+    #[prost(string, tag = "8")]
+    pub name: String,
+}
+
+impl GraphOutline {
+    /// The inputs that are no constants; files of old list those as well.
+    pub fn inputs(&self) -> Vec<&Value> {
+        let constants: HashSet<&str> = self.initializer.iter().map(|one| one.name.as_str()).collect();
+        self.input.iter().filter(|input| !constants.contains(input.name.as_str())).collect()
+    }
 }
 
 /// A set of operators; the standard one has no name.

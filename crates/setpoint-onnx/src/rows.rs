@@ -7,7 +7,7 @@ use setpoint::message::quote;
 use setpoint_data::{Codes, RawColumn, RawValues, Table};
 use setpoint_run::Failure;
 
-use crate::proto::{Model, Value, element};
+use crate::proto::{Value, element};
 use crate::runtime::{Data, Fed};
 
 /// The category that no list has, for what is no whole number.
@@ -51,18 +51,17 @@ impl<'a> Rows<'a> {
         self.count
     }
 
-    /// Some rows for the inputs of a model.
+    /// Some rows for these inputs.
     ///
     /// # Errors
     /// If an input has no column, or one of another type.
-    pub fn feed(&self, model: &Model, rows: Range<usize>) -> Result<Vec<Fed>, Failure> {
-        let inputs = inputs(model);
+    pub fn feed(&self, inputs: &[&Value], rows: Range<usize>) -> Result<Vec<Fed>, Failure> {
         let one = |input: &&Value| {
             let (element, sizes) = input.as_tensor().ok_or_else(|| {
                 Failure::input(format!("input {}: no tensor, which is what can be fed", quote(&input.name)))
             })?;
             let of_name = self.columns.iter().chain(&self.groups).find(|column| column.name == input.name);
-            match (of_name, self.pixels, &inputs[..]) {
+            match (of_name, self.pixels, inputs) {
                 (Some(column), ..) => {
                     let flat = sizes.is_some_and(|sizes| sizes.len() == 1);
                     self.column(column, element, flat, rows.clone())
@@ -100,26 +99,22 @@ impl<'a> Rows<'a> {
         let mut sizes = vec![rows.len() as i64];
         sizes.extend((!flat).then_some(1));
         let data = match (&column.values, element) {
-            (RawValues::Numbers(values), element::FLOAT) => {
-                Data::Floats(values[rows].iter().map(|value| *value as f32).collect())
+            (_, element::FLOAT) => {
+                Data::Floats(numbers(column, rows)?.into_iter().map(|value| value as f32).collect())
             }
-            (RawValues::Numbers(values), element::DOUBLE) => Data::Doubles(values[rows].to_vec()),
+            (_, element::DOUBLE) => Data::Doubles(numbers(column, rows)?),
             (RawValues::Numbers(values), element::INT64) => {
-                let whole = |value: &f64| (value.fract() == 0.0).then_some(*value as i64);
-                let numbers: Option<Vec<i64>> = values[rows].iter().map(whole).collect();
+                let numbers: Option<Vec<i64>> = values[rows].iter().map(|value| whole(*value)).collect();
                 Data::Ints(numbers.ok_or_else(|| wrong(column, "whole numbers, none of them missing"))?)
             }
             (texts @ RawValues::Texts { .. }, element::STRING) => {
                 Data::Texts(rows.map(|row| texts.text(row).unwrap_or_default().to_owned()).collect())
             }
             (texts @ RawValues::Texts { .. }, element::INT64) => {
-                let whole = |row| texts.text(row).and_then(|text| text.parse().ok()).unwrap_or(NONE);
-                Data::Ints(rows.map(whole).collect())
+                let read = |text: &str| text.parse().ok().or_else(|| whole(text.parse().ok()?));
+                Data::Ints(rows.map(|row| texts.text(row).and_then(read).unwrap_or(NONE)).collect())
             }
             (RawValues::Numbers(_), element::STRING) => return Err(wrong(column, "texts")),
-            (RawValues::Texts { .. }, element::FLOAT | element::DOUBLE) => {
-                return Err(wrong(column, "numbers"));
-            }
             (_, other) => return Err(wrong(column, &format!("elements of ONNX's type {other}"))),
         };
         Ok(Fed { name: column.name.clone(), sizes, data })
@@ -172,11 +167,18 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The inputs that are no constants; files of old list those as well.
-pub(crate) fn inputs(model: &Model) -> Vec<&Value> {
-    let Some(graph) = &model.graph else { return Vec::new() };
-    let constant = |name: &str| graph.initializer.iter().any(|constant| constant.name == name);
-    graph.input.iter().filter(|input| !constant(&input.name)).collect()
+/// The numbers of a column; also of groups, which are kept as texts.
+fn numbers(column: &RawColumn, rows: Range<usize>) -> Result<Vec<f64>, Failure> {
+    if let RawValues::Numbers(values) = &column.values {
+        return Ok(values[rows].to_vec());
+    }
+    let read = |text: &str| text.parse().map_err(|_| wrong(column, "numbers"));
+    rows.map(|row| column.values.text(row).map_or(Ok(f64::NAN), read)).collect()
+}
+
+/// A number that is whole.
+fn whole(number: f64) -> Option<i64> {
+    (number.fract() == 0.0).then_some(number as i64)
 }
 
 fn wrong(column: &RawColumn, expected: &str) -> Failure {

@@ -28,6 +28,8 @@ struct Forest {
     /// Children on the side of yes and no: where, and whether they are leaves.
     children: [(Vec<i64>, Vec<i64>); 2],
     leaves: Vec<f64>,
+    /// How many of them are the first tree's.
+    first: usize,
     /// The sets, NaN after each.
     sets: Vec<f64>,
 }
@@ -50,8 +52,10 @@ pub(crate) fn score(
     if forest.roots.is_empty() {
         // Whatever the first column is: nothing.
         let nothing = Question::Number { column: 0, threshold: 0.0, missing_left: true, zero_missing: false };
-        forest.add(&[(nothing, 1), (Question::Leaf(0.0), 0), (Question::Leaf(0.0), 0)], &[])?;
+        forest.add(&[(nothing, 1), (Question::Leaf(0.0), 1), (Question::Leaf(0.0), 2)], &[])?;
     }
+    // Every row ends in one leaf of the first tree: these carry the constant.
+    forest.leaves[..forest.first].iter_mut().for_each(|leaf| *leaf += constant);
     let wide = graph.cast(values, element::DOUBLE);
     let [(yes, yes_leaf), (no, no_leaf)] = forest.children;
     let mut settings = vec![
@@ -74,8 +78,6 @@ pub(crate) fn score(
         settings.push(doubles("membership_values", &forest.sets));
     }
     let sum = graph.ml("TreeEnsemble", &[&wide], settings);
-    let constant = graph.doubles(&[], &[constant]);
-    let sum = graph.node("Add", &[&sum, &constant], Vec::new());
     Ok(graph.cast(&sum, element::FLOAT))
 }
 
@@ -109,6 +111,8 @@ impl Forest {
                 }
                 Question::Category { column, codes } => {
                     self.sets.extend(codes.iter().map(|code| f64::from(*code) + 1.0));
+                    // A set may not be empty: nothing has the place -1.
+                    self.sets.extend(codes.is_empty().then_some(-1.0));
                     self.sets.push(f64::NAN);
                     (*column, MEMBER, 0.0, false)
                 }
@@ -122,6 +126,9 @@ impl Forest {
                 at.push(place);
                 is_leaf.push(leaf);
             }
+        }
+        if first_node == 0 {
+            self.first = self.leaves.len();
         }
         Ok(())
     }
@@ -160,14 +167,14 @@ mod tests {
         forest
             .add(&[(number, 1), (leaf(1.0), 1), (category, 3), (leaf(2.0), 3), (leaf(3.0), 4)], &[1])
             .unwrap();
-        forest.add(&tree(Question::Category { column: 1, codes: vec![2] }), &[1]).unwrap();
+        forest.add(&tree(Question::Category { column: 1, codes: vec![] }), &[1]).unwrap();
         assert_eq!(forest.roots, [0, 2]);
         assert_eq!(forest.children[0], (vec![0, 1, 3], vec![1, 1, 1]));
         assert_eq!(forest.children[1], (vec![1, 2, 4], vec![0, 1, 1]));
-        assert_eq!(forest.leaves, [1.0, 2.0, 3.0, -1.0, 1.0]);
+        assert_eq!((forest.leaves, forest.first), (vec![1.0, 2.0, 3.0, -1.0, 1.0], 3));
         assert_eq!(
             forest.sets.iter().filter(|code| !code.is_nan()).copied().collect::<Vec<_>>(),
-            [1.0, 34.0, 3.0]
+            [1.0, 34.0, -1.0]
         );
     }
 }

@@ -12,7 +12,7 @@ use setpoint::train::{Bandwidth, ClassBatchLoss, ClassBatchOptions, TrainError};
 
 use crate::array::slice;
 use crate::error::Wrong;
-use crate::pool::work;
+use crate::thread::work;
 
 /// Shifts, loss, constraints, gradient.
 type Step<'py> = (Vec<f64>, f64, Vec<f64>, Bound<'py, PyArray1<f32>>);

@@ -12,7 +12,7 @@ use setpoint::train::{Bandwidth, BatchLoss, BatchOptions, TrainError};
 
 use crate::array::{GroupArrays, sample, slice};
 use crate::error::{Wrong, goal};
-use crate::pool::work;
+use crate::thread::work;
 
 /// Thresholds, loss, constraints, gradient.
 type Step<'py> = (Vec<f64>, f64, Vec<f64>, Bound<'py, PyArray1<f32>>);

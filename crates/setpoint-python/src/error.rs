@@ -56,6 +56,7 @@ pub fn in_python(message: &str) -> String {
         let value = value.unwrap_or_default();
         let name = match name {
             "drop" => return format!("X without {value}"),
+            "split-by" if !value.is_empty() => return format!("entities=X[\"{}\"]", value.trim_matches('"')),
             "group" => "groups",
             "seed" => "random_state",
             "split-by" => "entities",

@@ -11,10 +11,11 @@ mod error;
 mod metric;
 mod model;
 mod onnx;
+mod operate;
 mod options;
-mod pool;
 mod prove;
 mod table;
+mod thread;
 mod watch;
 
 use std::ffi::OsString;
@@ -50,6 +51,13 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(prove::evaluate_scores, module)?,
         wrap_pyfunction!(prove::uncertified, module)?,
         wrap_pyfunction!(prove::write_file, module)?,
+        wrap_pyfunction!(operate::monitor_begin, module)?,
+        wrap_pyfunction!(operate::monitor_check, module)?,
+        wrap_pyfunction!(operate::monitor_add, module)?,
+        wrap_pyfunction!(operate::monitor_add_unlabelled, module)?,
+        wrap_pyfunction!(operate::monitor_status, module)?,
+        wrap_pyfunction!(operate::recertify, module)?,
+        wrap_pyfunction!(operate::sample, module)?,
         wrap_pyfunction!(onnx::onnx_scores, module)?,
         wrap_pyfunction!(onnx::onnx_decided, module)?,
         wrap_pyfunction!(engine::step, module)?,

@@ -10,7 +10,7 @@ use setpoint::threshold::exact;
 
 use crate::array::{GroupArrays, sample, slice};
 use crate::error::{Wrong, goal};
-use crate::pool::work;
+use crate::thread::work;
 
 /// The goal as it is printed, its group column, and whether more of its objective is better.
 #[pyfunction]

@@ -8,7 +8,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use setpoint::artifact::{ModelFile, write_atomically};
-use setpoint_data::{About, ColumnKind, Inputs, LabelRule, LabelSchema};
+use setpoint_data::{About, Codes, ColumnKind, Inputs, LabelRule, LabelSchema};
 use setpoint_onnx::{Decided, export};
 use setpoint_report::{Seconds, to_json};
 use setpoint_run::{Examples, Opened, evaluate, load, margins, notes, opened, report_model, train};
@@ -16,26 +16,26 @@ use setpoint_run::{Examples, Opened, evaluate, load, margins, notes, opened, rep
 use crate::array::{GroupArrays, codes, sample, slice, together};
 use crate::error::{Wrong, in_python};
 use crate::options::FitPlan;
-use crate::pool::{work, work_watched};
 use crate::prove::{Page, described, write_page};
-use crate::table::{Features, View};
+use crate::table::{PyFeatures, View};
+use crate::thread::{work, work_watched};
 use crate::watch::Watch;
 
 /// A trained model with its thresholds.
 #[pyclass(frozen, module = "setpoint._setpoint")]
 pub struct Model {
-    file: ModelFile,
-    opened: Opened,
+    pub(crate) file: ModelFile,
+    pub(crate) opened: Opened,
 }
 
 impl Model {
-    fn new(file: ModelFile) -> Result<Self, Wrong> {
+    pub(crate) fn new(file: ModelFile) -> Result<Self, Wrong> {
         let opened = opened(&file)?;
         Ok(Self { file, opened })
     }
 
     /// The rows as the model reads them, and what there is to say of them.
-    fn encode(
+    pub(crate) fn encode(
         &self,
         view: View<'_>,
         names: Vec<String>,
@@ -48,15 +48,37 @@ impl Model {
     }
 }
 
+impl Model {
+    /// How far each score is above its threshold.
+    pub(crate) fn margins_of(&self, scores: &[f32], groups: Option<&Codes>) -> Result<Vec<f32>, Wrong> {
+        let shipped = &self.opened.shipped;
+        match (&shipped.groups, groups) {
+            (Some(known), None) => Err(Wrong::input(format!(
+                "the model has a threshold for each group of {:?}: pass groups",
+                known.column
+            ))),
+            (Some(known), Some(codes)) => {
+                let of_group = |name: &String| shipped.of_group(&known.column, name);
+                let by_code: Vec<f32> = codes.names.iter().map(of_group).collect::<Result<_, _>>()?;
+                Ok(margins(scores, &shipped.thresholds, Some((&by_code, &codes.of))))
+            }
+            (None, _) => Ok(margins(scores, &shipped.thresholds, None)),
+        }
+    }
+}
+
 /// The label: its column, the positive and the negative value as texts.
 type Label = (String, String, String);
 
-/// Trains a model; returns it with the record of the run as JSON.
+/// A model, the record of its run as JSON, and that it does not meet its goal, where it does not.
+type Fit = (Model, String, Option<String>);
+
+/// Trains a model.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
 pub fn fit<'py>(
     py: Python<'py>,
-    features: Features<'py>,
+    features: PyFeatures<'py>,
     names: Vec<String>,
     label: Label,
     labels: PyReadonlyArray1<'py, bool>,
@@ -65,7 +87,7 @@ pub fn fit<'py>(
     entities: Option<GroupArrays<'py>>,
     options: &str,
     report: Option<Py<PyAny>>,
-) -> PyResult<(Model, String)> {
+) -> PyResult<Fit> {
     let plan = FitPlan::new(options)?;
     let (column, positive, negative) = label;
     let schema = LabelSchema { column, position: names.len(), rule: LabelRule::Pair { positive, negative } };
@@ -93,7 +115,7 @@ fn run(
     names: Vec<String>,
     plan: &FitPlan,
     watch: &mut Watch<'_>,
-) -> Result<(Model, String), Wrong> {
+) -> Result<Fit, Wrong> {
     let start = Instant::now();
     let table = view.table(about, names, None)?;
     let parts = plan.split.split(&table, plan.job.settings.seed)?;
@@ -104,7 +126,7 @@ fn run(
     trained.record.seconds = Seconds { load, train: total - load, total, ..Seconds::default() };
     trained.record.sentences().for_each(|text| *text = in_python(text));
     let record = to_json(&trained.record)?;
-    Ok((Model::new(trained.file)?, record))
+    Ok((Model::new(trained.file)?, record, trained.record.goal_not_met()))
 }
 
 #[pymethods]
@@ -179,7 +201,7 @@ impl Model {
     fn scores<'py>(
         &self,
         py: Python<'py>,
-        features: Features<'py>,
+        features: PyFeatures<'py>,
         names: Vec<String>,
     ) -> PyResult<(Bound<'py, PyArray1<f32>>, Vec<String>)> {
         let view = features.view()?;
@@ -197,24 +219,8 @@ impl Model {
         scores: PyReadonlyArray1<'py, f32>,
         groups: Option<GroupArrays<'py>>,
     ) -> PyResult<Bound<'py, PyArray1<f32>>> {
-        let shipped = &self.opened.shipped;
-        let scores = slice(&scores)?;
-        let found = match (&shipped.groups, groups.as_ref().map(codes).transpose()?) {
-            (Some(known), None) => {
-                return Err(Wrong::input(format!(
-                    "the model has a threshold for each group of {:?}: pass groups",
-                    known.column
-                ))
-                .into());
-            }
-            (Some(known), Some(codes)) => {
-                let of_group = |name: &String| shipped.of_group(&known.column, name);
-                let by_code: Result<Vec<f32>, _> = codes.names.iter().map(of_group).collect();
-                let by_code = by_code.map_err(Wrong::from)?;
-                margins(scores, &shipped.thresholds, Some((&by_code, &codes.of)))
-            }
-            (None, _) => margins(scores, &shipped.thresholds, None),
-        };
+        let groups = groups.as_ref().map(codes).transpose()?;
+        let found = self.margins_of(slice(&scores)?, groups.as_ref())?;
         Ok(found.into_pyarray(py))
     }
 
@@ -241,7 +247,7 @@ impl Model {
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
-        features: Features<'py>,
+        features: PyFeatures<'py>,
         names: Vec<String>,
         labels: PyReadonlyArray1<'py, bool>,
         weights: Option<PyReadonlyArray1<'py, f64>>,

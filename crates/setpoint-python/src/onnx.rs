@@ -6,7 +6,7 @@ use setpoint::artifact::Groups;
 use setpoint_onnx::{Classifier, Decision};
 
 use crate::error::Wrong;
-use crate::pool::work;
+use crate::thread::work;
 
 /// The file with its scores among the outputs, and which of them they are.
 #[pyfunction]
@@ -42,7 +42,7 @@ pub fn onnx_decided<'py>(
         let groups = groups.map(|(column, names)| Groups { column, names });
         let metadata = [("setpoint.goal", goal), ("setpoint.certificate", certificate)];
         let (thresholds, groups) = (&thresholds[..], groups.as_ref());
-        Ok(model.decided(&Decision { thresholds, groups, columns, metadata: &metadata })?)
+        Ok(model.decided(&Decision { thresholds, groups, columns, metadata: &metadata })?.0)
     })?;
     Ok(PyBytes::new(py, &bytes))
 }

@@ -12,7 +12,7 @@ use setpoint_run::{Asked, Chosen, Described, ScoredRows, report_scores};
 
 use crate::array::{GroupArrays, sample, slice, together};
 use crate::error::{Wrong, goal, in_python};
-use crate::pool::work;
+use crate::thread::work;
 
 /// A certificate as JSON, and in words.
 #[pyfunction]

@@ -10,7 +10,7 @@ use crate::error::Wrong;
 
 /// Features as Python hands them over.
 #[derive(FromPyObject)]
-pub enum Features<'py> {
+pub enum PyFeatures<'py> {
     /// A matrix of 32-bit numbers.
     F32(PyReadonlyArray2<'py, f32>),
     /// A matrix of 64-bit numbers.
@@ -64,7 +64,7 @@ pub enum ColumnView<'a> {
     Texts(&'a [String], &'a [u32], bool),
 }
 
-impl Features<'_> {
+impl PyFeatures<'_> {
     /// The same, borrowed.
     pub fn view(&self) -> Result<View<'_>, Wrong> {
         Ok(match self {

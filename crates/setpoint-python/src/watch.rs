@@ -7,7 +7,7 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use setpoint::train::{Observer, Progress};
 
-use crate::pool::PAUSE;
+use crate::thread::PAUSE;
 
 /// Reports to a Python function now and then, and ends the run when told to.
 pub struct Watch<'s> {

@@ -128,7 +128,10 @@ impl Circumstances<'_> {
                     .to_owned()
             });
         }
-        (self.shown != "test").then(|| {
+        // A threshold that the validation rows chose leaves those of calibration untouched.
+        let fresh = self.shown == "test"
+            || (self.shown == "calibration" && self.thresholds_from == Some("validation"));
+        (!fresh).then(|| {
             format!(
                 "There is no test part. What is shown is of the {} rows, which took part in the choice of \
                  the model or of its threshold: expect a little less on new rows.",
@@ -288,6 +291,26 @@ mod tests {
     }
 
     #[test]
+    fn calibration_rows_that_chose_nothing_are_as_good_as_test_rows() {
+        let parts = [part("calibration", 5_000, 1_000)];
+        let shared = Circumstances {
+            parts: &parts,
+            shown: "calibration",
+            refused: Some("gaps"),
+            population: None,
+            thresholds_from: Some("validation"),
+            tied: 0.0,
+            trained: None,
+            comparison: None,
+        };
+        assert_eq!(
+            shared.cautions().iter().map(|caution| caution.kind).collect::<Vec<_>>(),
+            ["not-certified"]
+        );
+        assert_eq!(kinds(&parts, "calibration", 0.0), ["not-certified", "no-test"]);
+    }
+
+    #[test]
     fn a_model_that_decides_nobody_positive_is_cautioned_against() {
         let mut parts = [part("test", 5_000, 1_000)];
         parts[0].evaluation.confusion.false_positives = 0.0;
@@ -305,6 +328,7 @@ mod tests {
             examples: 4_000,
             p_value: 1e-9,
             level: 0.05,
+            survives_mix: true,
             text: "fpr<=1% violated".to_owned(),
         }];
         assert_eq!(kinds(&parts, "january.csv", 0.0)[0], "drift");

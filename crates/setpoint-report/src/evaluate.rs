@@ -111,6 +111,8 @@ pub struct DriftRecord {
     pub p_value: f64,
     /// The p-value at which the condition counts as violated.
     pub level: f64,
+    /// Whether the condition survives another share of positives, each class scoring as before.
+    pub survives_mix: bool,
     /// All that in words.
     pub text: String,
 }
@@ -162,6 +164,23 @@ impl fmt::Display for Bounds {
     }
 }
 
+/// Which conditions survive another share of positives, a line for those that do and one for those that do not.
+pub(crate) fn said_of_mix<'a>(conditions: impl Iterator<Item = (&'a str, bool)>, at: &str) -> String {
+    let mut named: [Vec<&str>; 2] = Default::default();
+    for (condition, survives) in conditions {
+        let names = &mut named[usize::from(!survives)];
+        if !names.contains(&condition) {
+            names.push(condition);
+        }
+    }
+    let line = |names: &[&str], said: &str| match names {
+        [] => String::new(),
+        names => format!("mix       {}: {said}\n", names.join(", ")),
+    };
+    line(&named[0], "survives another share of positives")
+        + &line(&named[1], &format!("holds at the share of positives {at} only"))
+}
+
 fn measured(table: &mut Table, name: &str, value: f64, interval: Option<&Bounds>) {
     let bounds = interval.map_or_else(String::new, ToString::to_string);
     let method = interval.map_or_else(String::new, |bounds| bounds.method.to_owned());
@@ -203,6 +222,8 @@ impl fmt::Display for EvaluateRecord {
         if let Some(reason) = &self.drift_refused {
             writeln!(f, "here      the certificate was not tested: {reason}")?;
         }
+        let each = self.drift.iter().map(|drift| (drift.condition.as_str(), drift.survives_mix));
+        f.write_str(&said_of_mix(each, "it was certified at"))?;
         self.not_met().map_or(Ok(()), |unmet| writeln!(f, "not met   {unmet}"))
     }
 }

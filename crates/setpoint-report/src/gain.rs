@@ -20,7 +20,7 @@ pub struct GainRecord {
     pub chose: bool,
     /// Positive is better.
     pub difference: f64,
-    /// From a paired bootstrap; `None` for goals with conditions on groups.
+    /// From a paired bootstrap; `None` where there are too many rows to solve conditions on groups over and over.
     pub interval: Option<Bounds>,
     /// `better`, `worse`, `not distinguishable from zero`, or `the same` where cross-entropy was kept; `None`
     /// without an interval.

@@ -3,9 +3,9 @@
 //! The record holds numbers, never formatted text, so that both forms say the same.
 //!
 //! ```
-//! use setpoint_report::{Splits, Table};
+//! use setpoint_report::{ByPart, Table};
 //!
-//! let recall = Splits { train: Some(0.71), validation: Some(0.69), calibration: None, test: Some(0.7) };
+//! let recall = ByPart { train: Some(0.71), validation: Some(0.69), calibration: None, test: Some(0.7) };
 //! let mut table = Table::new(["split", "recall"]);
 //! for (name, value) in recall.iter() {
 //!     if let Some(value) = value {
@@ -27,11 +27,13 @@ mod gain;
 mod group;
 mod html;
 mod label;
+mod monitor;
 mod number;
+mod part;
 pub mod picture;
 mod population;
+mod recertify;
 mod record;
-mod splits;
 mod table;
 mod train;
 mod unmet;
@@ -44,13 +46,15 @@ pub use gain::GainRecord;
 pub use group::{GroupRecord, group_table};
 pub use html::{Chapter, Page, to_html};
 pub use label::LabelRecord;
+pub use monitor::{HintPointRecord, HintRecord, MonitorRecord, WatchedPoint, WatchedRecord};
 pub use number::{mean_and_deviation, number, percent, value_of, widened};
+pub use part::ByPart;
 pub use population::{ComparedRecord, PopulationRecord};
+pub use recertify::{MixRecord, RecertifyRecord};
 pub use record::{
     CautionRecord, ComparisonRecord, ConditionRecord, NaturalCount, PartRecord, RepeatRecord, ReportRecord,
     RunRecord, StageRecord, StepRecord,
 };
-pub use splits::Splits;
 pub use table::Table;
 pub use train::{
     BaselineRecord, CandidateRecord, Confusion, GroupsRecord, RecipeRecord, Seconds, Shipped, TrainRecord,

@@ -10,8 +10,8 @@ use crate::gain::GainRecord;
 use crate::group::{GroupRecord, group_table};
 use crate::label::LabelRecord;
 use crate::number::{level, number, percent, value_of};
+use crate::part::ByPart;
 use crate::population::PopulationRecord;
-use crate::splits::Splits;
 use crate::table::Table;
 use crate::unmet::{UnmetRecord, listed};
 
@@ -40,7 +40,7 @@ pub struct TrainRecord {
     /// Gradient evaluations over all stages.
     pub steps: u64,
     /// Examples in each part.
-    pub rows: Splits<u64>,
+    pub rows: ByPart<u64>,
     /// Columns of the encoded matrix.
     pub columns: u64,
     /// The shipped thresholds: one, or one for each group.
@@ -54,9 +54,9 @@ pub struct TrainRecord {
     pub group_conditions_met_by: Option<String>,
     /// The goal's value at its own condition on each part; with rotations, on validation the mean over
     /// the rows that each held out.
-    pub objective: Splits<Option<f64>>,
+    pub objective: ByPart<Option<f64>>,
     /// The rates of the conditions at the shipped thresholds, on each part.
-    pub constraint: Splits<Option<Vec<Option<f64>>>>,
+    pub constraint: ByPart<Option<Vec<Option<f64>>>>,
     /// The names of those rates.
     pub constraint_names: Vec<String>,
     /// Rates within each group at the shipped thresholds, on the part named next; empty without groups.
@@ -64,9 +64,9 @@ pub struct TrainRecord {
     /// The part they were measured on: the last one that was held out.
     pub group_rates_from: Option<String>,
     /// The conditions that are not met there, on each part.
-    pub unmet: Splits<Vec<UnmetRecord>>,
+    pub unmet: ByPart<Vec<UnmetRecord>>,
     /// What users get at the shipped thresholds, on each part.
-    pub shipped: Splits<Option<Shipped>>,
+    pub shipped: ByPart<Option<Shipped>>,
     /// What the calibration part proves.
     pub certificate: Option<CertificateRecord>,
     /// What it makes likely, where it proves nothing.
@@ -144,7 +144,7 @@ pub struct BaselineRecord {
     /// Which fit it is.
     pub name: String,
     /// The goal's value at its own condition on each part.
-    pub objective: Splits<Option<f64>>,
+    pub objective: ByPart<Option<f64>>,
 }
 
 /// Something that was tried with the fits, on the way to the model.
@@ -244,6 +244,12 @@ impl TrainRecord {
         Some(format!("on the {part} part: {}", listed(unmet)))
     }
 
+    /// The same as a sentence of its own.
+    #[must_use]
+    pub fn goal_not_met(&self) -> Option<String> {
+        Some(format!("{}: not met {}; nothing is certified", self.goal, self.not_met()?))
+    }
+
     /// What a reader of the certificate should know of the rows it is from.
     #[must_use]
     pub fn certificate_caution(&self) -> Option<String> {
@@ -252,7 +258,7 @@ impl TrainRecord {
         (self.certificate.is_some() && !cautions.is_empty()).then(|| cautions.join("; "))
     }
 
-    /// Splits as rows: the value at the condition for both methods, and what the threshold gives.
+    /// Parts as rows: the value at the condition for both methods, and what the threshold gives.
     fn write_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = self.columns_at_threshold();
         let mut heading = vec![String::new(), self.goal.clone(), "cross-entropy".to_owned()];

@@ -41,7 +41,11 @@ impl Asked {
             let Goal { objective, constraints } = goal.operating();
             return Ok(Self::of(constraints, Some(objective)));
         }
-        Ok(Self::of(parse_conditions(text)?, None))
+        match (parse_conditions(text), text.parse::<Goal>()) {
+            // Words that mean a goal: `recall at fpr < 5%`.
+            (Err(_), Err(error)) if error.meant().is_some() => Err(error.into()),
+            (conditions, _) => Ok(Self::of(conditions?, None)),
+        }
     }
 
     /// These conditions, proved, with a threshold for each group where they are on groups.

@@ -2,7 +2,7 @@
 
 use setpoint::Sample;
 use setpoint::certify::{Drift, Verdict, drift};
-use setpoint::goal::Goal;
+use setpoint::goal::{Constraint, Goal, parse_conditions};
 use setpoint::metric::confusion;
 use setpoint_report::{CertificateRecord, DriftRecord, EvaluateRecord, widened};
 
@@ -19,19 +19,8 @@ use crate::threshold::Shipped;
 /// # Errors
 /// If the data lacks the model's groups, or a rate cannot be measured on it.
 pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Result<EvaluateRecord, Failure> {
-    let known = match (&model.shipped.groups, &model.shipped.certificate) {
-        (Some(groups), _) => &groups.names[..],
-        (None, Some(certificate)) => &certificate.groups,
-        (None, None) => &[],
-    };
-    examples.sample = spell_as(&examples.sample, known)?;
-    let found = examples.sample.groups();
-    let unknown = found.and_then(|found| model.unknown_groups(found.names(), found.codes()));
-    if let Some(groups) = &model.shipped.groups
-        && groups.names.iter().any(|name| name == POOL)
-    {
-        examples.sample = pool_others(&examples.sample, &groups.names)?;
-    }
+    let (sample, unknown) = known_groups(model, &examples.sample)?;
+    examples.sample = sample;
     let scores = examples.scores(&model.scorer)?;
     let mut record = measured(model.subject(), &examples.sample, &scores, confidence)?;
     record.label = model.schema.label_record();
@@ -39,6 +28,24 @@ pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Res
         model.certificate_caution().map(|caution| format!("the certificate has a caution: {caution}"));
     record.notes = unknown.into_iter().chain(caution).chain(record.decided_alike()).collect();
     Ok(record)
+}
+
+/// The sample with groups called and pooled as the model knows them, and what to say of those it does not know.
+pub(crate) fn known_groups(model: &Opened, sample: &Sample) -> Result<(Sample, Option<String>), Failure> {
+    let known = match (&model.shipped.groups, &model.shipped.certificate) {
+        (Some(groups), _) => &groups.names[..],
+        (None, Some(certificate)) => &certificate.groups,
+        (None, None) => &[],
+    };
+    let spelled = spell_as(sample, known)?;
+    let found = spelled.groups();
+    let unknown = found.and_then(|found| model.unknown_groups(found.names(), found.codes()));
+    match &model.shipped.groups {
+        Some(groups) if groups.names.iter().any(|name| name == POOL) => {
+            Ok((pool_others(&spelled, &groups.names)?, unknown))
+        }
+        _ => Ok((spelled, unknown)),
+    }
 }
 
 /// What is measured: a goal, and the thresholds that ship for it.
@@ -116,6 +123,8 @@ fn drift_record(drift: &Drift) -> DriftRecord {
         examples: drift.examples,
         p_value: drift.p_value,
         level: drift.level,
+        survives_mix: parse_conditions(&drift.condition)
+            .is_ok_and(|parsed| parsed.iter().all(Constraint::survives_mix)),
         text: drift.to_string(),
     }
 }

@@ -12,7 +12,7 @@ use setpoint::train::Part;
 use setpoint_data::{
     Encoder, Identifier, Notes, Parts, ReadOptions, Roles, Table, later_half, select_sample,
 };
-use setpoint_report::Splits;
+use setpoint_report::ByPart;
 
 use crate::blueprint::{Blueprint, Held};
 use crate::choice::ModelChoice;
@@ -54,7 +54,7 @@ pub struct Loaded {
     /// What the model is built from.
     pub blueprint: Blueprint,
     /// The parts; those that were not asked for are `None`.
-    pub parts: Splits<Option<Examples>>,
+    pub parts: ByPart<Option<Examples>>,
     /// Columns of the matrix.
     pub columns: usize,
     /// SHA-256 of the data file.
@@ -131,7 +131,7 @@ pub fn load(
         let rows = parts.rows("calibration").iter();
         later_half(&rows.map(|row| times[*row as usize]).collect::<Vec<_>>())
     });
-    let (mut split, mut copies) = (Splits::default(), None);
+    let (mut split, mut copies) = (ByPart::default(), None);
     let mut put = |name: &str, held: Held, sample: Sample| {
         if let Some(place) = split.get_mut(name) {
             *place = Some(Examples { held, sample });
@@ -171,12 +171,20 @@ pub fn load(
 /// What to say of columns from which nothing can be learnt that holds on new rows.
 fn numbered(found: &[(String, Identifier)]) -> Vec<String> {
     let said = |(column, kind): &(String, Identifier)| {
+        let named = if column.contains(',') { quote(column) } else { clip(column) };
         let what = match kind {
             Identifier::RowNumbers => "row numbers",
             Identifier::Identifiers => "identifiers, whole numbers that are all different",
+            Identifier::Repeated => "identifiers of what several rows belong to",
         };
-        let named = if column.contains(',') { quote(column) } else { clip(column) };
-        format!("column {} looks like {what}: if it is, leave it out with ‹drop {named}›", quote(column))
+        let remedy = match kind {
+            Identifier::Repeated => format!("keep those rows together with ‹split-by {named}›, or "),
+            _ => String::new(),
+        };
+        format!(
+            "column {} looks like {what}: if it is, {remedy}leave it out with ‹drop {named}›",
+            quote(column)
+        )
     };
     found.iter().map(said).collect()
 }

@@ -124,6 +124,7 @@ impl From<CertifyError> for Failure {
             CertifyError::TooFew { .. }
             | CertifyError::TooFewEntities { .. }
             | CertifyError::NoneCertified { .. }
+            | CertifyError::NoneAtPrevalence { .. }
             | CertifyError::Contradiction { .. } => FailureKind::No,
             _ => FailureKind::Input,
         };

@@ -4,7 +4,7 @@ use setpoint::goal::{Constraint, Goal};
 use setpoint::sample::SampleError;
 use setpoint::{Sample, artifact};
 use setpoint_data::same_value;
-use setpoint_report::Splits;
+use setpoint_report::ByPart;
 
 use crate::examples::Examples;
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ const LEAST_ROWS: usize = 10;
 const MOST_NAMED: usize = 10;
 
 /// Refuses groups too small for a goal's conditions on groups, by name.
-pub(crate) fn check_sizes(goal: &Goal, parts: &Splits<Option<Examples>>) -> Result<(), Failure> {
+pub(crate) fn check_sizes(goal: &Goal, parts: &ByPart<Option<Examples>>) -> Result<(), Failure> {
     let Some(column) = goal.column() else { return Ok(()) };
     let used =
         [("train", &parts.train), ("validation", &parts.validation), ("calibration", &parts.calibration)];
@@ -63,6 +63,7 @@ fn too_small(goal: &Goal, samples: &[(&'static str, &Sample)]) -> Vec<(String, S
                 })
             });
             let (count, noun, part) = counts.min_by_key(|(count, ..)| *count)?;
+            let noun = if count == 1 { noun.trim_end_matches('s') } else { noun };
             (count < LEAST_ROWS).then(|| (name.clone(), format!("{count}{noun} in the {part} part")))
         })
         .collect()

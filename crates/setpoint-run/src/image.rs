@@ -1,7 +1,7 @@
 //! From images to models over their parts.
 
 use setpoint_data::{ImageSet, ImageTask, Parts, SplitPlan};
-use setpoint_report::Splits;
+use setpoint_report::ByPart;
 
 use crate::blueprint::{Blueprint, Held};
 use crate::choice::ModelChoice;
@@ -53,7 +53,7 @@ pub fn load_images(
         label: task.label.clone(),
     };
     let blueprint = Blueprint::for_images(choice, schema.image)?;
-    let mut split = Splits::default();
+    let mut split = ByPart::default();
     // Train and validation images may change places: they are views of one block of pixels.
     let learnt = LEARNT.map(|name| parts.rows(name));
     let both = hold_images(&schema, &blueprint, set, &learnt.concat())?;

@@ -4,7 +4,7 @@ use setpoint::Sample;
 use setpoint::goal::{Area, Curve, Goal, Objective, Rate};
 use setpoint::metric::interval::{self, Bootstrap, Interval};
 use setpoint::metric::{Cuts, MetricError, confusion, pr, roc, value_of};
-use setpoint::train::Judge;
+use setpoint::train::{Judge, TrainError};
 use setpoint_report::{AtCondition, Bounds, GroupRecord, Measured, widened};
 
 use crate::evaluate::Subject;
@@ -58,8 +58,7 @@ impl Measurer {
     fn by_group(
         &self,
         sample: &Sample,
-        scores: &[f32],
-        metric: impl Fn(&Sample, &[f32]) -> Result<f64, MetricError> + Sync,
+        metric: impl Fn(&Sample, &[u32]) -> Result<f64, MetricError> + Sync,
     ) -> Option<Bounds> {
         if sample.len() > MOST_ROWS_BY_GROUP {
             return None;
@@ -67,7 +66,7 @@ impl Measurer {
         let needed = (2.0 / (1.0 - self.confidence)).ceil() as usize;
         let bootstrap =
             Bootstrap { replicates: (5 * needed).min(400).max(needed), confidence: self.confidence, seed: 0 };
-        let estimate = bootstrap.estimate_by_group(sample, scores, metric).ok()?;
+        let estimate = bootstrap.estimate_by_group(sample, metric).ok()?;
         Some(bounds(estimate.interval, drawn(sample, "bootstrap by group and label")))
     }
 
@@ -78,17 +77,9 @@ impl Measurer {
         sample: &Sample,
         scores: &[f32],
     ) -> Result<AtCondition, Failure> {
-        let value_at = |sample: &Sample, scores: &[f32]| {
-            Judge { shared_threshold, ..Judge::new(goal, sample) }.exact(scores)
-        };
-        let value = value_at(sample, scores)?;
+        let value = Judge { shared_threshold, ..Judge::new(goal, sample) }.exact(scores)?;
         let interval = if goal.column().is_some() {
-            self.by_group(sample, scores, |sample, scores| {
-                value_at(sample, scores).map_err(|error| MetricError::Undefined {
-                    metric: goal.to_string(),
-                    reason: error.to_string(),
-                })
-            })
+            self.by_group(sample, |sample, rows| drawn_value(goal, shared_threshold, sample, scores, rows))
         } else if goal.objective == Objective::Area(Area::whole(Curve::Roc)) {
             self.roc_auc(sample, scores)
         } else {
@@ -102,12 +93,16 @@ impl Measurer {
     pub(crate) fn difference(
         &self,
         goal: &Goal,
+        shared_threshold: bool,
         sample: &Sample,
         first: &[f32],
         second: &[f32],
     ) -> Option<Bounds> {
         if goal.column().is_some() {
-            return None;
+            return self.by_group(sample, |sample, rows| {
+                let value = |scores| drawn_value(goal, shared_threshold, sample, scores, rows);
+                Ok(value(first)? - value(second)?)
+            });
         }
         let value = |cuts: &Cuts| value_of(goal, cuts).map(|value| value.value);
         let found = self.bootstrap(sample).difference(sample, first, second, value).ok()?;
@@ -194,6 +189,21 @@ impl Measurer {
 /// The method's name, or that of the one in its place where rows come in entities.
 fn drawn(sample: &Sample, method: &'static str) -> &'static str {
     if sample.together().is_some() { "bootstrap of entities" } else { method }
+}
+
+/// The goal's value on examples that were drawn, with the scores of their places.
+fn drawn_value(
+    goal: &Goal,
+    shared_threshold: bool,
+    sample: &Sample,
+    scores: &[f32],
+    rows: &[u32],
+) -> Result<f64, MetricError> {
+    let scores: Vec<f32> = rows.iter().map(|row| scores[*row as usize]).collect();
+    let judge = Judge { shared_threshold, ..Judge::new(goal, sample) };
+    let undefined =
+        |error: TrainError| MetricError::Undefined { metric: goal.to_string(), reason: error.to_string() };
+    judge.exact(&scores).map_err(undefined)
 }
 
 fn bounds(interval: Interval, method: &'static str) -> Bounds {

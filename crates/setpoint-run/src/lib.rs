@@ -25,6 +25,7 @@ mod image;
 mod interval;
 pub mod measure;
 mod model;
+mod operate;
 mod population;
 mod probability;
 mod report;
@@ -44,6 +45,9 @@ pub use foreign::{Chosen, ScoredRows, evaluate_scores, report_scores};
 pub use group::{POOL, spell_as};
 pub use image::{hold_images, load_images, split_images};
 pub use model::{Opened, open, opened};
+pub use operate::{
+    Drawn, Meant, Recertified, add, add_unlabelled, begin, monitor_record, recertify, resume, sample,
+};
 pub use probability::Probability;
 pub use report::{Described, report_model, report_training};
 pub use schema::{ImageSchema, Schema};

@@ -7,6 +7,7 @@ use serde_json::Value;
 use setpoint::Goal;
 use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
 use setpoint::certify::Certificate;
+use setpoint::certify::monitor::Sketch;
 use setpoint::features::Features;
 use setpoint::model::Architecture;
 use setpoint::train::selection::as_fraction;
@@ -29,11 +30,17 @@ const BASELINE: &str = "baseline.";
 /// The setting that holds a network's layers.
 const ARCHITECTURE: &str = "architecture";
 /// The setting that holds what is to be known of the rows that the certificate is from.
-const CAUTION: &str = "certificate-caution";
+pub(crate) const CAUTION: &str = "certificate-caution";
 /// The setting that holds the groups that were pooled into one.
 pub(crate) const POOLED: &str = "pooled-groups";
 /// The tensor with slope and intercept of the probabilities.
 const PROBABILITY: &str = "probability";
+
+/// The tensors with the sketch of the calibration scores: its edges, then negatives and positives in each cell and
+/// the rows decided positive.
+const SKETCH: [&str; 2] = ["sketch-edges", "sketch-counts"];
+/// The setting that holds the certificates before this one, the first one first.
+pub(crate) const EARLIER: &str = "earlier-certificates";
 
 /// A model ready to score.
 pub struct Opened {
@@ -55,6 +62,8 @@ pub struct Opened {
     pub shared_threshold: bool,
     /// Scores as probabilities; files of earlier versions have none.
     pub probability: Option<Probability>,
+    /// The scores of the calibration part in few numbers; files of earlier versions have none.
+    pub sketch: Option<Sketch>,
 }
 
 impl Opened {
@@ -172,7 +181,60 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
     let goal = rows.map_or_else(|| goal.clone(), |rows| as_fraction(&goal, rows.max(1)));
     let shared_threshold =
         document.settings.get("shared-threshold").and_then(Value::as_bool).unwrap_or_default();
-    Ok(Opened { document, goal, schema, blueprint, scorer, baseline, shipped, shared_threshold, probability })
+    Ok(Opened {
+        document,
+        goal,
+        schema,
+        blueprint,
+        scorer,
+        baseline,
+        shipped,
+        shared_threshold,
+        probability,
+        sketch: sketch(file)?,
+    })
+}
+
+/// The sketch that a file holds.
+fn sketch(file: &ModelFile) -> Result<Option<Sketch>, Failure> {
+    let [edges, counts] = SKETCH;
+    let Some(found) = file.tensors.get(edges) else { return Ok(None) };
+    let edges = file.tensor::<f32>(edges, &[found.data.len()])?.to_vec();
+    let numbers = file.tensor::<f64>(counts, &[2 * edges.len() + 3])?;
+    let whole = |number: &f64| *number >= 0.0 && *number < 1e15 && number.fract() == 0.0;
+    let cells = numbers.chunks_exact(2).map(|pair| [pair[0] as u64, pair[1] as u64]).collect();
+    let sketch = Sketch::checked(edges, cells, numbers[numbers.len() - 1] as u64);
+    match sketch.filter(|_| numbers.iter().all(whole)) {
+        Some(sketch) => Ok(Some(sketch)),
+        None => Err(Failure::input("its sketch of the calibration scores is damaged")),
+    }
+}
+
+/// Puts what depends on the calibration rows into a file, in the place of what was there.
+pub(crate) fn store_calibration(
+    file: &mut ModelFile,
+    shipped: &Shipped,
+    probability: Probability,
+    sketch: Option<&Sketch>,
+) -> Result<(), Failure> {
+    let document = &mut file.document;
+    document.thresholds.clone_from(&shipped.thresholds);
+    document.groups.clone_from(&shipped.groups);
+    document.certificate = shipped.certificate.as_ref().map(serde_json::to_value).transpose()?;
+    document.approximate = shipped.approximate.as_ref().map(serde_json::to_value).transpose()?;
+    let curve = vec![probability.slope, probability.intercept];
+    file.tensors.insert(PROBABILITY.to_owned(), Tensor::vector(TensorData::F64(curve)));
+    for name in SKETCH {
+        file.tensors.remove(name);
+    }
+    if let Some(sketch) = sketch {
+        let counts = sketch.counts.iter().flatten().chain([&sketch.decided]).map(|count| *count as f64);
+        let numbers = [TensorData::F32(sketch.edges.clone()), TensorData::F64(counts.collect())];
+        for (name, data) in SKETCH.into_iter().zip(numbers) {
+            file.tensors.insert(name.to_owned(), Tensor::vector(data));
+        }
+    }
+    Ok(())
 }
 
 /// The file of a model that was just trained.
@@ -182,6 +244,7 @@ pub fn file(
     fitted: &Fitted,
     shipped: &Shipped,
     probability: Probability,
+    sketch: Option<&Sketch>,
     record: &TrainRecord,
 ) -> Result<ModelFile, Failure> {
     let method = job.settings.method.to_string();
@@ -194,17 +257,13 @@ pub fn file(
         document.settings.insert(CAUTION.to_owned(), caution.into());
     }
     document.features = loaded.schema.to_json()?;
-    document.groups = shipped.groups.clone();
-    document.certificate = shipped.certificate.as_ref().map(serde_json::to_value).transpose()?;
-    document.approximate = shipped.approximate.as_ref().map(serde_json::to_value).transpose()?;
     document.data_hash = record.data_hash.clone();
     document.seed = job.settings.seed;
     document.metrics = metrics(record);
     let mut file = ModelFile::new(document);
     fitted.scorer.store(&loaded.blueprint, "", &mut file);
     fitted.baseline.store(&loaded.blueprint, BASELINE, &mut file);
-    let curve = vec![probability.slope, probability.intercept];
-    file.tensors.insert(PROBABILITY.to_owned(), Tensor::vector(TensorData::F64(curve)));
+    store_calibration(&mut file, shipped, probability, sketch)?;
     Ok(file)
 }
 

@@ -4,9 +4,9 @@
 //! between the parts that the model has not been fitted to, in the order of time.
 
 use setpoint::Sample;
-use setpoint::goal::{Constraint, Goal, Rate};
+use setpoint::goal::{Constraint, Goal};
 use setpoint::metric::two_sample::{TwoSample, kolmogorov_smirnov, shares};
-use setpoint_report::{ComparedRecord, PopulationRecord, Splits};
+use setpoint_report::{ByPart, ComparedRecord, PopulationRecord};
 
 use crate::examples::Loaded;
 
@@ -28,7 +28,7 @@ struct Era<'a> {
 pub(crate) fn compare(
     goal: &Goal,
     loaded: &Loaded,
-    scores: &Splits<Option<Vec<f32>>>,
+    scores: &ByPart<Option<Vec<f32>>>,
     used_validation: bool,
 ) -> Option<PopulationRecord> {
     let later = loaded.later.as_ref()?;
@@ -74,7 +74,7 @@ fn between(goal: &Goal, first: &Era<'_>, second: &Era<'_>) -> Vec<ComparedRecord
         };
         add("scores of negatives", kolmogorov_smirnov(&one[0], &other[0]));
         add("scores of positives", kolmogorov_smirnov(&one[1], &other[1]));
-        if goal.constraints.iter().any(depends_on_share) {
+        if !goal.constraints.iter().all(Constraint::survives_mix) {
             let [one, other] = [one, other].map(|[negatives, positives]| {
                 (positives.len() as u64, (positives.len() + negatives.len()) as u64)
             });
@@ -94,23 +94,5 @@ impl Era<'_> {
             classes[usize::from(self.sample.labels()[row])].push(self.scores[row]);
         }
         classes
-    }
-}
-
-/// Whether a condition may break with the share of positives though each class scores as before.
-fn depends_on_share(constraint: &Constraint) -> bool {
-    match constraint {
-        Constraint::Rate { rate, .. }
-        | Constraint::PerGroup { rate, .. }
-        | Constraint::Gap { rate, .. }
-        | Constraint::Ratio { rate, .. } => !matches!(
-            rate,
-            Rate::Recall
-                | Rate::FalseNegativeRate
-                | Rate::FalsePositiveRate
-                | Rate::TrueNegativeRate
-                | Rate::BalancedAccuracy
-        ),
-        Constraint::Top(_) => true,
     }
 }

@@ -302,7 +302,8 @@ fn comparison(
         Direction::Down => baseline.value - model.value,
         _ => model.value - baseline.value,
     };
-    let interval = known.unwrap_or_else(|| measurer.difference(goal, shown.sample, first, second));
+    let interval = known
+        .unwrap_or_else(|| measurer.difference(goal, subject.shared_threshold, shown.sample, first, second));
     let counts = natural(goal).map(|(noun, of)| NaturalCount {
         more: 1000.0 * gain,
         noun: noun.to_owned(),

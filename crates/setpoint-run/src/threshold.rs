@@ -123,7 +123,7 @@ impl Shipped {
     }
 
     /// The thresholds of a certificate, without it.
-    fn of(certificate: Certificate, from: &'static str) -> Self {
+    pub(crate) fn of(certificate: Certificate, from: &'static str) -> Self {
         let Certificate { column, groups: names, thresholds, .. } = certificate;
         let groups = column.map(|column| artifact::Groups { column, names });
         Self { thresholds, groups, certificate: None, approximate: None, refused: None, from }
@@ -205,7 +205,7 @@ fn prove(
     certify(&goal.constraints, calibration.sample, calibration.scores, &options)
 }
 
-fn solve(goal: &Goal, shared_threshold: bool, part: Scored<'_>) -> Result<Vec<f32>, Failure> {
+pub(crate) fn solve(goal: &Goal, shared_threshold: bool, part: Scored<'_>) -> Result<Vec<f32>, Failure> {
     let options = ProblemOptions { shared_threshold, ..ProblemOptions::default() };
     let found = exact::solve(goal, part.sample, part.scores, &options);
     let found = found.map_err(|error: ThresholdError| {

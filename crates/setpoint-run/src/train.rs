@@ -3,12 +3,13 @@
 use serde_json::{Map, Value, json};
 use setpoint::Sample;
 use setpoint::artifact::ModelFile;
+use setpoint::certify::monitor::Sketch;
 use setpoint::goal::{Constraint, Direction, Goal, Top};
 use setpoint::train::selection::as_fraction;
 use setpoint::train::{Judge, MethodChoice, Observer, Settings};
 use setpoint_data::SplitPlan;
 use setpoint_report::{
-    BaselineRecord, CertificateRecord, GainRecord, GroupRecord, GroupsRecord, Seconds, Splits, StageRecord,
+    BaselineRecord, ByPart, CertificateRecord, GainRecord, GroupRecord, GroupsRecord, Seconds, StageRecord,
     TrainRecord, decided_alike,
 };
 
@@ -147,7 +148,7 @@ pub struct Trained {
     /// The thresholds that ship.
     pub shipped: Shipped,
     /// The scores of each part.
-    pub scores: Splits<Option<Vec<f32>>>,
+    pub scores: ByPart<Option<Vec<f32>>>,
     /// The record; the seconds and the artifact's name are for the caller to add.
     pub record: TrainRecord,
     /// The model file, ready to be saved.
@@ -195,7 +196,8 @@ pub fn train<'r>(
     let shipped = choose(job, &goal.operating(), &loaded.parts, &scores)?;
     let record = measured(job, &goal, loaded, &fitted, &scores, &shipped)?;
     let probability = probability(&loaded.parts, &scores)?;
-    let file = model::file(job, loaded, &fitted, &shipped, probability, &record)?;
+    let sketch = sketch(&loaded.parts, &scores, &shipped)?;
+    let file = model::file(job, loaded, &fitted, &shipped, probability, sketch.as_ref(), &record)?;
     Ok(Trained { fitted, shipped, scores, record, file, history })
 }
 
@@ -204,11 +206,11 @@ pub fn train<'r>(
 /// # Errors
 /// If the rows are not those of the model.
 pub fn score(
-    parts: &mut Splits<Option<Examples>>,
+    parts: &mut ByPart<Option<Examples>>,
     scorer: &Scorer,
-) -> Result<Splits<Option<Vec<f32>>>, Failure> {
+) -> Result<ByPart<Option<Vec<f32>>>, Failure> {
     let of = |part: &mut Option<Examples>| part.as_mut().map(|part| part.scores(scorer)).transpose();
-    Ok(Splits {
+    Ok(ByPart {
         train: of(&mut parts.train)?,
         validation: of(&mut parts.validation)?,
         calibration: of(&mut parts.calibration)?,
@@ -223,8 +225,8 @@ pub fn score(
 pub fn choose(
     job: &Job,
     operating: &Goal,
-    parts: &Splits<Option<Examples>>,
-    scores: &Splits<Option<Vec<f32>>>,
+    parts: &ByPart<Option<Examples>>,
+    scores: &ByPart<Option<Vec<f32>>>,
 ) -> Result<Shipped, Failure> {
     let (validation, calibration) = held_out(parts, scores)?;
     let choose = if job.settings.shared_threshold { Shipped::choose_shared } else { Shipped::choose };
@@ -233,8 +235,8 @@ pub fn choose(
 
 /// The parts that thresholds can be chosen on.
 fn held_out<'a>(
-    parts: &'a Splits<Option<Examples>>,
-    scores: &'a Splits<Option<Vec<f32>>>,
+    parts: &'a ByPart<Option<Examples>>,
+    scores: &'a ByPart<Option<Vec<f32>>>,
 ) -> Result<(Scored<'a>, Option<Scored<'a>>), Failure> {
     fn scored<'a>(
         name: &'static str,
@@ -250,13 +252,29 @@ fn held_out<'a>(
 
 /// The probabilities that scores stand for, by the calibration part, or without one by validation.
 fn probability(
-    parts: &Splits<Option<Examples>>,
-    scores: &Splits<Option<Vec<f32>>>,
+    parts: &ByPart<Option<Examples>>,
+    scores: &ByPart<Option<Vec<f32>>>,
 ) -> Result<Probability, Failure> {
     let pairs = [(&parts.calibration, &scores.calibration), (&parts.validation, &scores.validation)];
     let found = pairs.into_iter().find_map(|(part, scores)| Some((part.as_ref()?, scores.as_ref()?)));
     let (part, scores) = found.ok_or_else(|| Failure::input("there is no validation part"))?;
     Ok(Probability::fit(&part.sample, scores))
+}
+
+/// The scores of the calibration part in few numbers; none without one, or where its rows come in entities.
+fn sketch(
+    parts: &ByPart<Option<Examples>>,
+    scores: &ByPart<Option<Vec<f32>>>,
+    shipped: &Shipped,
+) -> Result<Option<Sketch>, Failure> {
+    let (Some(part), Some(scores)) = (&parts.calibration, &scores.calibration) else { return Ok(None) };
+    let margins = shipped.margins(&part.sample, scores)?;
+    Ok(Sketch::of(&part.sample, scores, positive(&margins)))
+}
+
+/// Rows that are decided positive.
+pub(crate) fn positive(margins: &[f32]) -> u64 {
+    margins.iter().filter(|margin| **margin >= 0.0).count() as u64
 }
 
 /// Measures every part and gathers the record.
@@ -265,7 +283,7 @@ fn measured(
     goal: &Goal,
     loaded: &mut Loaded,
     fitted: &Fitted,
-    scores: &Splits<Option<Vec<f32>>>,
+    scores: &ByPart<Option<Vec<f32>>>,
     shipped: &Shipped,
 ) -> Result<TrainRecord, Failure> {
     let operating = &goal.operating();
@@ -276,7 +294,7 @@ fn measured(
     let base = score(&mut loaded.parts, &fitted.baseline)?;
     let samples = loaded.parts.map(|part| part.as_ref().map(|part| &part.sample));
     let shared_threshold = job.settings.shared_threshold;
-    let each = |scores: &Splits<Option<Vec<f32>>>, held_out| -> Result<Splits<Option<f64>>, Failure> {
+    let each = |scores: &ByPart<Option<Vec<f32>>>, held_out| -> Result<ByPart<Option<f64>>, Failure> {
         let mut values = pair(&samples, scores).try_map(|pair| match pair {
             Some((sample, scores)) => {
                 Ok(Judge { shared_threshold, ..Judge::new(goal, sample) }.value(scores)?)
@@ -365,9 +383,9 @@ fn gain(
     job: &Job,
     goal: &Goal,
     fitted: &Fitted,
-    ours: &Splits<Option<(&Sample, &[f32])>>,
-    base: &Splits<Option<Vec<f32>>>,
-    [values, base_values]: [&Splits<Option<f64>>; 2],
+    ours: &ByPart<Option<(&Sample, &[f32])>>,
+    base: &ByPart<Option<Vec<f32>>>,
+    [values, base_values]: [&ByPart<Option<f64>>; 2],
 ) -> Option<GainRecord> {
     let value = |part: &str| Some((values.get(part).copied()??, base_values.get(part).copied()??));
     let parts = ["test", "calibration", "validation"];
@@ -378,7 +396,7 @@ fn gain(
     let down = goal.objective.direction() == Direction::Down;
     let (difference, first, second) =
         if down { (other - own, base, scores) } else { (own - other, scores, base) };
-    let interval = measurer.difference(goal, sample, first, second);
+    let interval = measurer.difference(goal, job.settings.shared_threshold, sample, first, second);
     let same = difference == 0.0 && (fitted.fell_back || fitted.winner == fitted.baseline_name);
     Some(GainRecord::new(part, difference, interval, same))
 }
@@ -386,7 +404,7 @@ fn gain(
 /// What to say where the thresholds decide all rows alike, of the part they were chosen on, or of a group.
 fn alike(
     shipped: &Shipped,
-    at_threshold: &Splits<Option<setpoint_report::Shipped>>,
+    at_threshold: &ByPart<Option<setpoint_report::Shipped>>,
     groups: &[GroupRecord],
     groups_from: Option<&str>,
 ) -> Vec<String> {
@@ -404,7 +422,7 @@ fn alike(
 /// The rates within each group on the last held-out part that there is, and the name of that part.
 fn group_rates(
     job: &Job,
-    decided: &Splits<Option<(&Sample, &[f32])>>,
+    decided: &ByPart<Option<(&Sample, &[f32])>>,
     shipped: &Shipped,
 ) -> Result<(Vec<GroupRecord>, Option<String>), Failure> {
     let grouped = |(name, pair): (&'static str, &Option<(_, _)>)| {
@@ -420,12 +438,12 @@ fn group_rates(
 
 /// Each part's sample beside its scores.
 fn pair<'a>(
-    samples: &Splits<Option<&'a Sample>>,
-    scores: &'a Splits<Option<Vec<f32>>>,
-) -> Splits<Option<(&'a Sample, &'a [f32])>> {
+    samples: &ByPart<Option<&'a Sample>>,
+    scores: &'a ByPart<Option<Vec<f32>>>,
+) -> ByPart<Option<(&'a Sample, &'a [f32])>> {
     let of =
         |sample: &Option<&'a Sample>, scores: &'a Option<Vec<f32>>| Some(((*sample)?, scores.as_deref()?));
-    Splits {
+    ByPart {
         train: of(&samples.train, &scores.train),
         validation: of(&samples.validation, &scores.validation),
         calibration: of(&samples.calibration, &scores.calibration),

@@ -78,6 +78,7 @@ pub mod goal;
 pub mod implicit;
 pub mod message;
 pub mod metric;
+pub mod mix;
 pub mod model;
 pub mod optimizer;
 pub mod problem;

@@ -5,6 +5,7 @@ mod data;
 mod evaluate;
 mod export;
 mod image;
+mod operate;
 mod predict;
 mod report;
 mod reproduce;
@@ -17,6 +18,7 @@ pub use data::ReadArgs;
 pub use evaluate::{EvaluateArgs, MeasureArgs};
 pub use export::ExportArgs;
 pub use image::ImageArgs;
+pub use operate::{MonitorArgs, RecertifyArgs, SampleArgs};
 pub use predict::PredictArgs;
 pub use report::{ReportArgs, ReportFlags};
 pub use reproduce::ReproduceCommand;
@@ -84,8 +86,8 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 it ran and the answer is no (an infeasible goal, one that is not met on held-out
-rows with nothing certified, nothing to certify, evaluate --check); 2 bad usage or input; 130 stopped
-by Ctrl-C.
+rows with nothing certified, nothing to certify, evaluate --check, an alarm of monitor); 2 bad usage or
+input; 130 stopped by Ctrl-C.
 
 Words such as ridge, bandwidth or order statistic are explained in docs/glossary.md.
 
@@ -126,6 +128,15 @@ pub enum Command {
     /// Find a threshold that holds on new data, for any model's scores
     #[command(after_help = certify::EXAMPLES)]
     Certify(CertifyArgs),
+    /// Watch a model's certificate: an alarm when it is broken, however often one looks
+    #[command(after_help = operate::MONITOR)]
+    Monitor(MonitorArgs),
+    /// Certify a model anew on new labelled rows, or for another share of positives
+    #[command(after_help = operate::RECERTIFY)]
+    Recertify(RecertifyArgs),
+    /// Choose the rows to have labelled, so that few labels certify much
+    #[command(after_help = operate::SAMPLE)]
+    Sample(SampleArgs),
     /// Regenerate the paper's tables on real data, with the rivals beside
     Reproduce {
         /// Which of them.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use setpoint_experiments::uci::Uci;
-use setpoint_experiments::{Experiment, Method, Plan, Table, Task};
+use setpoint_experiments::{Experiment, Method, StudyPlan, Table, Task};
 
 pub use classes::ClassesArgs;
 pub use network::{ImagesArgs, NetworksArgs};
@@ -65,9 +65,9 @@ pub struct StudyArgs {
 
 impl StudyArgs {
     /// The plan of a study, with its usual number of splits.
-    fn plan(&self, experiment: Experiment, tasks: Vec<Task>, trials: u64) -> Plan {
+    fn plan(&self, experiment: Experiment, tasks: Vec<Task>, trials: u64) -> StudyPlan {
         let count = self.trials.unwrap_or(trials);
-        Plan {
+        StudyPlan {
             experiment,
             data: self.data.clone(),
             cache: setpoint_data::default_cache(),
@@ -134,7 +134,7 @@ fn table(text: &str) -> Result<Meant<Table>, String> {
 
 impl UciArgs {
     /// The study asked for.
-    pub fn study(&self) -> (Plan, Uci) {
+    pub fn study(&self) -> (StudyPlan, Uci) {
         let all = Experiment::Uci;
         let own = [Method::Setpoint, Method::Once].map(|method| Meant(vec![method]));
         let methods = [&self.methods[..], if self.setpoint { &own } else { &[] }].concat();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// Any model's scores, in place of a model file and data.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Any model's scores")]
 pub struct ScoresArgs {
     /// A table with labels and scores (--label, --score), in place of MODEL and DATA

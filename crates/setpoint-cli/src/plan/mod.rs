@@ -7,5 +7,5 @@ mod train;
 
 pub use files::Files;
 pub use image::image_options;
-pub use read::{confidence, positive, read_options};
+pub use read::{confidence, positive, read_options, share};
 pub use train::TrainPlan;

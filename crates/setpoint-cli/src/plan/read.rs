@@ -33,12 +33,21 @@ pub fn positive(text: Option<&String>) -> Result<Positive, Failure> {
 
 /// A probability as people write it: `95%`, `0.95`.
 pub fn confidence(text: &str) -> Result<f64, Failure> {
+    probability("confidence", "95% or 0.95", text)
+}
+
+/// A share or chance of some setting: `2%`, `0.02`.
+pub fn share(setting: &str, text: &str) -> Result<f64, Failure> {
+    probability(setting, "5% or 0.05", text)
+}
+
+fn probability(setting: &str, such_as: &str, text: &str) -> Result<f64, Failure> {
     let trimmed = text.trim();
     let (digits, unit) = trimmed.strip_suffix('%').map_or((trimmed, 1.0), |digits| (digits.trim(), 100.0));
     match digits.parse::<f64>().map(|value| value / unit) {
         Ok(value) if value > 0.0 && value < 1.0 => Ok(value),
         _ => Err(Failure::input(format!(
-            "--confidence {}: expected a probability between 0 and 1, such as 95% or 0.95",
+            "--{setting} {}: expected a probability between 0 and 1, such as {such_as}",
             clip(text)
         ))),
     }

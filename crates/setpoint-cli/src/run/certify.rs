@@ -39,6 +39,7 @@ pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
     let model = args.onnx.as_deref().map(|file| classifier(args, file)).transpose()?;
     let (ScoresFile { sample, scores, .. }, columns) = read(args, column, model.as_ref())?;
     let certified = prove(&asked, &sample, &scores, confidence)?;
+    let mut wrote = None;
     if let (Some(model), Some(output)) = (&model, &args.output) {
         let groups = column
             .filter(|_| !asked.shared_threshold)
@@ -47,7 +48,9 @@ pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
             [("setpoint.goal", args.goal.clone()), ("setpoint.certificate", certified.record.to_string())];
         let (thresholds, groups) = (&certified.thresholds[..], groups.as_ref());
         let decision = Decision { thresholds, groups, columns, metadata: &metadata };
-        write(output, &model.decided(&decision)?)?;
+        let (bytes, name) = model.decided(&decision)?;
+        write(output, &bytes)?;
+        wrote = Some(format!("wrote {}: the decision is its output {}", output.display(), quote(&name)));
     }
     display.finish();
     let mut record = certified.record;
@@ -61,7 +64,7 @@ pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
     if !quiet {
         show(&format!("{}\n", certified.text), args.json)?;
         certified.caution.iter().for_each(|caution| line(&format!("caution: {caution}")));
-        args.output.iter().for_each(|output| line(&format!("wrote {}", output.display())));
+        wrote.iter().for_each(|wrote| line(wrote));
     }
     Ok(())
 }

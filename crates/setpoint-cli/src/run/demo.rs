@@ -5,7 +5,7 @@ use std::time::Instant;
 use setpoint::Goal;
 use setpoint::train::{Judge, MethodChoice, PositiveWeight, Settings};
 use setpoint_data::{Positive, ReadOptions, Roles, SplitPlan, Table};
-use setpoint_report::{RepeatRecord, ReportRecord, Splits, Table as Text, mean_and_deviation};
+use setpoint_report::{ByPart, RepeatRecord, ReportRecord, Table as Text, mean_and_deviation};
 use setpoint_run::{
     Described, Examples, Failure, Job, Loaded, ModelChoice, Scorer, Trained, choose, load, measure, score,
 };
@@ -46,7 +46,7 @@ pub fn demo(quiet: bool) -> Result<(), Failure> {
     let mut display = Display::new(quiet);
     let mut lines =
         ["cross-entropy", "cross-entropy, weighted", "Setpoint"].map(|name| (name, Line::default()));
-    let mut rows = Splits::default();
+    let mut rows = ByPart::default();
     let mut page = None;
     for seed in 0..SEEDS {
         display.prefix(format!("split {} of {SEEDS}: ", seed + 1));
@@ -122,7 +122,7 @@ fn report_of(job: &Job, loaded: &mut Loaded, trained: &Trained) -> Result<Report
 fn add(
     line: &mut Line,
     goal: &Goal,
-    parts: &mut Splits<Option<Examples>>,
+    parts: &mut ByPart<Option<Examples>>,
     scorer: &Scorer,
 ) -> Result<(), Failure> {
     let scores = score(parts, scorer)?;
@@ -160,14 +160,14 @@ fn gain(ours: &[f64], base: &[f64]) -> String {
     format!("{:+.2} ± {:.2}", 100.0 * gain, 100.0 * standard_error)
 }
 
-fn summary(lines: &[(&str, Line); 3], rows: &Splits<usize>, seconds: f64) -> String {
+fn summary(lines: &[(&str, Line); 3], rows: &ByPart<usize>, seconds: f64) -> String {
     let mut table = Text::new(["", "recall at fpr<=1%", "certified: recall", "fpr"]);
     for (name, line) in lines {
         let columns = [&line.at_condition, &line.recall, &line.fpr];
         let cells = columns.map(|values| mean_and_deviation(values));
         table.row([(*name).to_owned()].into_iter().chain(cells));
     }
-    let Splits { train, validation, calibration, test } = rows;
+    let ByPart { train, validation, calibration, test } = rows;
     let [_, (_, base), (_, ours)] = lines;
     let gain = gain(&ours.at_condition, &base.at_condition);
     let certified = self::gain(&ours.recall, &base.recall);

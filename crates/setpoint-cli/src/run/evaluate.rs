@@ -119,20 +119,7 @@ fn measure_model(
     display: &mut Display,
 ) -> Result<Measured, Failure> {
     let model = setpoint_run::open(path)?;
-    display.show(&format!("reading {}", data.display()));
-    let roles = roles(args, &model)?;
-    let (mut examples, hash, mut notes) = match &model.schema {
-        Schema::Table(encoder) => {
-            let options = read_options(&args.read)?;
-            load_more(data, &options, &roles, encoder, &model.blueprint)?
-        }
-        Schema::Images(schema) => labelled_images(args, data, &model, schema, &roles, display)?,
-    };
-    if let (Some(column), None) = (model.entity_column(), examples.sample.entities()) {
-        notes.push(format!(
-            "no column {column:?}, which said in training which rows belong together: intervals take every row for a draw of its own"
-        ));
-    }
+    let (mut examples, hash, notes) = labelled_rows(args, data, &model, display)?;
     interrupt::check()?;
     display.show("measuring");
     let mut record = setpoint_run::evaluate(&model, &mut examples, confidence)?;
@@ -141,6 +128,30 @@ fn measure_model(
     record.notes.splice(0..0, notes);
     record.sentences().for_each(|text| *text = in_flags(text));
     Ok(Measured { subject: Subject::Model(Box::new((model, examples))), confidence, record })
+}
+
+/// Labelled rows or images as the model takes them, the digest of their file, and notes on them.
+pub fn labelled_rows(
+    args: &MeasureArgs,
+    data: &Path,
+    model: &Opened,
+    display: &mut Display,
+) -> Result<(Examples, Option<String>, Vec<String>), Failure> {
+    display.show(&format!("reading {}", data.display()));
+    let roles = roles(args, model)?;
+    let (examples, hash, mut notes) = match &model.schema {
+        Schema::Table(encoder) => {
+            let options = read_options(&args.read)?;
+            load_more(data, &options, &roles, encoder, &model.blueprint)?
+        }
+        Schema::Images(schema) => labelled_images(args, data, model, schema, &roles, display)?,
+    };
+    if let (Some(column), None) = (model.entity_column(), examples.sample.entities()) {
+        notes.push(format!(
+            "no column {column:?}, which said in training which rows belong together: intervals take every row for a draw of its own"
+        ));
+    }
+    Ok((examples, hash, notes))
 }
 
 /// Labelled images, as the model takes them.

@@ -22,34 +22,32 @@ pub fn export(args: &ExportArgs, quiet: bool) -> Result<(), Failure> {
         .check()?;
     let model = open(&args.model)?;
     let mut display = Display::new(quiet);
-    let checked = match &args.check {
-        None => {
-            write(&args.output, &graph(&model, None)?)?;
-            None
-        }
+    let (bytes, checked) = match &args.check {
+        None => (graph(&model, None)?, None),
         Some(data) => {
             display.show(&format!("reading {}", data.display()));
-            Some(match &model.schema {
+            let (bytes, checked) = match &model.schema {
                 Schema::Table(_) => of_table(args, &model, data)?,
                 Schema::Images(_) => of_images(args, &model, data, &mut display)?,
-            })
+            };
+            (bytes, Some(checked))
         }
     };
+    // Also where a decision differs: to look at.
+    write(&args.output, &bytes)?;
     display.finish();
     if !quiet {
         line(&format!("wrote {}", args.output.display()));
     }
     match checked {
-        Some(checked) if !checked.different.is_empty() => Err(Failure::no(checked)),
-        Some(checked) if !quiet => {
-            line(&checked.to_string());
-            Ok(())
-        }
-        _ => Ok(()),
+        Some(checked) if !checked.different.is_empty() => return Err(Failure::no(checked)),
+        Some(checked) if !quiet => line(&checked.to_string()),
+        _ => {}
     }
+    Ok(())
 }
 
-fn of_table(args: &ExportArgs, model: &Opened, data: &Path) -> Result<Checked, Failure> {
+fn of_table(args: &ExportArgs, model: &Opened, data: &Path) -> Result<(Vec<u8>, Checked), Failure> {
     let encoder = model.schema.encoder()?;
     let roles = Roles {
         group: model.shipped.groups.as_ref().map(|groups| groups.column.clone()),
@@ -59,7 +57,7 @@ fn of_table(args: &ExportArgs, model: &Opened, data: &Path) -> Result<Checked, F
     let table = Table::read_for(data, &read_options(&args.read)?, &roles, encoder)?;
     let (rows, groups) = (Rows::of_table(&table), table.groups().cloned());
     let scores = model.scores(encoder.encode(table)?.features)?;
-    compare(args, model, &Decided::new(model, scores, groups.as_ref())?, &rows)
+    compare(model, &Decided::new(model, scores, groups.as_ref())?, &rows)
 }
 
 fn of_images(
@@ -67,7 +65,7 @@ fn of_images(
     model: &Opened,
     data: &Path,
     display: &mut Display,
-) -> Result<Checked, Failure> {
+) -> Result<(Vec<u8>, Checked), Failure> {
     let Schema::Images(schema) = &model.schema else {
         return Err(Failure::input("the model scores rows of a table, not images"));
     };
@@ -76,18 +74,13 @@ fn of_images(
     let all: Vec<u32> = (0..set.rows() as u32).collect();
     let scores = model.scorer.scores(&mut hold_images(schema, &model.blueprint, &set, &all)?)?;
     let decided = Decided::new(model, scores, None)?;
-    compare(args, model, &decided, &Rows::of_images(schema.image, set.pixels()))
+    compare(model, &decided, &Rows::of_images(schema.image, set.pixels()))
 }
 
-fn compare(
-    args: &ExportArgs,
-    model: &Opened,
-    decided: &Decided,
-    rows: &Rows<'_>,
-) -> Result<Checked, Failure> {
+fn compare(model: &Opened, decided: &Decided, rows: &Rows<'_>) -> Result<(Vec<u8>, Checked), Failure> {
     let bytes = graph(model, Some(decided.observed()))?;
-    write(&args.output, &bytes)?;
-    check(&bytes, rows, decided)
+    let checked = check(&bytes, rows, decided)?;
+    Ok((bytes, checked))
 }
 
 /// Writes a file: whole, or not at all.

@@ -48,41 +48,7 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     .check()?;
     let model = open(&args.model)?;
     let mut display = Display::new(quiet);
-    display.show(&format!("reading {}", args.data.display()));
-    let Rows { files, kept, scores, groups, mut notes } = match &model.schema {
-        Schema::Table(encoder) => table_rows(args, &model, encoder)?,
-        Schema::Images(_) if args.keep.is_some() => {
-            return Err(Failure::input(
-                "--keep: images have no columns; the name of each file is written beside it anyway",
-            ));
-        }
-        Schema::Images(schema) => {
-            if let Some(groups) = &model.shipped.groups {
-                return Err(Failure::input(format!(
-                    "the model has a threshold for each group of {:?}, and images come without: score them in Python, \
-                     or train with --shared-threshold",
-                    groups.column
-                )));
-            }
-            let options = ImageOptions { unlabelled: true, ..image_options(&args.images)? };
-            let set = images::read_for(&model, &args.data, &options, &mut display)?;
-            let all: Vec<u32> = (0..set.rows() as u32).collect();
-            let mut held = hold_images(schema, &model.blueprint, &set, &all)?;
-            let scores = model.scorer.scores(&mut held)?;
-            let files = set.names().map(<[String]>::to_vec);
-            Rows { files, kept: Vec::new(), scores, groups: None, notes: set.notes().to_vec() }
-        }
-    };
-    interrupt::check()?;
-    let margins = match (&model.shipped.groups, groups) {
-        (Some(_), Some(codes)) => {
-            let of_group = |name: &String| model.shipped.of_group(&codes.column, name);
-            notes.extend(model.unknown_groups(&codes.names, &codes.of));
-            let by_code: Vec<f32> = codes.names.iter().map(of_group).collect::<Result<_, _>>()?;
-            margins(&scores, &model.shipped.thresholds, Some((&by_code, &codes.of)))
-        }
-        _ => margins(&scores, &model.shipped.thresholds, None),
-    };
+    let Rows { files, kept, scores, margins, notes } = scored_rows(args, &model, &mut display)?;
     interrupt::check()?;
     display.finish();
     let probabilities =
@@ -107,20 +73,65 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Rows that were scored.
-struct Rows {
-    /// The names of their files, where each is a file of its own.
-    files: Option<Vec<String>>,
-    /// Columns of the file that are written beside, each with a code for each row.
-    kept: Vec<Codes>,
-    scores: Vec<f32>,
-    /// Their groups, where the model has thresholds for some.
-    groups: Option<Codes>,
-    notes: Vec<String>,
+/// Scores every row, without its label, and says how far it is above its threshold.
+pub fn scored_rows(args: &PredictArgs, model: &Opened, display: &mut Display) -> Result<Rows, Failure> {
+    display.show(&format!("reading {}", args.data.display()));
+    let (mut rows, groups) = match &model.schema {
+        Schema::Table(encoder) => table_rows(args, model, encoder)?,
+        Schema::Images(_) if args.keep.is_some() => {
+            return Err(Failure::input(
+                "--keep: images have no columns; the name of each file is written beside it anyway",
+            ));
+        }
+        Schema::Images(schema) => {
+            if let Some(groups) = &model.shipped.groups {
+                return Err(Failure::input(format!(
+                    "the model has a threshold for each group of {:?}, and images come without: score them in Python, \
+                     or train with --shared-threshold",
+                    groups.column
+                )));
+            }
+            let options = ImageOptions { unlabelled: true, ..image_options(&args.images)? };
+            let set = images::read_for(model, &args.data, &options, display)?;
+            let all: Vec<u32> = (0..set.rows() as u32).collect();
+            let mut held = hold_images(schema, &model.blueprint, &set, &all)?;
+            let scores = model.scorer.scores(&mut held)?;
+            let files = set.names().map(<[String]>::to_vec);
+            let notes = set.notes().to_vec();
+            (Rows { files, kept: Vec::new(), scores, margins: Vec::new(), notes }, None)
+        }
+    };
+    interrupt::check()?;
+    rows.margins = match (&model.shipped.groups, groups) {
+        (Some(_), Some(codes)) => {
+            let of_group = |name: &String| model.shipped.of_group(&codes.column, name);
+            rows.notes.extend(model.unknown_groups(&codes.names, &codes.of));
+            let by_code: Vec<f32> = codes.names.iter().map(of_group).collect::<Result<_, _>>()?;
+            margins(&rows.scores, &model.shipped.thresholds, Some((&by_code, &codes.of)))
+        }
+        _ => margins(&rows.scores, &model.shipped.thresholds, None),
+    };
+    Ok(rows)
 }
 
-/// Scores the rows of a table.
-fn table_rows(args: &PredictArgs, model: &Opened, encoder: &Encoder) -> Result<Rows, Failure> {
+/// Rows that were scored.
+pub struct Rows {
+    /// The names of their files, where each is a file of its own.
+    pub files: Option<Vec<String>>,
+    /// Columns of the file that are written beside, each with a code for each row.
+    pub kept: Vec<Codes>,
+    pub scores: Vec<f32>,
+    /// How far each score is above its threshold.
+    pub margins: Vec<f32>,
+    pub notes: Vec<String>,
+}
+
+/// Scores the rows of a table; their groups beside, where the model has thresholds for some.
+fn table_rows(
+    args: &PredictArgs,
+    model: &Opened,
+    encoder: &Encoder,
+) -> Result<(Rows, Option<Codes>), Failure> {
     let roles = Roles {
         group: model.shipped.groups.as_ref().map(|groups| groups.column.clone()),
         missing: args.read.missing.as_deref().map(setpoint_data::list),
@@ -138,7 +149,8 @@ fn table_rows(args: &PredictArgs, model: &Opened, encoder: &Encoder) -> Result<R
     let data = encoder.encode(table)?;
     interrupt::check()?;
     let notes = notes(&data.notes, Some(&args.data));
-    Ok(Rows { files: None, kept, scores: model.scores(data.features)?, groups, notes })
+    let scores = model.scores(data.features)?;
+    Ok((Rows { files: None, kept, scores, margins: Vec::new(), notes }, groups))
 }
 
 /// The columns to write beside, as the file has them.
@@ -306,7 +318,7 @@ fn plain(name: &str, kind: Physical) -> PrimitiveTypeBuilder<'_> {
 }
 
 /// The text of a row; `None` where it is missing.
-fn text_of(codes: &Codes, row: usize) -> Option<&str> {
+pub fn text_of(codes: &Codes, row: usize) -> Option<&str> {
     codes.names.get(codes.of[row] as usize).map(String::as_str)
 }
 
@@ -317,7 +329,7 @@ fn whole_numbers(codes: &Codes) -> bool {
 }
 
 /// A text as CSV takes it.
-fn quoted(name: &str) -> Cow<'_, str> {
+pub fn quoted(name: &str) -> Cow<'_, str> {
     if name.contains([',', '"', '\n', '\r']) {
         Cow::Owned(format!("\"{}\"", name.replace('"', "\"\"")))
     } else {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use setpoint_experiments::{ExperimentError, JOURNAL, Plan, Study, Task, Watch, run, trees, uci};
+use setpoint_experiments::{ExperimentError, JOURNAL, Study, StudyPlan, Task, Watch, run, trees, uci};
 use setpoint_report::to_json;
 use setpoint_run::Failure;
 
@@ -49,14 +49,14 @@ pub fn reproduce(experiment: &ReproduceCommand, quiet: bool) -> Result<(), Failu
 }
 
 /// The data files of a study, and what else is read.
-fn data_files(plan: &Plan, files: Files) -> Files {
+fn data_files(plan: &StudyPlan, files: Files) -> Files {
     let names = plan.tasks.iter().flat_map(|task| task.source.files());
     names.fold(files, |files, name| files.read("the data", &plan.data.join(name)))
 }
 
 /// Writes the splits for other tools.
 fn export(
-    plan: &Plan,
+    plan: &StudyPlan,
     to: &Path,
     write: impl Fn(&Task, u64) -> Result<PathBuf, ExperimentError>,
     quiet: bool,
@@ -78,7 +78,7 @@ fn export(
 }
 
 /// Refuses results that would replace what they are made from.
-fn check(plan: &Plan, files: Files) -> Result<(), Failure> {
+fn check(plan: &StudyPlan, files: Files) -> Result<(), Failure> {
     let ends = ["md", "html", "json"].map(|end| format!("{}.{end}", plan.experiment.name()));
     let written = ends.iter().map(String::as_str).chain([JOURNAL]);
     let files = data_files(plan, files);
@@ -86,7 +86,7 @@ fn check(plan: &Plan, files: Files) -> Result<(), Failure> {
 }
 
 /// Runs a study, prints its tables and says where its results are.
-fn conduct(plan: &Plan, study: &impl Study, json: bool, quiet: bool) -> Result<(), Failure> {
+fn conduct(plan: &StudyPlan, study: &impl Study, json: bool, quiet: bool) -> Result<(), Failure> {
     check(plan, Files::default())?;
     let tally = Tally::new(quiet);
     let record = run(plan, study, &tally).map_err(failure)?;

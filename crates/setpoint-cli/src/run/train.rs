@@ -46,11 +46,10 @@ pub(super) fn tell(runs: &[(&TrainPlan, &TrainRecord)], json: bool, quiet: bool)
             line(&format!("warning: {uncertified}"));
         }
     }
-    match runs.iter().find_map(|(_, record)| Some((record, record.not_met()?))) {
-        Some((record, unmet)) => Err(Failure::no(format!(
-            "{}: not met {unmet}; nothing is certified, and {} was written all the same",
-            record.goal, record.artifact
-        ))),
+    match runs.iter().find_map(|(_, record)| Some((record, record.goal_not_met()?))) {
+        Some((record, unmet)) => {
+            Err(Failure::no(format!("{unmet}, and {} was written all the same", record.artifact)))
+        }
         None => Ok(()),
     }
 }
@@ -132,12 +131,13 @@ fn open_store(
 
 /// What to do about a run that ended early.
 fn explain(plan: &TrainPlan, failure: Failure) -> Failure {
+    let goal = plan.job.goal.to_string();
     match (failure.kind, &plan.checkpoint) {
         (FailureKind::Interrupted, Some(path)) => {
             Failure::interrupted(format!("stopped; go on with --checkpoint {} --resume", path.display()))
         }
         (FailureKind::Interrupted, None) => Failure::interrupted("stopped; nothing was written"),
-        (FailureKind::No, _) => failure.context(&plan.job.goal),
+        (FailureKind::No, _) if !failure.message.starts_with(&goal) => failure.context(goal),
         _ => failure,
     }
 }

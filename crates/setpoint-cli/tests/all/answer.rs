@@ -110,6 +110,19 @@ fn the_gain_is_one_number_from_rows_that_did_not_choose() {
 }
 
 #[test]
+fn the_gain_under_conditions_on_groups_has_its_interval_too() {
+    let home = directory();
+    write(home.path(), "shop.csv", &shop(2000, 3));
+    let goal = ["--goal", "recall @ fpr(sex)<=10%", "--json", "--report-json", "page.json"];
+    let run = setpoint(home.path(), &[&["train", "shop.csv", "--label", "bought"][..], &goal].concat()).ok();
+    let gain = run.json()["gain"].clone();
+    let of = |end: &str| gain["interval"][end].as_f64().unwrap();
+    assert!(of("lower") < of("upper") && gain["verdict"].is_string(), "{gain}");
+    let page: serde_json::Value = serde_json::from_slice(&read(home.path(), "page.json")).unwrap();
+    assert_eq!(page["comparison"]["interval"], gain["interval"]);
+}
+
+#[test]
 fn the_time_includes_the_report() {
     let home = directory();
     write(home.path(), "shop.csv", &shop(2000, 1));
@@ -159,7 +172,11 @@ fn row_numbers_are_noted_with_a_flag_that_pastes_and_goals_in_words_with_the_goa
     assert!(run.stderr.contains(note), "{}", run.stderr);
     let run = train(home.path(), &["--goal", "recall at fpr < 5%"]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("; did you mean \"recall @ fpr<=5%\"?\n"), "{}", run.stderr);
+    let meant = "; did you mean \"recall @ fpr<=5%\"?\n";
+    assert!(run.stderr.contains(meant), "{}", run.stderr);
+    let certify =
+        ["certify", "shop.csv", "--label", "bought", "--score", "age", "--goal", "recall at fpr < 5%"];
+    assert!(setpoint(home.path(), &certify).stderr.contains(meant));
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod message;
 mod misuse;
 mod model;
 mod onnx;
+mod operate;
 mod population;
 mod predict;
 mod real;

@@ -135,7 +135,7 @@ fn a_goal_that_cannot_be_met_is_the_answer_no() {
         ],
     );
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{run:?}");
-    assert!(run.stderr.contains("recall @ precision>=0.99"), "{}", run.stderr);
+    assert_eq!(run.stderr.matches("recall @ precision>=0.99").count(), 1, "{}", run.stderr);
     assert!(!home.path().join("m").exists());
 }
 

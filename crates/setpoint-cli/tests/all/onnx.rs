@@ -39,6 +39,45 @@ fn an_exported_graph_decides_as_the_model_does() {
 }
 
 #[test]
+fn a_check_says_which_decisions_differ_and_ends_with_1() {
+    if !has_runtime("export --check with differences") {
+        return;
+    }
+    let home = directory();
+    // Setpoint takes 1.50 for the category 1.5; a graph takes categories as training spelled them.
+    let member = |text: &str, yes: &str, no: &str| {
+        let rows = text.lines().enumerate().map(|(row, line)| {
+            let own = if line.ends_with("yes") != (row % 5 == 0) { yes } else { no };
+            format!("{},{line}\n", if row == 0 { "member" } else { own })
+        });
+        rows.collect::<String>()
+    };
+    write(home.path(), "shop.csv", &member(&shop(3000, 8), "1.5", "2.5"));
+    write(home.path(), "new.csv", &member(&shop(500, 9), "1.50", "2.50"));
+    let train = ["train", "shop.csv", "--label", "bought", "--goal", "recall @ fpr<=10%", "-o", "m"];
+    setpoint(home.path(), &[&train[..], &["--categorical", "member"]].concat()).ok();
+    let run = setpoint(home.path(), &["export", "m", "-o", "m.onnx", "--check", "new.csv"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let said = run.stderr.lines().last().unwrap();
+    assert!(said.starts_with("error: 500 rows in onnxruntime: ") && said.contains("decisions differ, rows "));
+    // The rows are named, and they are the ones.
+    setpoint(home.path(), &["predict", "m", "new.csv", "-o", "own.csv"]).ok();
+    write(home.path(), "none.csv", &member(&shop(500, 9), "9", "9"));
+    setpoint(home.path(), &["predict", "m", "none.csv", "-o", "none-own.csv"]).ok();
+    let decisions = |file: &str| -> Vec<bool> {
+        let text = String::from_utf8(read(home.path(), file)).unwrap();
+        let place = text.lines().next().unwrap().split(',').position(|name| name == "decision").unwrap();
+        text.lines().skip(1).map(|line| line.split(',').nth(place) == Some("1")).collect()
+    };
+    let pairs: Vec<(bool, bool)> = decisions("own.csv").into_iter().zip(decisions("none-own.csv")).collect();
+    let rows: Vec<usize> = (0..500).filter(|row| pairs[*row].0 != pairs[*row].1).map(|row| row + 1).collect();
+    assert!(
+        said.contains(&format!(": {} decisions differ, rows {}, {},", rows.len(), rows[0], rows[1])),
+        "{said}"
+    );
+}
+
+#[test]
 fn an_exported_graph_is_certified_like_anyones() {
     if !has_runtime("certify --onnx") {
         return;
@@ -75,6 +114,8 @@ fn an_exported_graph_is_certified_like_anyones() {
         // The probability never falls in the score: as many false alarms.
         assert_eq!(own["conditions"][0]["counted"], run.json()["conditions"][0]["counted"]);
         assert!(read(home.path(), "c.onnx").starts_with(&read(home.path(), "m.onnx")));
+        // The model's own decision is still there, and the new one is told apart.
+        assert!(run.stderr.ends_with("wrote c.onnx: the decision is its output \"setpoint.decision\"\n"));
     }
     let run = setpoint(home.path(), &[&onnx[..], &["-o", "c.onnx", "--score", "nothing"]].concat());
     assert_eq!(run.code, Some(2));

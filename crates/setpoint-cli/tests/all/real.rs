@@ -83,3 +83,22 @@ fn communities() {
 fn a9a() {
     every_goal("a9a", &[], Some("a9a.t"));
 }
+
+#[test]
+fn a_gap_between_groups_that_held_out_rows_do_not_keep_is_said_where_the_answer_is() {
+    let Some(data) = data("compas-scores-two-years.csv") else { return };
+    let home = directory();
+    let file = data.join("compas-scores-two-years.csv");
+    let flags = ["--label", "two_year_recid", "--drop", "1-5,7,9,12,16-22,24-52", "--min-group", "500"];
+    let more =
+        ["--shared-threshold", "--goal", "accuracy @ gap(fpr, race)<=0.05", "--report-json", "page.json"];
+    let run = setpoint(home.path(), &[&["train", file.to_str().unwrap()][..], &flags, &more].concat());
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    // 10.91% at the time of writing.
+    let not_met = "on the calibration part: gap(fpr, race) is ";
+    assert!(run.stdout.contains(&format!("not met   {not_met}")), "{}", run.stdout);
+    assert!(run.stderr.contains(&format!("not met {not_met}")), "{}", run.stderr);
+    let page: serde_json::Value = serde_json::from_slice(&read(home.path(), "page.json")).unwrap();
+    assert_eq!(page["cautions"][0]["kind"], "goal-not-met");
+    assert_eq!(page["training"]["unmet"]["calibration"][0]["condition"], "gap(fpr, race)<=0.05");
+}

@@ -23,7 +23,9 @@ fn scores_have_values_a_page_and_the_threshold_that_certify_finds() {
     let run = on(home.path(), &["report"], &["-o", "page.html", "--report-json", "page.json"]).ok();
     assert!(run.stdout.contains("recall at the threshold") && run.stderr.contains("wrote page.html"));
     let page = String::from_utf8(read(home.path(), "page.html")).unwrap();
-    assert!(page.contains("The promise: on new rows of the same kind") && page.contains("No promise: "));
+    assert!(
+        page.contains("The promise: </strong>on new rows of the same kind") && page.contains("No promise: ")
+    );
     assert!(!page.contains("cross-entropy"), "there is nothing to compare with");
     let json: serde_json::Value = serde_json::from_slice(&read(home.path(), "page.json")).unwrap();
     assert_eq!(json["parts"][0]["evaluation"]["thresholds"], record["thresholds"]);

@@ -13,7 +13,7 @@ use super::table::Decided;
 use super::trees;
 use crate::problem::failed;
 use crate::task::Task;
-use crate::{Entry, ExperimentError, Plan, Sources, Study, Watch};
+use crate::{Entry, ExperimentError, Sources, Study, StudyPlan, Watch};
 
 /// What is wanted of the decisions; `c` is the class that the task names.
 pub const GOALS: [&str; 7] = [
@@ -174,7 +174,7 @@ impl Study for Classes {
     type Problem = Problem;
     type Results = Decided;
 
-    fn cells(&self, plan: &Plan) -> Vec<Class> {
+    fn cells(&self, plan: &StudyPlan) -> Vec<Class> {
         let mut cells = Vec::new();
         for family in &self.families {
             for task in &plan.tasks {
@@ -270,10 +270,10 @@ mod tests {
     #[test]
     fn a_study_is_kept_goes_on_and_does_not_depend_on_threads() {
         let (data, one, two) = (made(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let plan = |output: &tempfile::TempDir, threads| Plan {
+        let plan = |output: &tempfile::TempDir, threads| StudyPlan {
             threads,
             seeds: vec![3],
-            ..Plan::made(Experiment::Classes, data.path(), output.path(), &[CLASSES[1]])
+            ..StudyPlan::made(Experiment::Classes, data.path(), output.path(), &[CLASSES[1]])
         };
         let study = Classes { families: vec![Family::Linear], anew: false };
         let stopped = collect(&plan(&one, 1), &study, &Counter::new(3));

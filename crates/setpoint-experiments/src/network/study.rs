@@ -8,7 +8,7 @@ use crate::goals::parse;
 use crate::picture::progress;
 use crate::task::Task;
 use crate::{
-    Cell, Cells, Entry, ExperimentError, Look, Method, Picture, Plan, Problem, Sources, Study, Watch,
+    Cell, Cells, Entry, ExperimentError, Look, Method, Picture, Problem, Sources, Study, StudyPlan, Watch,
 };
 
 /// The paper's image experiments, or the comparison at equal compute.
@@ -30,7 +30,7 @@ impl Study for Networks {
     type Problem = Problem;
     type Results = Compared;
 
-    fn cells(&self, plan: &Plan) -> Vec<Cell> {
+    fn cells(&self, plan: &StudyPlan) -> Vec<Cell> {
         let pairs = plan.tasks.iter().flat_map(|task| self.goals.iter().map(move |goal| (task, goal)));
         let each = |(task, goal): (&Task, &String)| {
             Cell::each(plan.experiment, *task, goal, &self.methods, &plan.seeds)
@@ -89,7 +89,7 @@ impl Study for Networks {
     /// Two pictures for each task and kind of goal, of the best fits of the first seed.
     fn pictures(
         &self,
-        plan: &Plan,
+        plan: &StudyPlan,
         results: &mut Compared,
         _: &dyn Watch,
     ) -> Result<Vec<Picture>, ExperimentError> {

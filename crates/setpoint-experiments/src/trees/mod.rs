@@ -14,5 +14,5 @@ mod study;
 mod table;
 
 pub use cell::{Outcome, StepRecord, Trial};
-pub use study::{GOALS, Rows, Split, Trees};
+pub use study::{GOALS, Rows, TaskSplit, Trees};
 pub use table::{Grown, PeerRecord, peers};

@@ -12,7 +12,7 @@ use super::table::{Grown, PeerRecord};
 use crate::goals::parse;
 use crate::split::{Matrix, plain};
 use crate::task::Task;
-use crate::{Entry, ExperimentError, Plan, Sources, Study, Watch, export};
+use crate::{Entry, ExperimentError, Sources, Study, StudyPlan, Watch, export};
 
 /// What the trees are for.
 pub const GOALS: [&str; 4] =
@@ -31,7 +31,7 @@ pub struct Trees {
 
 /// A task and the seed of its split: one trial serves all goals.
 #[derive(Clone, Debug, Serialize)]
-pub struct Split {
+pub struct TaskSplit {
     /// The task.
     #[serde(serialize_with = "name")]
     pub task: Task,
@@ -81,32 +81,32 @@ impl Trees {
 }
 
 impl Study for Trees {
-    type Cell = Split;
+    type Cell = TaskSplit;
     type Outcome = Trial;
     type Problem = Rows;
     type Results = Grown;
 
-    fn cells(&self, plan: &Plan) -> Vec<Split> {
+    fn cells(&self, plan: &StudyPlan) -> Vec<TaskSplit> {
         let tasks = |seed: &u64| {
             let seed = *seed;
-            plan.tasks.iter().map(move |task| Split { task: *task, seed })
+            plan.tasks.iter().map(move |task| TaskSplit { task: *task, seed })
         };
         plan.seeds.iter().flat_map(tasks).collect()
     }
 
-    fn place(&self, cell: &Split) -> (Task, u64) {
+    fn place(&self, cell: &TaskSplit) -> (Task, u64) {
         (cell.task, cell.seed)
     }
 
-    fn settings(&self, _: &Split) -> String {
+    fn settings(&self, _: &TaskSplit) -> String {
         format!("{:?}", (GOALS, &self.settings.configurations, self.settings.rounds))
     }
 
-    fn anew(&self, _: &Split) -> bool {
+    fn anew(&self, _: &TaskSplit) -> bool {
         self.anew
     }
 
-    fn fits(&self, _: &[&Split]) -> u64 {
+    fn fits(&self, _: &[&TaskSplit]) -> u64 {
         self.settings.configurations.len() as u64
     }
 
@@ -115,8 +115,13 @@ impl Study for Trees {
         Ok(Rows { parts, categorical })
     }
 
-    fn run(&self, cells: &[&Split], rows: &Rows, watch: &dyn Watch) -> Result<Vec<Trial>, ExperimentError> {
-        let trial = |Split { task, seed }: &&Split| {
+    fn run(
+        &self,
+        cells: &[&TaskSplit],
+        rows: &Rows,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Trial>, ExperimentError> {
+        let trial = |TaskSplit { task, seed }: &&TaskSplit| {
             let settings = Settings { seed: *seed, ..self.settings.clone() };
             cell::run(rows, &GOALS.map(parse), &settings, watch).map_err(|error| match error {
                 TreesError::Train(TrainError::Stopped) => ExperimentError::Stopped,
@@ -129,7 +134,7 @@ impl Study for Trees {
         cells.iter().map(trial).collect()
     }
 
-    fn results(&self, trials: Vec<Entry<Split, Trial>>) -> Grown {
+    fn results(&self, trials: Vec<Entry<TaskSplit, Trial>>) -> Grown {
         let (search, rounds) = (self.settings.configurations.len(), self.settings.rounds);
         Grown { search, rounds, trials, peers: self.peers.clone() }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::cell::Trial;
-use super::study::{GOALS, Split};
+use super::study::{GOALS, TaskSplit};
 use crate::record::unique;
 use crate::statistic::mean;
 use crate::table::{Column, Comparison};
@@ -21,7 +21,7 @@ pub struct Grown {
     /// Most rounds of a booster.
     pub rounds: usize,
     /// The trials.
-    pub trials: Vec<Entry<Split, Trial>>,
+    pub trials: Vec<Entry<TaskSplit, Trial>>,
     /// What other tools came to.
     pub peers: Vec<PeerRecord>,
 }
@@ -81,7 +81,7 @@ impl Grown {
 
     /// What a tool came to on the test rows in percent, seed by seed; `None` where one is missing.
     pub(super) fn values(&self, task: &Task, goal: &str, (tool, three): Tool<'_>) -> Option<Vec<f64>> {
-        let value = |Entry { cell, outcome }: &Entry<Split, Trial>| -> Option<f64> {
+        let value = |Entry { cell, outcome }: &Entry<TaskSplit, Trial>| -> Option<f64> {
             let own = || outcome.of(goal);
             Some(match (tool, three) {
                 (SETPOINT, _) => own()?.setpoint,
@@ -101,7 +101,7 @@ impl Grown {
     }
 
     /// The trials of a task.
-    fn of(&self, task: &Task) -> impl Iterator<Item = &Entry<Split, Trial>> {
+    fn of(&self, task: &Task) -> impl Iterator<Item = &Entry<TaskSplit, Trial>> {
         self.trials.iter().filter(move |trial| trial.cell.task == *task)
     }
 

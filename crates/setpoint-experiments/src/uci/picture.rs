@@ -14,10 +14,14 @@ use crate::picture::{Picture, progress, room};
 use crate::problem::failed;
 use crate::statistic::mean;
 use crate::task::{Source, Task};
-use crate::{Cells, ExperimentError, Look, Method, Plan, Problem, Watch};
+use crate::{Cells, ExperimentError, Look, Method, Problem, StudyPlan, Watch};
 
 /// Draws what the results allow.
-pub fn draw(plan: &Plan, cells: &Cells<Outcome>, watch: &dyn Watch) -> Result<Vec<Picture>, ExperimentError> {
+pub fn draw(
+    plan: &StudyPlan,
+    cells: &Cells<Outcome>,
+    watch: &dyn Watch,
+) -> Result<Vec<Picture>, ExperimentError> {
     let mut pictures = Vec::new();
     let goal = &Table::PrAuc.goals()[0];
     for task in cells.tasks(None) {

@@ -12,8 +12,8 @@ use crate::record::unique;
 use crate::split::standardised;
 use crate::task::{Source, Task};
 use crate::{
-    Cell, Cells, Entry, Experiment, ExperimentError, Method, Picture, Plan, Problem, Sources, Study, Watch,
-    export,
+    Cell, Cells, Entry, Experiment, ExperimentError, Method, Picture, Problem, Sources, Study, StudyPlan,
+    Watch, export,
 };
 
 /// Linear models on the paper's tables.
@@ -49,7 +49,7 @@ impl Study for Uci {
     type Problem = Problem;
     type Results = Cells<Outcome>;
 
-    fn cells(&self, plan: &Plan) -> Vec<Cell> {
+    fn cells(&self, plan: &StudyPlan) -> Vec<Cell> {
         let mut cells = Vec::new();
         for table in &self.tables {
             // The paper's figure 3 is of two sets.
@@ -104,7 +104,7 @@ impl Study for Uci {
 
     fn pictures(
         &self,
-        plan: &Plan,
+        plan: &StudyPlan,
         results: &mut Cells<Outcome>,
         watch: &dyn Watch,
     ) -> Result<Vec<Picture>, ExperimentError> {

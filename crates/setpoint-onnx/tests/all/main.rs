@@ -2,14 +2,18 @@
 
 #![allow(missing_docs, reason = "a test binary has no readers of its documentation")]
 
+mod certify;
+mod hostile;
 mod image;
 mod real;
 
+use prost::Message;
 use serde_json::{Map, json};
 use setpoint::train::Silent;
 use setpoint_data::{ReadOptions, Roles, SplitPlan, Table};
-use setpoint_onnx::{Checked, Classifier, Decided, Decision, Rows, check, export};
-use setpoint_run::{Asked, Job, ModelChoice, Opened, certify, load, opened, train};
+use setpoint_onnx::proto::{Model as Proto, element};
+use setpoint_onnx::{Checked, Decided, Rows, check, export};
+use setpoint_run::{Job, ModelChoice, Opened, POOL, load, opened, train};
 
 /// Whether onnxruntime can be had; says so where not.
 pub fn has_runtime() -> bool {
@@ -78,15 +82,22 @@ fn run(model: &Opened, text: &str) -> (Checked, Vec<u8>) {
 
 /// The same of the bytes of a file.
 fn run_bytes(model: &Opened, bytes: Vec<u8>) -> (Checked, Vec<u8>) {
+    let (rows, decided) = decided(model, bytes);
+    let bytes = export(model, Some(decided.observed())).unwrap();
+    (check(&bytes, &rows, &decided).unwrap(), bytes)
+}
+
+/// Rows as they were read, and as Setpoint decides them.
+fn decided(model: &Opened, bytes: Vec<u8>) -> (Rows<'static>, Decided) {
     let encoder = model.schema.encoder().unwrap();
-    let roles =
-        Roles { group: model.shipped.groups.as_ref().map(|one| one.column.clone()), ..Roles::default() };
+    let group = model.shipped.groups.as_ref().map(|one| one.column.clone());
+    let group_is_feature = encoder.unused.iter().all(|column| Some(column) != group.as_ref());
+    let roles = Roles { group, group_is_feature, ..Roles::default() };
     let table = Table::from_bytes("t", bytes, &ReadOptions::default(), &roles, Some(encoder)).unwrap();
     let (rows, groups) = (Rows::of_table(&table), table.groups().cloned());
     let scores = model.scores(encoder.encode(table).unwrap().features).unwrap();
     let decided = Decided::new(model, scores, groups.as_ref()).unwrap();
-    let bytes = export(model, Some(decided.observed())).unwrap();
-    (check(&bytes, &rows, &decided).unwrap(), bytes)
+    (rows, decided)
 }
 
 /// Rows of training, and others of which some have categories that training never had.
@@ -160,6 +171,42 @@ fn sparse_rows_are_one_matrix() {
 }
 
 #[test]
+fn an_altered_graph_is_found_out_row_by_row() {
+    if !has_runtime() {
+        return;
+    }
+    let [known, _] = both();
+    let model = trained(&known, "recall @ fpr<=10%", ModelChoice::Linear, json!({}), &roles(true));
+    let (rows, decided) = decided(&model, known.as_bytes().to_vec());
+    let graph = Proto::decode(&export(&model, None).unwrap()[..]).unwrap();
+    let after = |op: &str| {
+        let nodes = &graph.graph.as_ref().unwrap().node;
+        nodes.iter().find(|node| node.op_type == op).unwrap().input[1].clone()
+    };
+    let altered = |name: &str, value: f32| {
+        let mut graph = graph.clone();
+        let constants = &mut graph.graph.as_mut().unwrap().initializer;
+        let constant = constants.iter_mut().find(|constant| constant.name == name).unwrap();
+        constant.raw_data[..4].copy_from_slice(&value.to_le_bytes());
+        check(&graph.encode_to_vec(), &rows, &decided).unwrap()
+    };
+    let threshold = model.shipped.thresholds[0];
+    assert!(altered(&after("GreaterOrEqual"), threshold).different.is_empty());
+    // Another threshold: the rows between the two.
+    let checked = altered(&after("GreaterOrEqual"), threshold + 0.5);
+    let between = |row: &usize| (threshold..threshold + 0.5).contains(&decided.scores[*row]);
+    assert_eq!(checked.different, (0..2000).filter(between).collect::<Vec<_>>());
+    assert!(!checked.different.is_empty() && checked.largest == 0.0, "{checked}");
+    // The smallest change, to the threshold that is a row's very score.
+    let nearest =
+        decided.scores.iter().copied().filter(|score| *score >= threshold).reduce(f32::min).unwrap();
+    assert!(!altered(&after("GreaterOrEqual"), nearest.next_up()).different.is_empty());
+    // Another weight.
+    let checked = altered(&after("Mul"), 3.0);
+    assert!(!checked.different.is_empty() && checked.largest > 0.1, "{checked}");
+}
+
+#[test]
 fn a_group_that_the_model_does_not_know_is_refused_by_the_runtime() {
     if !has_runtime() {
         return;
@@ -178,55 +225,57 @@ fn a_group_that_the_model_does_not_know_is_refused_by_the_runtime() {
 }
 
 #[test]
-fn a_certified_decision_follows_any_graph() {
+fn groups_may_be_whole_numbers_and_others_go_to_the_pool() {
     if !has_runtime() {
         return;
     }
-    let [known, new] = both();
-    let model = trained(&known, "recall @ fpr<=10%", ModelChoice::Linear, json!({}), &roles(true));
-    let graph = export(&model, None).unwrap();
-    let group_roles = Roles { group_is_feature: true, ..roles(true) };
-    let table = Table::from_bytes("t", new.into(), &ReadOptions::default(), &group_roles, None).unwrap();
-    let rows = Rows::of_table(&table);
-    let groups = table.groups().unwrap();
-    let sample = setpoint::Sample::new(table.labels().unwrap().to_vec()).unwrap();
-    let sample = sample.with_groups("sex", groups.names.clone(), groups.of.clone()).unwrap();
-    for (goal, output) in [("fpr<=20%", None), ("fpr(sex)<=20%", Some("score"))] {
-        // Of score and probability, the latter is meant unless told.
-        let classifier = Classifier::new(graph.clone(), output).unwrap();
-        let (scores, columns) = classifier.scores(&rows).unwrap();
-        let asked = Asked::new(goal).unwrap();
-        let certified = certify(&asked, &sample, &scores, 0.95).unwrap();
-        let of_groups =
-            setpoint::artifact::Groups { column: "sex".to_owned(), names: certified.by_rank.groups.clone() };
-        let groups_of = asked.column().map(|_| &of_groups);
-        let thresholds = &certified.thresholds[..];
-        let metadata = [("setpoint.goal", goal.to_owned())];
-        let decided = classifier
-            .decided(&Decision { thresholds, groups: groups_of, columns, metadata: &metadata })
-            .unwrap();
-        assert!(decided.starts_with(&graph), "the original is as it was");
-        let of = asked.column().map(|_| {
-            let place =
-                |name: &String| of_groups.names.iter().position(|other| other == name).unwrap() as u32;
-            groups.of.iter().map(|code| place(&groups.names[*code as usize])).collect::<Vec<u32>>()
-        });
-        let threshold = |row: usize| thresholds[of.as_ref().map_or(0, |of| of[row] as usize)];
-        let decisions = scores.iter().enumerate().map(|(row, score)| *score >= threshold(row)).collect();
-        let expected = Decided { scores: model_scores(&model), of, decisions };
-        let checked = check(&decided, &rows, &expected).unwrap();
-        // Read without regard to the model, large numbers have another offset, and another last digit.
-        assert!(checked.different.is_empty() && checked.largest < 1e-6, "{goal}: {checked}");
+    let [known, _] = both();
+    let known = known.replace(",4,s", ",3,s");
+    let (label, group) = (Some("y".to_owned()), Some("code".to_owned()));
+    for group_is_feature in [false, true] {
+        let roles =
+            Roles { label: label.clone(), group: group.clone(), group_is_feature, ..Roles::default() };
+        let mut model = trained(&known, "recall @ fpr(code)<=20%", ModelChoice::Linear, json!({}), &roles);
+        let (checked, bytes) = run(&model, &known);
+        assert_eq!((checked.different.len(), checked.largest), (0, 0.0), "{checked}");
+        let graph = Proto::decode(&bytes[..]).unwrap().graph.unwrap();
+        let input = graph.input.iter().find(|input| input.name == "code").unwrap();
+        assert_eq!(input.as_tensor().unwrap().0, element::INT64);
+        // Two codes are no group of their own any more.
+        let groups = model.shipped.groups.as_mut().unwrap();
+        groups.names[1] = POOL.to_owned();
+        groups.names.remove(3);
+        model.shipped.thresholds.remove(3);
+        for (place, threshold) in model.shipped.thresholds.iter_mut().enumerate() {
+            *threshold += [0.5, -0.5, 0.25][place];
+        }
+        // What is no whole number is none either.
+        let (checked, _) = run(&model, &known.replacen(",0,s", ",0.5,s", 300));
+        assert_eq!((checked.different.len(), checked.largest), (0, 0.0), "{checked}");
+        assert_eq!(checked.rows, 2000);
     }
-    let error = Classifier::new(graph, Some("nothing")).unwrap_err().message;
-    assert!(error.contains("no output \"nothing\" of numbers (‹score›)"), "{error}");
 }
 
-/// Setpoint's own scores of the other rows.
-fn model_scores(model: &Opened) -> Vec<f32> {
-    let [_, new] = both();
-    let encoder = model.schema.encoder().unwrap();
-    let table = Table::from_bytes("t", new.into(), &ReadOptions::default(), &Roles::default(), Some(encoder))
-        .unwrap();
-    model.scores(encoder.encode(table).unwrap().features).unwrap()
+#[test]
+fn columns_may_be_called_what_the_graph_calls_its_values() {
+    if !has_runtime() {
+        return;
+    }
+    let [known, _] = both();
+    let strange = known.replacen(
+        "age,when,town,code,street,sex,y",
+        "/constant_1,/Sub_0,score,decision,/LabelEncoder_2,/Concat_4,y",
+        1,
+    );
+    let roles = Roles {
+        group: Some("/Concat_4".to_owned()),
+        categorical: vec!["decision".to_owned()],
+        ..Roles { label: Some("y".to_owned()), ..Roles::default() }
+    };
+    let model = trained(&strange, "recall @ fpr(\"/Concat_4\")<=10%", ModelChoice::Linear, json!({}), &roles);
+    let (checked, bytes) = run(&model, &strange);
+    assert_eq!((checked.different.len(), checked.largest), (0, 0.0), "{checked}");
+    let outputs = Proto::decode(&bytes[..]).unwrap().graph.unwrap().output;
+    let outputs: Vec<&str> = outputs.iter().map(|output| output.name.as_str()).collect();
+    assert_eq!(outputs, ["setpoint.score", "probability", "setpoint.decision"]);
 }

@@ -40,6 +40,7 @@ pub(super) fn cards(record: &ReportRecord) -> Markup {
                 (ships(record, evaluation))
             }
             @if record.run.model.is_some() { (against(record)) }
+            @if let Some(evaluation) = record.evaluation() { (promise(record, evaluation)) }
             (careful(record))
         }
     }
@@ -99,7 +100,6 @@ fn ships(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
                 }
             }
             (certified(record, evaluation))
-            (promise(record, evaluation))
             dl class="rates" {
                 @for one in names.iter().filter_map(|name| known(name)) {
                     (entry(&one.name, one.value, one.interval.as_ref()))
@@ -146,6 +146,9 @@ fn certified(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
                 "Not certified: nothing is proved about new rows."
             },
         }
+        @if let Some(unmet) = evaluation.not_met() {
+            p class="badge bad" { span aria-hidden="true" { "! " } "Not met on these rows: " (unmet) "." }
+        }
     }
 }
 
@@ -153,18 +156,23 @@ fn certified(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
 fn promise(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
     let conditions: Vec<&str> = record.conditions.iter().map(|condition| condition.words.as_str()).collect();
     html! {
-        @match &evaluation.certificate {
-            Some(certificate) => {
-                p { "The promise: on new rows of the same kind as those it was checked on, each independent of the "
-                    "others, this threshold keeps to " (conditions.join(" and ")) "; promises made in this way are "
-                    "kept " (level(certificate.full.confidence)) " of the time." }
-                p { "No promise: for rows of another kind, place or time; for a single row or a small batch, which "
-                    "may do worse by chance; or for anything but that condition." }
-            }
-            None => {
-                p { "The promise: none for new rows; the numbers here describe the rows that were looked at." }
-                p { "No promise: that the same threshold does as well elsewhere or later; measure it again there, "
-                    "or certify it on more rows." }
+        section class="card promise" {
+            h2 { "What is promised" }
+            @match &evaluation.certificate {
+                Some(certificate) => {
+                    p { strong { "The promise: " } "on new rows of the same kind as those it was checked on, each "
+                        "independent of the others, this threshold keeps to " (conditions.join(" and "))
+                        "; promises made in this way are kept " (level(certificate.full.confidence))
+                        " of the time." }
+                    p { strong { "No promise: " } "for rows of another kind, place or time; for a single row or a "
+                        "small batch, which may do worse by chance; or for anything but that condition." }
+                }
+                None => {
+                    p { strong { "The promise: " } "none for new rows; the numbers here describe the rows that were "
+                        "looked at." }
+                    p { strong { "No promise: " } "that the same threshold does as well elsewhere or later; measure "
+                        "it again there." }
+                }
             }
         }
     }

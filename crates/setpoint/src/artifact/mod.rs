@@ -28,6 +28,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
+use sha2::{Digest, Sha256};
+
 mod atomic;
 mod checkpoint;
 mod container;
@@ -85,6 +87,15 @@ impl ModelFile {
     pub fn to_bytes(&self) -> Result<Vec<u8>, ArtifactError> {
         self.check_finite()?;
         Ok(container::write(Purpose::Model, &self.document.to_text()?, &self.tensors)?)
+    }
+
+    /// SHA-256 of the file's bytes: what tells a model from any other.
+    ///
+    /// # Errors
+    /// As [`to_bytes`](Self::to_bytes).
+    pub fn digest(&self) -> Result<String, ArtifactError> {
+        let digest = Sha256::digest(self.to_bytes()?);
+        Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// Reads a file from its bytes.

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::error::{of_group, percent};
+use crate::goal::{Constraint, parse_conditions};
+use crate::message::number;
 use crate::sample::Sample;
 
 /// Thresholds and what is proved about them.
@@ -98,6 +100,26 @@ pub enum Method {
         /// One over what the bets came to, at the threshold.
         p_value: f64,
     },
+    /// Bets on rows that were sampled with known chances, each standing for as many as its chance says.
+    InverseProbability {
+        /// Rows that the rate is a share of.
+        rows: u64,
+        /// What is assumed: no row that could be a mistake stands for more than this.
+        heaviest: f64,
+        /// One over what the bets came to, at the threshold.
+        p_value: f64,
+    },
+    /// Exact bounds on recall and fpr, put together for a share of positives that these rows need not have.
+    AtPrevalence {
+        /// The least share of positives it holds for.
+        lower: f64,
+        /// The largest.
+        upper: f64,
+        /// Thresholds in the sequence.
+        tested: u64,
+        /// The worst that the rate can be at the threshold, by those bounds.
+        bound: f64,
+    },
     /// No proof: draws of whole entities put the rate within its target about as often as was asked for.
     Approximate {
         /// Entities with examples that the rate is a share of.
@@ -126,6 +148,15 @@ impl Certificate {
     }
 }
 
+impl CertifiedCondition {
+    /// Whether it was proved for the share of positives of the calibration rows alone.
+    fn depends_on_mix(&self) -> bool {
+        !matches!(self.method, Method::AtPrevalence { .. })
+            && parse_conditions(&self.condition)
+                .is_ok_and(|parsed| !parsed.iter().all(Constraint::survives_mix))
+    }
+}
+
 impl CertifiedEntities {
     /// The entities of a sample, where some have several examples.
     pub(super) fn of(sample: &Sample) -> Option<Self> {
@@ -143,6 +174,8 @@ impl Method {
             Self::RankGrid { .. } => "exact tests on a grid of ranks",
             Self::FixedSequence { .. } => "exact tests in a fixed sequence",
             Self::Betting { .. } => "bets on entities",
+            Self::InverseProbability { .. } => "bets on sampled rows",
+            Self::AtPrevalence { .. } => "exact bounds on recall and fpr",
             Self::Approximate { .. } => "draws of entities (no proof)",
         }
     }
@@ -167,6 +200,15 @@ impl fmt::Display for Certificate {
                 write!(f, " at threshold {threshold}")?;
             }
         }
+        let mut mixed: Vec<&str> = Vec::new();
+        for condition in self.conditions.iter().filter(|condition| condition.depends_on_mix()) {
+            if !mixed.contains(&condition.condition.as_str()) {
+                mixed.push(&condition.condition);
+            }
+        }
+        if !mixed.is_empty() {
+            write!(f, "\n  {} at the share of positives of these examples only", mixed.join(", "))?;
+        }
         Ok(())
     }
 }
@@ -186,6 +228,18 @@ impl fmt::Display for CertifiedCondition {
         match self.method {
             Method::Betting { entities, largest, .. } => {
                 write!(f, ": {entities} of them, assuming that none has more than {largest} such examples")
+            }
+            Method::InverseProbability { heaviest, .. } => {
+                let heaviest = number(heaviest as f32);
+                write!(f, ", assuming that none that could be a mistake stands for more than {heaviest}")
+            }
+            Method::AtPrevalence { lower, upper, .. } => {
+                let range = if lower == upper {
+                    percent(lower)
+                } else {
+                    format!("{} to {}", percent(lower), percent(upper))
+                };
+                write!(f, ", for a share of positives of {range} and each class scoring as here")
             }
             _ => Ok(()),
         }

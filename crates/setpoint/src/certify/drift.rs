@@ -66,8 +66,19 @@ pub struct Drift {
 /// column, or the entities that the certificate counts, a group has no threshold, or the certificate
 /// cannot be read.
 pub fn drift(certificate: &Certificate, sample: &Sample, scores: &[f32]) -> Result<Vec<Drift>, CertifyError> {
-    sample.check_scores(scores)?;
     check_weights(sample)?;
+    let cohorts = cohorts(certificate, sample, scores)?;
+    let level = 1.0 - certificate.confidence_each;
+    certificate.conditions.iter().map(|certified| test(certificate, certified, &cohorts, level)).collect()
+}
+
+/// The examples that each condition of a certificate is about, by the name of their group; all of them without one.
+pub(super) fn cohorts<'a>(
+    certificate: &Certificate,
+    sample: &'a Sample,
+    scores: &'a [f32],
+) -> Result<Vec<Cohort<'a>>, CertifyError> {
+    sample.check_scores(scores)?;
     check(certificate)?;
     if let (Some(entities), None) = (&certificate.entities, sample.entities()) {
         return Err(CertifyError::NoEntities { column: entities.column.clone() });
@@ -85,12 +96,11 @@ pub fn drift(certificate: &Certificate, sample: &Sample, scores: &[f32]) -> Resu
     if certificate.column.is_some() {
         cohorts.push(Cohort { sample, scores, group: None });
     }
-    let level = 1.0 - certificate.confidence_each;
-    certificate.conditions.iter().map(|certified| test(certificate, certified, &cohorts, level)).collect()
+    Ok(cohorts)
 }
 
 /// Refuses what only a certificate edited by hand can say.
-fn check(certificate: &Certificate) -> Result<(), CertifyError> {
+pub(super) fn check(certificate: &Certificate) -> Result<(), CertifyError> {
     let groups = if certificate.column.is_some() { certificate.groups.len() } else { 1 };
     let reason = if certificate.thresholds.len() != groups {
         "it has more or fewer thresholds than groups"
@@ -104,21 +114,29 @@ fn check(certificate: &Certificate) -> Result<(), CertifyError> {
     Err(CertifyError::Damaged { reason })
 }
 
+/// What a certified condition claims, and of which threshold.
+pub(super) fn claim_of(
+    certificate: &Certificate,
+    certified: &CertifiedCondition,
+) -> Result<(Claim, f32), CertifyError> {
+    let parsed = parse_conditions(&certified.condition)?;
+    let [condition] = &parsed[..] else {
+        return Err(CertifyError::Damaged { reason: "an entry holds more than one condition" });
+    };
+    let threshold = certificate
+        .threshold(certified.group.as_deref())
+        .ok_or(CertifyError::Damaged { reason: "a condition is on a group without a threshold" })?;
+    Ok((Claim::of(condition)?, threshold))
+}
+
 fn test(
     certificate: &Certificate,
     certified: &CertifiedCondition,
     cohorts: &[Cohort],
     level: f64,
 ) -> Result<Drift, CertifyError> {
-    let parsed = parse_conditions(&certified.condition)?;
-    let [condition] = &parsed[..] else {
-        return Err(CertifyError::Damaged { reason: "an entry holds more than one condition" });
-    };
-    let claim = Claim::of(condition)?;
+    let (claim, threshold) = claim_of(certificate, certified)?;
     let group = certified.group.as_deref();
-    let threshold = certificate
-        .threshold(group)
-        .ok_or(CertifyError::Damaged { reason: "a condition is on a group without a threshold" })?;
     // A group without new examples has nothing to tell.
     let cohort = cohorts.iter().find(|cohort| cohort.name() == group);
     let (counted, examples) = claim.share(&cohort.map(|cohort| cohort.tally(threshold)).unwrap_or_default());
@@ -130,7 +148,7 @@ fn test(
             let counts = entities.counts(threshold);
             // The assumption of the certificate, or what is seen to break it.
             let largest = match certified.method {
-                Method::Betting { largest, .. } => largest.max(entities.largest(&counts)),
+                Method::Betting { largest, .. } => entities.largest(&counts).max(largest as f64),
                 _ => entities.largest(&counts),
             };
             Bets::for_violation(&claim, largest).p_value(&counts, level)
@@ -170,9 +188,10 @@ impl fmt::Display for Drift {
             Verdict::Violated => ("is violated", "further past the target than chance explains"),
         };
         let observed = percent(observed);
+        let p_value = if *p_value < 0.001 { format!("{p_value:.1e}") } else { format!("{p_value:.3}") };
         write!(
             f,
-            "{group}{condition} {verdict}: observed {observed} ({counted} of {examples} {noun}), {why} (p-value {p_value:.2e})"
+            "{group}{condition} {verdict}: observed {observed} ({counted} of {examples} {noun}), {why} (p-value {p_value})"
         )
     }
 }

@@ -24,6 +24,12 @@
 //! limit beyond it means that its own bet was won: a chance of delta, however many thresholds were
 //! looked at. For precision and its like the thresholds come in a sequence fixed on other entities.
 //!
+//! Rows may have been [sampled](super::CertifyOptions::inclusion) with known chances instead of belonging together:
+//! a row that had the chance c stands for 1/c rows, and X = (b - a n) / c has the mean that it would have over
+//! all rows. What a bet can lose is bounded by the rows that could be bad, those on the wrong side of the threshold
+//! whatever their label: it does not matter how many rows the others stand for. The stakes are fixed ones, whatever
+//! the number of rows, so that the proof holds at any time: labels may be added until it succeeds.
+//!
 //! Where entities are too few for any proof, [`Test::Approximate`] gives a limit by the bootstrap-t
 //! ([`EntityShare`]) that comes near to its level. It proves nothing.
 
@@ -44,7 +50,12 @@ pub(super) enum Test {
     Betting,
     /// None.
     Approximate,
+    /// A proof from rows that were sampled: the sample's weights are one over their chances.
+    Sampled,
 }
+
+/// Stakes on sampled rows: half of the largest that is possible, half of that, and so on.
+const SAMPLED_STAKES: i32 = 8;
 
 /// Entities with bad examples from which draws of them tell something.
 const SOME_BAD: usize = 5;
@@ -56,7 +67,8 @@ const CHOOSING: u32 = 3;
 pub(super) struct EntityClaim<'a> {
     pub claim: &'a Claim,
     pub cohort: &'a Cohort<'a>,
-    pub entities: &'a Entities,
+    /// Without them, each row is one.
+    pub entities: Option<&'a Entities>,
     pub test: Test,
     pub delta: f64,
     /// Thresholds to test that were fixed elsewhere; without them some entities choose, and the others test.
@@ -72,21 +84,37 @@ impl<'a> EntityClaim<'a> {
         test: Test,
         grid: Option<&'a [f32]>,
     ) -> Option<Self> {
-        let entities = cohort.sample.together()?;
+        let entities = cohort.sample.together();
         let claim = Self { claim, cohort, entities, test, delta, grid };
-        (claim.largest(&claim.counts(f32::MIN)) > 1).then_some(claim)
+        let counted =
+            test == Test::Sampled || entities.is_some() && claim.largest(&claim.counts(f32::MIN)) > 1.0;
+        counted.then_some(claim)
+    }
+
+    /// Which draw a row belongs to.
+    fn of(&self, row: usize) -> usize {
+        self.entities.map_or(row, |entities| entities.of()[row] as usize)
+    }
+
+    fn draws(&self) -> usize {
+        self.entities.map_or(self.cohort.scores.len(), Entities::len)
+    }
+
+    /// The rows that a row stands for.
+    fn weight(&self, row: usize) -> f64 {
+        if self.test == Test::Sampled { self.cohort.sample.weight(row) } else { 1.0 }
     }
 
     /// Bad examples and all examples of the slice, for each entity that is tested.
     pub fn counts(&self, threshold: f32) -> Vec<EntityCount> {
         let of = |label, predicted| self.claim.of_decision(label, predicted);
         let table = [of(false, false), of(false, true), of(true, false), of(true, true)];
-        let mut counts = vec![EntityCount::default(); self.entities.len()];
+        let mut counts = vec![EntityCount::default(); self.draws()];
         self.cohort.visit_rows(|row, score, label| {
             let (bad, inside) = table[2 * usize::from(label) + usize::from(score >= threshold)];
-            let count = &mut counts[self.entities.of()[row] as usize];
-            count.counted += u64::from(bad);
-            count.examples += u64::from(inside);
+            let (count, weight) = (&mut counts[self.of(row)], self.weight(row));
+            count.counted += if bad { weight } else { 0.0 };
+            count.examples += if inside { weight } else { 0.0 };
         });
         if self.claim.is_predictive() && self.grid.is_none() {
             let mut entity = 0..;
@@ -96,19 +124,39 @@ impl<'a> EntityClaim<'a> {
     }
 
     /// Most examples that an entity may have in the slice: what the proof assumes.
-    pub fn largest(&self, counts: &[EntityCount]) -> u64 {
+    pub fn largest(&self, counts: &[EntityCount]) -> f64 {
         if !self.claim.is_predictive() {
-            return counts.iter().map(|count| count.examples).max().unwrap_or(0);
+            return counts.iter().map(|count| count.examples).fold(0.0, f64::max);
         }
-        let mut rows = vec![0_u64; self.entities.len()];
-        self.cohort.visit_rows(|row, _, _| rows[self.entities.of()[row] as usize] += 1);
-        rows.into_iter().max().unwrap_or(0)
+        self.most(|_| true)
+    }
+
+    /// Most rows that a draw stands for which could be bad at a threshold: what the proof from sampled rows assumes.
+    pub fn at_risk(&self, threshold: f32) -> f64 {
+        let risky =
+            |predicted| [false, true].map(|label| self.claim.of_decision(label, predicted).0).contains(&true);
+        let risky = [risky(false), risky(true)];
+        self.most(|score| risky[usize::from(score >= threshold)])
+    }
+
+    /// Most rows of a draw whose score is such.
+    fn most(&self, such: impl Fn(f32) -> bool) -> f64 {
+        let mut rows = vec![0.0; self.draws()];
+        self.cohort.visit_rows(|row, score, _| {
+            rows[self.of(row)] += if such(score) { self.weight(row) } else { 0.0 }
+        });
+        rows.into_iter().fold(0.0, f64::max)
     }
 
     /// The chance of entities as good as these, were the rate at its target: exact as a bound, or nearly so.
-    pub fn p_value(&self, counts: &[EntityCount]) -> f64 {
+    pub fn p_value(&self, counts: &[EntityCount], threshold: f32) -> f64 {
         match self.test {
             Test::Betting => Bets::against(self.claim, self.largest(counts)).p_value(counts, self.delta),
+            Test::Sampled => {
+                let all = (0..self.cohort.scores.len()).map(|row| self.weight(row));
+                let least = all.fold(f64::INFINITY, f64::min);
+                Bets::against(self.claim, 1.0).p_value_sampled(counts, least, self.at_risk(threshold))
+            }
             Test::Approximate => {
                 let replicates = EntityShare::replicates(counts.len(), self.delta);
                 let share = EntityShare::new(counts, replicates, 0);
@@ -119,7 +167,7 @@ impl<'a> EntityClaim<'a> {
 
     /// Entities with examples.
     pub fn tested(counts: &[EntityCount]) -> u64 {
-        counts.iter().filter(|count| count.examples > 0).count() as u64
+        counts.iter().filter(|count| count.examples > 0.0).count() as u64
     }
 
     /// The loosest threshold that is certified, or nearly so, of a claim over a fixed slice.
@@ -136,11 +184,11 @@ impl<'a> EntityClaim<'a> {
         if !threshold(0).is_finite() {
             return Err(CertifyError::NoFiniteThreshold { score: scores[0] });
         }
-        let p_value = |place: usize| self.p_value(&self.counts(threshold(place)));
+        let p_value = |place: usize| self.p_value(&self.counts(threshold(place)), threshold(place));
         let passes = |place: usize| p_value(place) <= self.delta;
         let bracket = match self.test {
-            Test::Betting => passes(0).then_some((0, scores.len())),
-            Test::Approximate => self.start(scores.len(), |place| self.counts(threshold(place))),
+            Test::Betting | Test::Sampled => passes(0).then_some((0, scores.len())),
+            Test::Approximate => self.start(scores.len(), threshold),
         };
         let Some((mut passed, mut failed)) = bracket else { return Err(self.refuse(threshold(0), level)) };
         while failed - passed > 1 {
@@ -153,19 +201,18 @@ impl<'a> EntityClaim<'a> {
     /// Where an approximate limit is looked for: from the clearest pass, in steps of a tenth, to the
     /// first failure. Of a few bad entities nothing can be drawn, so that the strictest thresholds mostly
     /// fail; without any, the pass is clear and worth little. So the search starts where there are some.
-    fn start(&self, places: usize, counts: impl Fn(usize) -> Vec<EntityCount>) -> Option<(usize, usize)> {
+    fn start(&self, places: usize, threshold: impl Fn(usize) -> f32) -> Option<(usize, usize)> {
         let steps = std::iter::successors(Some(0_usize), |place| Some((place + 1).max(place * 11 / 10)));
         let (mut tested, mut drawable) = (Vec::new(), 0);
         for place in steps.take_while(|place| *place < places) {
-            let counts = counts(place);
-            let (bad, all) =
-                counts.iter().fold((0, 0), |sum, one| (sum.0 + one.counted, sum.1 + one.examples));
-            if counts.iter().filter(|count| count.counted > 0).count() < SOME_BAD {
+            let counts = self.counts(threshold(place));
+            let (bad, all) = sums(&counts);
+            if counts.iter().filter(|count| count.counted > 0.0).count() < SOME_BAD {
                 drawable = tested.len() + 1;
             }
-            tested.push((place, self.p_value(&counts)));
+            tested.push((place, self.p_value(&counts, threshold(place))));
             // Past the target, chances only rise.
-            if bad as f64 > self.claim.allowed_share() * all as f64 {
+            if bad > self.claim.allowed_share() * all {
                 break;
             }
         }
@@ -186,7 +233,7 @@ impl<'a> EntityClaim<'a> {
         let upper = self.claim.slice == Slice::PredictedPositives;
         grid.sort_unstable_by(|a, b| if upper { b.total_cmp(a) } else { a.total_cmp(b) });
         grid.dedup();
-        let passes = |threshold: &&f32| self.p_value(&self.counts(**threshold)) <= self.delta;
+        let passes = |threshold: &&f32| self.p_value(&self.counts(**threshold), **threshold) <= self.delta;
         let passed = grid.iter().take_while(passes).count();
         if passed == 0 {
             return Err(self.refuse(grid.first().copied().unwrap_or(f32::MAX), level));
@@ -199,7 +246,7 @@ impl<'a> EntityClaim<'a> {
     fn choose(&self) -> Result<Vec<f32>, CertifyError> {
         let mut rows = Vec::new();
         self.cohort.visit_rows(|row, _, _| {
-            if self.entities.of()[row].is_multiple_of(CHOOSING) {
+            if self.of(row).is_multiple_of(CHOOSING as usize) {
                 rows.push(row as u32);
             }
         });
@@ -211,28 +258,37 @@ impl<'a> EntityClaim<'a> {
     fn refuse(&self, strictest: f32, level: &Level) -> CertifyError {
         let counts = self.counts(strictest);
         let (entities, largest) = (Self::tested(&counts), self.largest(&counts));
-        let needed = Bets::against(self.claim, largest).needed(&counts, self.delta);
-        let found = CertifyError::TooFewEntities {
-            group: self.cohort.name().map(Into::into),
-            found: entities,
-            column: self.entities.column().into(),
-            largest,
-            noun: self.claim.noun(),
-            condition: self.claim.text().into(),
-            confidence: level.confidence,
-            shared_by: level.shared_by,
-            needed,
+        let (bad, examples) = sums(&counts);
+        let none = |bad: f64, examples: f64| {
+            let p_value = self.p_value(&counts, strictest);
+            let (bad, examples) = (bad.round() as u64, examples.round() as u64);
+            let counted = self.claim.bad(bad.min(examples), examples);
+            level.none_certified(self.claim, self.cohort, 1, (counted, examples, p_value), self.delta)
         };
-        let nearest = counts.iter().fold((0, 0), |sum, one| (sum.0 + one.counted, sum.1 + one.examples));
+        let Some(column) = self.entities.map(Entities::column).filter(|_| self.test != Test::Sampled) else {
+            return none(bad, examples);
+        };
+        let needed = Bets::against(self.claim, largest).needed(&counts, self.delta);
         match needed {
-            Some(needed) if needed <= entities && nearest.1 > 0 => {
-                let p_value = self.p_value(&counts);
-                let counted = self.claim.bad(nearest.0, nearest.1);
-                level.none_certified(self.claim, self.cohort, 1, (counted, nearest.1, p_value), self.delta)
-            }
-            _ => found,
+            Some(needed) if needed <= entities && examples > 0.0 => none(bad, examples),
+            _ => CertifyError::TooFewEntities {
+                group: self.cohort.name().map(Into::into),
+                found: entities,
+                column: column.into(),
+                largest: largest as u64,
+                noun: self.claim.noun(),
+                condition: self.claim.text().into(),
+                confidence: level.confidence,
+                shared_by: level.shared_by,
+                needed,
+            },
         }
     }
+}
+
+/// What is bad and out of what, over all draws.
+fn sums(counts: &[EntityCount]) -> (f64, f64) {
+    counts.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.counted, sum.1 + one.examples))
 }
 
 /// Stakes against what a claim forbids, or against the claim itself.
@@ -247,12 +303,12 @@ pub(super) struct Bets {
 
 impl Bets {
     /// Bets that are won where the claim holds.
-    pub fn against(claim: &Claim, largest: u64) -> Self {
-        Self { allowed: claim.allowed_share(), largest: largest as f64, sign: -1.0 }
+    pub fn against(claim: &Claim, largest: f64) -> Self {
+        Self { allowed: claim.allowed_share(), largest, sign: -1.0 }
     }
 
     /// Bets that are won where it does not.
-    pub fn for_violation(claim: &Claim, largest: u64) -> Self {
+    pub fn for_violation(claim: &Claim, largest: f64) -> Self {
         Self { sign: 1.0, ..Self::against(claim, largest) }
     }
 
@@ -268,19 +324,32 @@ impl Bets {
 
     /// One over the mean wealth, at most 1: the chance to win so much is at most that.
     pub fn p_value(&self, counts: &[EntityCount], delta: f64) -> f64 {
-        let gain =
-            |count: &EntityCount| self.sign * (count.counted as f64 - self.allowed * count.examples as f64);
-        let stakes = self.stakes(EntityClaim::tested(counts), delta);
-        let wealth: Vec<f64> = stakes
-            .map(|stake| counts.iter().map(|count| (stake * gain(count)).max(-1.0).ln_1p()).sum())
-            .collect();
+        let wealth: Vec<f64> =
+            self.stakes(EntityClaim::tested(counts), delta).map(|stake| self.wealth(counts, stake)).collect();
         (-log_mean(&wealth)).exp().min(1.0)
+    }
+
+    /// The same of draws that stand for `least` rows or more, and of which those that may be lost stand for
+    /// `at_risk` or less. Stakes that could ruin are lost from the start.
+    fn p_value_sampled(&self, counts: &[EntityCount], least: f64, at_risk: f64) -> f64 {
+        let loss = 1.0 - self.allowed;
+        let wealth = (1..=SAMPLED_STAKES).map(|halvings| {
+            let stake = 0.5_f64.powi(halvings) / (loss * least);
+            if stake * loss * at_risk <= 1.0 { self.wealth(counts, stake) } else { f64::NEG_INFINITY }
+        });
+        (-log_mean(&wealth.collect::<Vec<f64>>())).exp().min(1.0)
+    }
+
+    /// The logarithm of what a stake came to.
+    fn wealth(&self, counts: &[EntityCount], stake: f64) -> f64 {
+        let gain = |count: &EntityCount| self.sign * (count.counted - self.allowed * count.examples);
+        counts.iter().map(|count| (stake * gain(count)).max(-1.0).ln_1p()).sum()
     }
 
     /// How many entities like these would be needed, none with a bad example; `None` beyond 10^15.
     fn needed(&self, counts: &[EntityCount], delta: f64) -> Option<u64> {
         let with: Vec<f64> =
-            counts.iter().filter(|count| count.examples > 0).map(|count| count.examples as f64).collect();
+            counts.iter().filter(|count| count.examples > 0.0).map(|count| count.examples).collect();
         let enough = |entities: u64| {
             let growth = |stake: f64| {
                 let logs = with.iter().map(|examples| (stake * self.allowed * examples).ln_1p());

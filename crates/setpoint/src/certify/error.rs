@@ -186,6 +186,16 @@ pub enum CertifyError {
         /// The column of the calibration sample.
         column: String,
     },
+    /// Batches of a watch that cannot be of one stream.
+    #[error(
+        "{}: what is watched is either rows or weights and entities; give this batch a watch of its own",
+        if *before { "the batches before had weights or entities and this one has none" }
+        else { "this batch has weights or entities and the batches before had none" }
+    )]
+    OtherDraws {
+        /// Whether those before had.
+        before: bool,
+    },
     /// The sample has the groups of another column.
     #[error(
         "the conditions are on groups of column {} and the sample has those of {}",
@@ -224,6 +234,48 @@ pub enum CertifyError {
         index: usize,
         /// That weight.
         other: f32,
+    },
+    /// A condition across the classes that no threshold is certified for at another share of positives.
+    #[error(
+        "no threshold certifies {condition} at {} confidence for a share of positives of {}: the nearest has {}, and may have {}; relax the condition, lower the confidence or bring more examples",
+        percent(*confidence), if lower == upper { percent(*lower) } else { format!("{} to {}", percent(*lower), percent(*upper)) },
+        percent(*observed), percent(*bound)
+    )]
+    NoneAtPrevalence {
+        /// The condition.
+        condition: String,
+        /// The confidence asked for.
+        confidence: f64,
+        /// The least share of positives.
+        lower: f64,
+        /// The largest.
+        upper: f64,
+        /// The rate at the strictest threshold.
+        observed: f64,
+        /// The worst that it can be.
+        bound: f64,
+    },
+    /// A chance of inclusion that is none.
+    #[error("row {}: it was included with a chance of {}; expected a number above 0 and up to 1", index + 1, number(*value))]
+    Inclusion {
+        /// Position, from 0.
+        index: usize,
+        /// What was found.
+        value: f64,
+    },
+    /// Chances of inclusion for more or fewer rows.
+    #[error("{chances} chances of inclusion for {rows} rows: expected one for each")]
+    InclusionLength {
+        /// How many there are.
+        chances: usize,
+        /// Rows.
+        rows: usize,
+    },
+    /// A share of positives that is none.
+    #[error("a share of positives of {} is outside (0, 1); write 2% as 0.02", number(*value))]
+    Prevalence {
+        /// What was given.
+        value: f64,
     },
     /// A threshold of the grid is not a finite number.
     #[error("threshold {} of the grid (position {index}) is not a finite number", number(*value))]

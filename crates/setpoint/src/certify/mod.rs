@@ -13,11 +13,14 @@
 //! | `precision`, `fdr`, `npv`, `for` | single thresholds | exact binomial tests on a grid of ranks, or of thresholds fixed in advance |
 //! | the same, `(column)` | a threshold for each group | as above, within each group |
 //! | any of these, of examples that come in entities | the same | bets on the entities |
+//! | any of these, of rows [sampled](design) with known chances | the same | bets on the rows, at any time |
+//! | `precision`, `positive-rate` and their like, at another share of positives | single thresholds | exact bounds on recall and fpr |
 //!
 //! `=` is certified on its safe side. Several conditions and groups share delta equally
 //! (Bonferroni). The proofs are in the files: `order_statistic.rs`, `predictive.rs` and `entity.rs`.
 //!
-//! [`drift`] tests on new labelled data whether a certified rate still holds.
+//! [`drift`] tests on new labelled data whether a certified rate still holds; a [`monitor`] watches it for as long
+//! as the model runs.
 //!
 //! ```
 //! use setpoint::certify::{CertifyOptions, certify};
@@ -38,12 +41,15 @@ mod certificate;
 mod claim;
 mod class;
 mod cohort;
+pub mod design;
 mod drift;
 mod entity;
 mod error;
 mod level;
+pub mod monitor;
 mod order_statistic;
 mod predictive;
+mod prevalence;
 mod region;
 mod sequence;
 
@@ -59,7 +65,7 @@ pub use error::CertifyError;
 pub use sequence::sequence;
 
 use claim::{Claim, Slice};
-use cohort::{Cohort, check_weights};
+use cohort::Cohort;
 use entity::{EntityClaim, Test};
 use level::Level;
 use region::Region;
@@ -86,13 +92,44 @@ pub struct CertifyOptions {
     /// Limits that hold about as often as asked for, with no proof, where examples come in entities
     /// that are too few for one. What is returned then [says so](Certificate::is_approximate).
     pub approximate: bool,
+    /// The chance with which each row was sampled, in (0, 1], independently of the others; the certificate is
+    /// then about the rows it was sampled from, and stays valid however often it is tried with more of them.
+    pub inclusion: Option<Vec<f64>>,
+    /// The share of positives to certify for, from the least to the largest, where it is not that of the sample:
+    /// each class is taken to score as in the sample (label shift). Rates within a class do not need it.
+    pub prevalence: Option<(f64, f64)>,
 }
 
 impl CertifyOptions {
-    /// No objective, no grid, a threshold for each group, a proof.
+    /// No objective, no grid, a threshold for each group, a proof, rows as they are.
     #[must_use]
     pub fn new(confidence: f64) -> Self {
-        Self { confidence, objective: None, grid: None, shared_threshold: false, approximate: false }
+        Self {
+            confidence,
+            objective: None,
+            grid: None,
+            shared_threshold: false,
+            approximate: false,
+            inclusion: None,
+            prevalence: None,
+        }
+    }
+
+    /// The sample with weights that make its rows those that are meant: one over the chance of inclusion, or such
+    /// that the classes have the share asked for. `None` where its rows are.
+    ///
+    /// # Errors
+    /// If the chances or the share make no sense, or the sample has weights of its own that differ.
+    pub fn weighed(&self, sample: &Sample) -> Result<Option<Sample>, CertifyError> {
+        prevalence::weighed(sample, self)
+    }
+
+    fn test(&self) -> Test {
+        match (&self.inclusion, self.approximate) {
+            (Some(_), _) => Test::Sampled,
+            (None, true) => Test::Approximate,
+            (None, false) => Test::Betting,
+        }
     }
 }
 
@@ -127,7 +164,8 @@ pub fn certify(
 ) -> Result<Certificate, CertifyError> {
     let (claims, objective) = check(conditions, options)?;
     sample.check_scores(scores)?;
-    check_weights(sample)?;
+    let weighed = options.weighed(sample)?;
+    let sample = weighed.as_ref().unwrap_or(sample);
     let column = conditions.iter().find_map(Constraint::column);
     let shared = options.shared_threshold && column.is_some();
     let groups = Cohort::all(sample, scores, column)?;
@@ -221,13 +259,22 @@ fn narrow(
     level: &Level,
     options: &CertifyOptions,
 ) -> Result<Method, CertifyError> {
-    let test = if options.approximate { Test::Approximate } else { Test::Betting };
-    let grid = options.grid.as_deref();
+    let (test, grid) = (options.test(), options.grid.as_deref());
+    if let Some(range) = options.prevalence
+        && !claim.rate.survives_mix()
+    {
+        let passed = prevalence::sequence(claim, condition, cohort, level, range, grid)?;
+        let loose_is_low = prevalence::loose_is_low(claim);
+        region.limit_to(&passed.thresholds, condition, loose_is_low, cohort.name())?;
+        let ((lower, upper), tested) = (range, passed.tested as u64);
+        return Ok(Method::AtPrevalence { lower, upper, tested, bound: 0.0 });
+    }
     let entities = EntityClaim::new(claim, cohort, level.delta(), test, grid);
     // What holds at the threshold is filled in once there is one.
     let by_entity = match test {
         Test::Betting => Method::Betting { entities: 0, largest: 0, p_value: 1.0 },
         Test::Approximate => Method::Approximate { entities: 0, p_value: 1.0 },
+        Test::Sampled => Method::InverseProbability { rows: 0, heaviest: 0.0, p_value: 1.0 },
     };
     if !claim.is_predictive() {
         let (threshold, method) = match &entities {
@@ -273,6 +320,7 @@ fn at_threshold(
     threshold: f32,
 ) -> CertifiedCondition {
     let (counted, examples) = claim.share(&cohort.tally(threshold));
+    let mut observed = counted as f64 / examples as f64;
     let p_value = || claim.tail(examples, claim.bad(counted, examples));
     let entities = |test| {
         let entities = EntityClaim::new(claim, cohort, level.delta(), test, options.grid.as_deref());
@@ -284,12 +332,27 @@ fn at_threshold(
         Method::FixedSequence { tested, .. } => Method::FixedSequence { tested, p_value: p_value() },
         Method::Betting { .. } => entities(Test::Betting).map_or(method, |(claim, counts)| Method::Betting {
             entities: EntityClaim::tested(&counts),
-            largest: claim.largest(&counts),
-            p_value: claim.p_value(&counts),
+            largest: claim.largest(&counts) as u64,
+            p_value: claim.p_value(&counts, threshold),
         }),
         Method::Approximate { .. } => entities(Test::Approximate).map_or(method, |(claim, counts)| {
-            Method::Approximate { entities: EntityClaim::tested(&counts), p_value: claim.p_value(&counts) }
+            let p_value = claim.p_value(&counts, threshold);
+            Method::Approximate { entities: EntityClaim::tested(&counts), p_value }
         }),
+        Method::InverseProbability { .. } => entities(Test::Sampled).map_or(method, |(sampled, counts)| {
+            let all: f64 = counts.iter().map(|count| count.examples).sum();
+            let bad = counts.iter().map(|count| count.counted).sum::<f64>() / all;
+            observed = if claim.bad(1, 1) == 1 { bad } else { 1.0 - bad };
+            let (rows, heaviest) = (EntityClaim::tested(&counts), sampled.at_risk(threshold));
+            Method::InverseProbability { rows, heaviest, p_value: sampled.p_value(&counts, threshold) }
+        }),
+        Method::AtPrevalence { lower, upper, tested, .. } => {
+            let tested_rows = prevalence::tested_rows(options.grid.as_deref());
+            let classes = prevalence::Classes::count(cohort, threshold, tested_rows);
+            observed = classes.rate(claim, 0.5 * (lower + upper));
+            let bound = classes.bound(claim, level.delta(), (lower, upper));
+            Method::AtPrevalence { lower, upper, tested, bound }
+        }
     };
     CertifiedCondition {
         condition,
@@ -297,7 +360,7 @@ fn at_threshold(
         target: claim.target,
         examples,
         counted,
-        observed: counted as f64 / examples as f64,
+        observed,
         method,
     }
 }

@@ -13,6 +13,8 @@ use super::*;
 use crate::goal::parse_conditions;
 use crate::metric::interval::{lower_tail, normal_quantile, upper_tail};
 
+mod moved;
+
 const DRAWS: u64 = 4000;
 const DELTA: f64 = 0.1;
 
@@ -66,7 +68,11 @@ fn certified(
 ) -> Option<Certificate> {
     match certify(&parse_conditions(conditions).unwrap(), sample, scores, options) {
         Ok(certificate) => Some(certificate),
-        Err(CertifyError::NoneCertified { .. } | CertifyError::Contradiction { .. }) => None,
+        Err(
+            CertifyError::NoneCertified { .. }
+            | CertifyError::NoneAtPrevalence { .. }
+            | CertifyError::Contradiction { .. },
+        ) => None,
         Err(error) => panic!("{error}"),
     }
 }

@@ -1,13 +1,13 @@
 //! What makes sense as a goal, whether it was parsed or built in code.
 //!
-//! A rule returns a fault with the part of the goal that broke it; the parser
-//! turns the part into a place in the text, [`Goal::check`] drops it.
+//! A rule returns a fault with the clause of the goal that broke it; the parser
+//! turns the clause into a place in the text, [`Goal::check`] drops it.
 
 use super::{Area, Constraint, Direction, Goal, GoalError, Objective, Rate, Relation, Top, column, number};
 
-/// The part of a goal that a fault is about; conditions by their position.
+/// The clause of a goal that a fault is about; conditions by their position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Clause {
     Objective,
     Axis,
     Range,
@@ -21,7 +21,7 @@ pub(super) enum Part {
 /// A broken rule and where it was broken.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fault {
-    pub part: Part,
+    pub clause: Clause,
     pub error: GoalError,
 }
 
@@ -54,8 +54,8 @@ pub fn check_conditions(constraints: &[Constraint]) -> Result<(), GoalError> {
     conditions(constraints).map_err(|fault| fault.error)
 }
 
-fn fault<T>(part: Part, error: GoalError) -> Result<T, Fault> {
-    Err(Fault { part, error })
+fn fault<T>(clause: Clause, error: GoalError) -> Result<T, Fault> {
+    Err(Fault { clause, error })
 }
 
 pub(super) fn goal(goal: &Goal) -> Result<(), Fault> {
@@ -67,14 +67,14 @@ pub(super) fn goal(goal: &Goal) -> Result<(), Fault> {
                 None => Ok(()),
                 Some(condition) => {
                     let condition = condition.to_string();
-                    fault(Part::Condition(0), GoalError::BesideArea { curve: area.curve, condition })
+                    fault(Clause::Condition(0), GoalError::BesideArea { curve: area.curve, condition })
                 }
             }
         }
         Objective::Rate(rate) => {
-            beta(*rate, Part::Objective)?;
+            beta(*rate, Clause::Objective)?;
             if rate.direction() == Direction::Neither {
-                return fault(Part::Objective, GoalError::NoDirection { rate: *rate });
+                return fault(Clause::Objective, GoalError::NoDirection { rate: *rate });
             }
             conditions(&goal.constraints)?;
             leaves_something_to_improve(*rate, &goal.constraints)
@@ -87,7 +87,7 @@ fn leaves_something_to_improve(objective: Rate, constraints: &[Constraint]) -> R
         if matches!(condition, Constraint::Rate { rate, .. } if upright(*rate) == upright(objective)) {
             let condition = condition.to_string();
             let objective = objective.to_string();
-            return fault(Part::Condition(index), GoalError::NothingToImprove { objective, condition });
+            return fault(Clause::Condition(index), GoalError::NothingToImprove { objective, condition });
         }
     }
     let example = match objective {
@@ -102,7 +102,7 @@ fn leaves_something_to_improve(objective: Rate, constraints: &[Constraint]) -> R
     };
     if constraints.is_empty() {
         return fault(
-            Part::Objective,
+            Clause::Objective,
             GoalError::Unconditioned { objective: objective.to_string(), example: example.to_owned() },
         );
     }
@@ -128,9 +128,9 @@ fn check_alone(condition: &Constraint, index: usize) -> Result<(), Fault> {
         | Constraint::Gap { rate, relation, target, .. }
         | Constraint::Ratio { rate, relation, target, .. } => (*rate, *relation, *target),
     };
-    beta(rate, Part::Rate(index))?;
+    beta(rate, Clause::Rate(index))?;
     if condition.column() == Some("") {
-        return fault(Part::Column(index), GoalError::EmptyColumn);
+        return fault(Clause::Column(index), GoalError::EmptyColumn);
     }
     let (inside, interval) = match condition {
         Constraint::Gap { .. } => ((0.0..1.0).contains(&target), "[0, 1)"),
@@ -139,7 +139,7 @@ fn check_alone(condition: &Constraint, index: usize) -> Result<(), Fault> {
     };
     let quantity = condition.quantity();
     if !inside {
-        return fault(Part::Target(index), GoalError::Target { quantity, target, interval });
+        return fault(Clause::Target(index), GoalError::Target { quantity, target, interval });
     }
     let (right, target) = match (condition, rate.direction()) {
         (Constraint::Gap { .. }, _) => (Relation::AtMost, number::fraction(target)),
@@ -149,18 +149,18 @@ fn check_alone(condition: &Constraint, index: usize) -> Result<(), Fault> {
         (_, Direction::Neither) => return Ok(()),
     };
     if relation != right && relation != Relation::Equal {
-        return fault(Part::Relation(index), GoalError::WrongSide { quantity, right, target });
+        return fault(Clause::Relation(index), GoalError::WrongSide { quantity, right, target });
     }
     Ok(())
 }
 
 fn check_top(top: Top, index: usize) -> Result<(), Fault> {
-    let part = Part::Target(index);
+    let clause = Clause::Target(index);
     match top {
-        Top::Count { k: 0, .. } => fault(part, GoalError::NoneTaken),
-        Top::Count { k, of: Some(of) } if k >= of => fault(part, GoalError::AllTaken { k, of }),
+        Top::Count { k: 0, .. } => fault(clause, GoalError::NoneTaken),
+        Top::Count { k, of: Some(of) } if k >= of => fault(clause, GoalError::AllTaken { k, of }),
         Top::Fraction(target) if !(target > 0.0 && target < 1.0) => {
-            fault(part, GoalError::Target { quantity: "top".to_owned(), target, interval: "(0, 1)" })
+            fault(clause, GoalError::Target { quantity: "top".to_owned(), target, interval: "(0, 1)" })
         }
         Top::Count { .. } | Top::Fraction(_) => Ok(()),
     }
@@ -168,16 +168,16 @@ fn check_top(top: Top, index: usize) -> Result<(), Fault> {
 
 /// The rules for a condition and one before it.
 fn check_pair(first: &Constraint, second: &Constraint, index: usize) -> Result<(), Fault> {
-    let part = Part::Condition(index);
+    let clause = Clause::Condition(index);
     if matches!(first, Constraint::Top(_)) || matches!(second, Constraint::Top(_)) {
         let fraction = [first, second].iter().any(|c| matches!(c, Constraint::Top(Top::Fraction(_))));
-        return fault(part, GoalError::TopBeside { quantity: if fraction { "top" } else { "k" } });
+        return fault(clause, GoalError::TopBeside { quantity: if fraction { "top" } else { "k" } });
     }
     if let (Some(a), Some(b)) = (first.column(), second.column())
         && a != b
     {
         let (first, second) = (column::quote(a), column::quote(b));
-        return fault(Part::Column(index), GoalError::TwoColumns { first, second });
+        return fault(Clause::Column(index), GoalError::TwoColumns { first, second });
     }
     if !hold_one_quantity(first, second) {
         return Ok(());
@@ -185,8 +185,8 @@ fn check_pair(first: &Constraint, second: &Constraint, index: usize) -> Result<(
     let (first, second, band) = (first.to_string(), second.to_string(), band(first, second));
     match band {
         Some((low, high)) if low < high => Ok(()),
-        Some(_) => fault(part, GoalError::NoRoom { first, second }),
-        None => fault(part, GoalError::Duplicate { first, second }),
+        Some(_) => fault(clause, GoalError::NoRoom { first, second }),
+        None => fault(clause, GoalError::Duplicate { first, second }),
     }
 }
 
@@ -231,22 +231,22 @@ fn upright(rate: Rate) -> Rate {
     }
 }
 
-pub(super) fn beta(rate: Rate, part: Part) -> Result<(), Fault> {
+pub(super) fn beta(rate: Rate, clause: Clause) -> Result<(), Fault> {
     match rate {
-        Rate::FBeta(beta) if !(1e-3..=1e3).contains(&beta) => fault(part, GoalError::Beta { beta }),
+        Rate::FBeta(beta) if !(1e-3..=1e3).contains(&beta) => fault(clause, GoalError::Beta { beta }),
         _ => Ok(()),
     }
 }
 
 fn check_area(area: &Area) -> Result<(), Fault> {
     if area.height().is_none() {
-        return fault(Part::Axis, GoalError::Axis { curve: area.curve, axis: area.axis });
+        return fault(Clause::Axis, GoalError::Axis { curve: area.curve, axis: area.axis });
     }
     if let Some(end) = [area.from, area.to].into_iter().find(|end| !(0.0..=1.0).contains(end)) {
-        return fault(Part::Range, GoalError::RangeOutside { end });
+        return fault(Clause::Range, GoalError::RangeOutside { end });
     }
     if area.from >= area.to {
-        return fault(Part::Range, GoalError::EmptyRange { from: area.from, to: area.to });
+        return fault(Clause::Range, GoalError::EmptyRange { from: area.from, to: area.to });
     }
     Ok(())
 }

@@ -15,7 +15,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::check::{Fault, Part};
+use super::check::{Clause, Fault};
 use super::{Counts, Direction, GoalError, Rate, Relation, column, number, safe_side};
 
 /// A goal for a label of several classes, whose names it knows.
@@ -201,14 +201,14 @@ impl ClassGoal {
 
     /// The rules that a goal must keep, beyond the grammar.
     pub(super) fn check_parts(&self) -> Result<(), Fault> {
-        let fault = |part, error| Err(Fault { part, error });
+        let fault = |clause, error| Err(Fault { clause, error });
         for (index, condition) in self.conditions.iter().enumerate() {
             let (quantity, rate) = (self.quantity(condition.rate), condition.rate.rate);
             if let Target::Value(target) = condition.target
                 && !(target > 0.0 && target < 1.0)
             {
                 return fault(
-                    Part::Target(index),
+                    Clause::Target(index),
                     GoalError::Target { quantity, target, interval: "(0, 1)" },
                 );
             }
@@ -216,7 +216,7 @@ impl ClassGoal {
             let sided = rate.direction() != Direction::Neither && condition.relation != Relation::Equal;
             if sided && condition.relation != right {
                 let target = number::target(condition.target.of(0.5));
-                return fault(Part::Relation(index), GoalError::WrongSide { quantity, right, target });
+                return fault(Clause::Relation(index), GoalError::WrongSide { quantity, right, target });
             }
             let same = |other: &&ClassCondition| {
                 let meet = |a, b| a == b || a == Over::Each || b == Over::Each;
@@ -226,12 +226,12 @@ impl ClassGoal {
             };
             if let Some(first) = self.conditions[..index].iter().find(same) {
                 let (first, second) = (self.condition(first), self.condition(condition));
-                return fault(Part::Condition(index), GoalError::Duplicate { first, second });
+                return fault(Clause::Condition(index), GoalError::Duplicate { first, second });
             }
             if ClassObjective::Rate(condition.rate) == self.objective {
                 let condition = self.condition(condition);
                 let objective = self.objective();
-                return fault(Part::Condition(index), GoalError::NothingToImprove { objective, condition });
+                return fault(Clause::Condition(index), GoalError::NothingToImprove { objective, condition });
             }
         }
         let ClassObjective::Rate(ClassRate { rate, over }) = self.objective else { return Ok(()) };
@@ -240,7 +240,7 @@ impl ClassGoal {
         let tied = !self.conditions.is_empty();
         match over {
             Over::Class(_) if rate.direction() == Direction::Neither => {
-                fault(Part::Objective, GoalError::NoDirection { rate })
+                fault(Clause::Objective, GoalError::NoDirection { rate })
             }
             Over::Class(class) if !weighs_both && !tied => {
                 let of = quote(&self.classes[class]);
@@ -249,7 +249,7 @@ impl ClassGoal {
                     _ => format!("precision({of})>=0.9"),
                 };
                 let objective = self.objective();
-                fault(Part::Objective, GoalError::Unconditioned { objective, example })
+                fault(Clause::Objective, GoalError::Unconditioned { objective, example })
             }
             _ => Ok(()),
         }

@@ -77,6 +77,18 @@ pub enum Top {
 }
 
 impl Constraint {
+    /// Whether it holds as before under another share of positives, each class scoring as before.
+    #[must_use]
+    pub fn survives_mix(&self) -> bool {
+        match self {
+            Self::Rate { rate, .. }
+            | Self::PerGroup { rate, .. }
+            | Self::Gap { rate, .. }
+            | Self::Ratio { rate, .. } => rate.survives_mix(),
+            Self::Top(_) => false,
+        }
+    }
+
     /// The group column the condition names, if it names one.
     #[must_use]
     pub fn column(&self) -> Option<&str> {

@@ -29,7 +29,7 @@ pub use error::{ParseError, ParseErrorKind};
 use self::cursor::{Cursor, Parsed};
 use self::error::Subject;
 use self::token::Kind;
-use super::check::{self, Fault, Part};
+use super::check::{self, Clause, Fault};
 use super::{Area, Constraint, Curve, Goal, Objective, Rate, Relation, Top, column, name};
 
 /// Names that begin a condition and are no rates.
@@ -75,7 +75,7 @@ impl FromStr for Rate {
         let (rate, span) = parser.rate(&[])?;
         parser.text.expect(Kind::End, "nothing more")?;
         parser.places.objective = span;
-        check::beta(rate, Part::Objective).map_err(|fault| parser.place(fault))?;
+        check::beta(rate, Clause::Objective).map_err(|fault| parser.place(fault))?;
         Ok(rate)
     }
 }
@@ -387,15 +387,15 @@ impl<'a> Parser<'a> {
         let condition = |index: usize, pick: fn(&ConditionPlaces) -> &Range<usize>| {
             self.places.conditions.get(index).map_or(0..self.text.input.len(), |places| pick(places).clone())
         };
-        let span = match fault.part {
-            Part::Objective => self.places.objective.clone(),
-            Part::Axis => self.places.axis.clone(),
-            Part::Range => self.places.range.clone(),
-            Part::Condition(index) => condition(index, |places| &places.whole),
-            Part::Rate(index) => condition(index, |places| &places.rate),
-            Part::Column(index) => condition(index, |places| &places.column),
-            Part::Relation(index) => condition(index, |places| &places.relation),
-            Part::Target(index) => condition(index, |places| &places.target),
+        let span = match fault.clause {
+            Clause::Objective => self.places.objective.clone(),
+            Clause::Axis => self.places.axis.clone(),
+            Clause::Range => self.places.range.clone(),
+            Clause::Condition(index) => condition(index, |places| &places.whole),
+            Clause::Rate(index) => condition(index, |places| &places.rate),
+            Clause::Column(index) => condition(index, |places| &places.column),
+            Clause::Relation(index) => condition(index, |places| &places.relation),
+            Clause::Target(index) => condition(index, |places| &places.target),
         };
         self.text.error(span, fault.error.into())
     }

@@ -245,11 +245,53 @@ impl Rate {
             _ => (false, false),
         }
     }
+
+    /// Whether the rate stays what it is under another share of positives, each class scoring as before.
+    #[must_use]
+    pub fn survives_mix(self) -> bool {
+        matches!(
+            self,
+            Self::Recall
+                | Self::FalseNegativeRate
+                | Self::FalsePositiveRate
+                | Self::TrueNegativeRate
+                | Self::BalancedAccuracy
+        )
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_that_survive_another_mix_are_the_same_with_twice_the_positives() {
+        let Counts { true_positives, false_negatives, positives, .. } = COUNTS;
+        let more = Counts {
+            true_positives: 2.0 * true_positives,
+            false_negatives: 2.0 * false_negatives,
+            positives: 2.0 * positives,
+            ..COUNTS
+        };
+        for rate in [
+            Rate::Recall,
+            Rate::FalseNegativeRate,
+            Rate::FalsePositiveRate,
+            Rate::TrueNegativeRate,
+            Rate::BalancedAccuracy,
+            Rate::Precision,
+            Rate::FalseDiscoveryRate,
+            Rate::NegativePredictiveValue,
+            Rate::FalseOmissionRate,
+            Rate::PositiveRate,
+            Rate::Accuracy,
+            Rate::Error,
+            Rate::FBeta(1.0),
+        ] {
+            let (one, other) = (rate.of(&COUNTS).unwrap(), rate.of(&more).unwrap());
+            assert_eq!((one - other).abs() < 1e-12, rate.survives_mix(), "{rate}");
+        }
+    }
 
     const COUNTS: Counts = Counts {
         true_positives: 30.0,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::combination::Whole;
-use super::{Combination, Condition, Form, FormTerm, ProblemError, ProblemOptions, Ratio, Sense};
+use super::{Combination, Form, FormTerm, ProblemError, ProblemOptions, Ratio, Sense, SolvedCondition};
 use crate::count::Shape;
 use crate::goal::{Constraint, Counts, Goal, Rate, Relation, Top};
 use crate::message::quote;
@@ -106,7 +106,7 @@ impl Build {
         constraint: &Constraint,
         source: usize,
         options: &ProblemOptions,
-        conditions: &mut Vec<Condition>,
+        conditions: &mut Vec<SolvedCondition>,
     ) -> Result<(), ProblemError> {
         let mut add = |expression: Combination, relation: Relation, target: f64| {
             let mut expression = expression;
@@ -116,7 +116,7 @@ impl Build {
                 Relation::AtMost => (expression, Sense::AtMost),
                 Relation::AtLeast => (expression.scaled(-1.0), Sense::AtMost),
             };
-            conditions.push(Condition { expression, sense, source });
+            conditions.push(SolvedCondition { expression, sense, source });
         };
         let groups = self.totals.len();
         match constraint {

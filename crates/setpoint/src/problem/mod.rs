@@ -36,7 +36,7 @@ pub enum Sense {
 
 /// One constraint on the thresholds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Condition {
+pub struct SolvedCondition {
     /// g.
     pub expression: Combination,
     /// = 0 or <= 0.
@@ -110,7 +110,7 @@ pub struct Problem {
     per_group: bool,
     higher_is_better: bool,
     loss: Combination,
-    conditions: Vec<Condition>,
+    conditions: Vec<SolvedCondition>,
     diagonal: bool,
     totals: Vec<ClassTotals>,
     /// Whether conditions have numbers of the sample in them beside totals.
@@ -153,7 +153,7 @@ impl Problem {
                     loss = loss.minus(build.overall(height, bin)?, -1.0 / bins as f64);
                     let mut expression = build.overall(area.axis, bin)?;
                     expression.constant -= target;
-                    conditions.push(Condition { expression, sense: Sense::Equal, source: bin });
+                    conditions.push(SolvedCondition { expression, sense: Sense::Equal, source: bin });
                 }
                 (loss, conditions, bins)
             }
@@ -245,7 +245,7 @@ impl Problem {
 
     /// g: the constraints.
     #[must_use]
-    pub fn conditions(&self) -> &[Condition] {
+    pub fn conditions(&self) -> &[SolvedCondition] {
         &self.conditions
     }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use setpoint_experiments::classes::{Classes, Family};
-use setpoint_experiments::{Experiment, Plan, Task};
+use setpoint_experiments::{Experiment, StudyPlan, Task};
 
 use super::{Meant, StudyArgs, asked};
 
@@ -36,7 +36,7 @@ pub struct ClassesArgs {
 
 impl ClassesArgs {
     /// The study asked for.
-    pub fn study(&self) -> (Plan, Classes) {
+    pub fn study(&self) -> (StudyPlan, Classes) {
         let all = Experiment::Classes;
         let plan = self.study.plan(all, asked(all.tasks(), &self.sets), TRIALS);
         (plan, Classes { families: asked(&Family::ALL, &self.models), anew: self.anew })

@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use setpoint_experiments::network::Networks;
 use setpoint_experiments::network::protocol::{Budget, Cnn, Protocol};
-use setpoint_experiments::{Experiment, Method, Plan, Table, Task};
+use setpoint_experiments::{Experiment, Method, StudyPlan, Table, Task};
 
 use super::{Meant, StudyArgs, asked};
 
@@ -83,7 +83,7 @@ impl NetworkArgs {
         tasks: Vec<Task>,
         tables: &[Table],
         usual: &[Method],
-    ) -> (Plan, Networks) {
+    ) -> (StudyPlan, Networks) {
         let all = protocol.study.methods();
         let plan = self.study.plan(protocol.study, tasks, protocol.trials());
         let study = Networks {
@@ -98,7 +98,7 @@ impl NetworkArgs {
 
 impl ImagesArgs {
     /// The study asked for, by default of the sets whose files are there.
-    pub fn study(&self) -> Result<(Plan, Networks), String> {
+    pub fn study(&self) -> Result<(StudyPlan, Networks), String> {
         if self.cnn == Cnn::Paper && self.budget != Budget::Full {
             return Err(
                 "--cnn paper has a hundred times the work of --cnn small: expected --budget full, or --cnn small"
@@ -127,7 +127,7 @@ impl ImagesArgs {
 
 impl NetworksArgs {
     /// The study asked for, by default of the methods with the same epochs.
-    pub fn study(&self) -> (Plan, Networks) {
+    pub fn study(&self) -> (StudyPlan, Networks) {
         let experiment = Experiment::Networks;
         let usual = [&Method::RIVALS[..], &[Method::Once, Method::Setpoint]].concat();
         let tasks = asked(experiment.tasks(), &self.sets);

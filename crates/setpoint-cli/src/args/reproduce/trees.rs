@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use setpoint_experiments::trees::Trees;
-use setpoint_experiments::{Experiment, Plan, Task};
+use setpoint_experiments::{Experiment, StudyPlan, Task};
 use setpoint_trees::{Parameters, Settings};
 
 use super::{Meant, StudyArgs, asked};
@@ -50,7 +50,7 @@ pub struct TreesArgs {
 
 impl TreesArgs {
     /// The study asked for; what other tools came to is still to be read.
-    pub fn study(&self) -> (Plan, Trees) {
+    pub fn study(&self) -> (StudyPlan, Trees) {
         let settings = Settings {
             configurations: Parameters::search(self.search as usize, 0),
             rounds: self.rounds as usize,

@@ -36,7 +36,7 @@ fn task(name: &str) -> Task {
     NETWORKS.into_iter().find(|task| task.name == name).unwrap()
 }
 
-fn study(data: &Path, output: &Path, tasks: &[&str], methods: &[Method]) -> (Plan, Networks) {
+fn study(data: &Path, output: &Path, tasks: &[&str], methods: &[Method]) -> (StudyPlan, Networks) {
     let training = Training { epochs: 3, batch: 32, learning_rate: 0.01 };
     let tasks: Vec<Task> = tasks.iter().map(|name| task(name)).collect();
     let study = Networks {
@@ -45,16 +45,16 @@ fn study(data: &Path, output: &Path, tasks: &[&str], methods: &[Method]) -> (Pla
         methods: methods.to_vec(),
         anew: Vec::new(),
     };
-    (Plan::made(Experiment::Networks, data, output, &tasks), study)
+    (StudyPlan::made(Experiment::Networks, data, output, &tasks), study)
 }
 
-fn run((plan, study): &(Plan, Networks)) -> (Vec<Entry<Cell, Fitted>>, u64) {
+fn run((plan, study): &(StudyPlan, Networks)) -> (Vec<Entry<Cell, Fitted>>, u64) {
     let counter = Counter::new(u64::MAX);
     let record = collect(plan, study, &counter).unwrap();
     (record.results.cells.cells, counter.fits())
 }
 
-fn problem((plan, study): &(Plan, Networks), task: usize, seed: u64) -> Problem {
+fn problem((plan, study): &(StudyPlan, Networks), task: usize, seed: u64) -> Problem {
     let sources = Sources::read(plan, &Counter::new(1)).unwrap();
     sources.problem(&plan.tasks[task], &study.protocol, seed).unwrap()
 }

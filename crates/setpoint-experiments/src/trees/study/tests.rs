@@ -14,9 +14,9 @@ fn a_study_is_kept_goes_on_and_does_not_depend_on_threads() {
     }
     let (data, one, two) = (made(400), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let spambase = TREES[3];
-    let plan = |output: &tempfile::TempDir, threads| Plan {
+    let plan = |output: &tempfile::TempDir, threads| StudyPlan {
         threads,
-        ..Plan::made(Experiment::Trees, data.path(), output.path(), &[spambase])
+        ..StudyPlan::made(Experiment::Trees, data.path(), output.path(), &[spambase])
     };
     let study = Trees {
         settings: Settings { configurations: Parameters::search(3, 0), rounds: 40, ..Settings::default() },

@@ -14,7 +14,7 @@ fn results() -> Grown {
         seconds: 1.0,
     };
     let trial = |seed, setpoint: f64| Entry {
-        cell: Split { task: TREES[0], seed },
+        cell: TaskSplit { task: TREES[0], seed },
         outcome: Trial {
             search_seconds: 2.0,
             outcomes: GOALS.iter().map(|goal| outcome(goal, setpoint)).collect(),

@@ -6,12 +6,12 @@ use crate::study::{collect, run as save};
 use crate::task::UCI;
 use crate::watch::Counter;
 
-fn study(data: &Path, output: &Path, methods: &[Method]) -> (Plan, Uci) {
-    let plan = Plan::made(Experiment::Uci, data, output, &[UCI[3]]);
+fn study(data: &Path, output: &Path, methods: &[Method]) -> (StudyPlan, Uci) {
+    let plan = StudyPlan::made(Experiment::Uci, data, output, &[UCI[3]]);
     (plan, Uci { tables: vec![Table::PrAuc], methods: methods.to_vec(), anew: Vec::new() })
 }
 
-fn run((plan, study): &(Plan, Uci)) -> (Vec<Entry<Cell, Outcome>>, u64) {
+fn run((plan, study): &(StudyPlan, Uci)) -> (Vec<Entry<Cell, Outcome>>, u64) {
     let counter = Counter::new(u64::MAX);
     let record = collect(plan, study, &counter).unwrap();
     (record.results.cells, counter.fits())

@@ -80,26 +80,21 @@ impl Bootstrap {
     /// A metric of examples in groups, with its percentile interval: each replicate draws as many
     /// positives and as many negatives of each group as there are.
     ///
-    /// Costs a whole evaluation of the metric for each replicate.
+    /// The metric gets the examples drawn and their places, by which it finds scores: of one model, or
+    /// of two, whose difference then sees the same draws. It is evaluated anew for each replicate.
     ///
     /// # Errors
     /// As [`estimate`](Self::estimate).
-    pub fn estimate_by_group<M>(
-        &self,
-        sample: &Sample,
-        scores: &[f32],
-        metric: M,
-    ) -> Result<Estimate, MetricError>
+    pub fn estimate_by_group<M>(&self, sample: &Sample, metric: M) -> Result<Estimate, MetricError>
     where
-        M: Fn(&Sample, &[f32]) -> Result<f64, MetricError> + Sync,
+        M: Fn(&Sample, &[u32]) -> Result<f64, MetricError> + Sync,
     {
-        sample.check_scores(scores)?;
-        let value = metric(sample, scores)?;
+        let all: Vec<u32> = (0..sample.len() as u32).collect();
+        let value = metric(sample, &all)?;
         self.resample(sample.len(), &Draws::by_group(sample), value, (), |times, ()| {
             let rows: Vec<u32> =
                 (0..).zip(times).flat_map(|(row, times)| std::iter::repeat_n(row, *times as usize)).collect();
-            let drawn: Vec<f32> = rows.iter().map(|row| scores[*row as usize]).collect();
-            metric(&sample.select(&rows), &drawn)
+            metric(&sample.select(&rows), &rows)
         })
     }
 
@@ -306,13 +301,16 @@ mod tests {
             })
         };
         let expected = sizes(&sample);
-        let mean = |drawn: &Sample, scores: &[f32]| {
+        let mean = |drawn: &Sample, rows: &[u32]| {
             assert_eq!(sizes(drawn), expected);
-            Ok(scores.iter().map(|score| f64::from(*score)).sum::<f64>() / scores.len() as f64)
+            assert!(
+                rows.iter().zip(drawn.labels()).all(|(row, label)| sample.labels()[*row as usize] == *label)
+            );
+            Ok(rows.iter().map(|row| f64::from(scores[*row as usize])).sum::<f64>() / rows.len() as f64)
         };
-        let estimate = few(3).estimate_by_group(&sample, &scores, mean).unwrap();
+        let estimate = few(3).estimate_by_group(&sample, mean).unwrap();
         assert!(estimate.interval.lower < estimate.value && estimate.value < estimate.interval.upper);
-        assert_eq!(estimate, few(3).estimate_by_group(&sample, &scores, mean).unwrap());
+        assert_eq!(estimate, few(3).estimate_by_group(&sample, mean).unwrap());
     }
 
     #[test]

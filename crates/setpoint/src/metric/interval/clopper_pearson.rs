@@ -90,8 +90,8 @@ fn entity_counts(
         let decision = 2 * usize::from(*label) + usize::from(*score >= threshold);
         let (counted, examples) = table[decision].ok_or(MetricError::NotAProportion { rate })?;
         let count = &mut counts[*entity as usize];
-        count.counted += counted as u64;
-        count.examples += examples as u64;
+        count.counted += counted;
+        count.examples += examples;
     }
     Ok(counts)
 }

@@ -27,12 +27,12 @@ use crate::metric::MetricError;
 pub const LEAST_ENTITIES: usize = 10;
 
 /// Examples counted and all examples of one entity.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EntityCount {
-    /// Examples that the share counts.
-    pub counted: u64,
+    /// Examples that the share counts, or their weight.
+    pub counted: f64,
     /// Examples that it is a share of.
-    pub examples: u64,
+    pub examples: f64,
 }
 
 /// The share with its studentised draws.
@@ -59,8 +59,8 @@ impl EntityShare {
     pub fn new(counts: &[EntityCount], replicates: usize, seed: u64) -> Result<Self, MetricError> {
         let counts: Vec<(f64, f64)> = counts
             .iter()
-            .filter(|count| count.examples > 0)
-            .map(|count| (count.counted as f64, count.examples as f64))
+            .filter(|count| count.examples > 0.0)
+            .map(|count| (count.counted, count.examples))
             .collect();
         let entities = counts.len();
         if entities < LEAST_ENTITIES {
@@ -158,9 +158,9 @@ pub fn by_entity(counts: &[EntityCount], confidence: f64) -> Result<Interval, Me
     check_confidence(confidence)?;
     let tail = (1.0 - confidence) / 2.0;
     let (counted, examples) =
-        counts.iter().fold((0, 0), |sum, count| (sum.0 + count.counted, sum.1 + count.examples));
+        counts.iter().fold((0.0, 0.0), |sum, count| (sum.0 + count.counted, sum.1 + count.examples));
     // The rarer side has the more to tell.
-    let swapped = 2 * counted > examples;
+    let swapped = 2.0 * counted > examples;
     let rarer: Vec<EntityCount> = counts
         .iter()
         .map(|count| match swapped {
@@ -181,13 +181,13 @@ mod tests {
 
     /// Entities with normal scores that have half of their variance in common, counted above the
     /// threshold at which the share is `share`.
-    fn draw(generator: &mut ChaCha8Rng, entities: usize, rows: u64, share: f64) -> Vec<EntityCount> {
+    fn draw(generator: &mut ChaCha8Rng, entities: usize, rows: u32, share: f64) -> Vec<EntityCount> {
         let threshold = normal_quantile(1.0 - share);
         let mut normal = || normal_quantile(generator.random::<f64>().clamp(1e-12, 1.0 - 1e-12));
         let counts = (0..entities).map(|_| {
             let common = normal();
             let above = (0..rows).filter(|_| (common + normal()) / 2_f64.sqrt() >= threshold).count();
-            EntityCount { counted: above as u64, examples: rows }
+            EntityCount { counted: above as f64, examples: f64::from(rows) }
         });
         counts.collect()
     }
@@ -201,8 +201,8 @@ mod tests {
             let counts = draw(&mut generator, 40, 20, share);
             let outside = |interval: Interval| !(interval.lower..=interval.upper).contains(&share);
             missed += u64::from(outside(by_entity(&counts, 0.9).unwrap()));
-            let counted = counts.iter().map(|count| count.counted).sum();
-            binomial += u64::from(outside(super::super::clopper_pearson(counted, 800, 0.9).unwrap()));
+            let counted: f64 = counts.iter().map(|count| count.counted).sum();
+            binomial += u64::from(outside(super::super::clopper_pearson(counted as u64, 800, 0.9).unwrap()));
         }
         // An approximation: it may miss half as often again as it says, not three times as often.
         assert!(upper_tail(draws, missed, 0.15) > 1e-4, "{missed} of {draws}");
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn nothing_counted_is_worth_one_example_an_entity() {
-        let counts = vec![EntityCount { counted: 0, examples: 50 }; 30];
+        let counts = vec![EntityCount { counted: 0.0, examples: 50.0 }; 30];
         let interval = by_entity(&counts, 0.9).unwrap();
         // (1 - p)^30 = 0.05
         assert!(interval.lower == 0.0 && (interval.upper - 0.0950).abs() < 1e-4, "{interval:?}");
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn entities_that_do_not_differ_do_not_make_it_certain() {
-        let counts = vec![EntityCount { counted: 1, examples: 100 }; 30];
+        let counts = vec![EntityCount { counted: 1.0, examples: 100.0 }; 30];
         let share = EntityShare::new(&counts, 99, 0).unwrap();
         assert!(share.chance_of_so_low(0.05) > 0.2 && share.chance_of_so_low(0.005) == 1.0);
         assert!(by_entity(&counts, 0.9).unwrap().upper > 0.05);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// One thing for each part of the data, in the order in which they are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Splits<T> {
+pub struct ByPart<T> {
     /// What the parameters are fitted on.
     pub train: T,
     /// What chooses between fits.
@@ -15,7 +15,7 @@ pub struct Splits<T> {
     pub test: T,
 }
 
-impl<T> Splits<T> {
+impl<T> ByPart<T> {
     /// Each part with its name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &T)> {
         [
@@ -44,8 +44,8 @@ impl<T> Splits<T> {
     }
 
     /// The same parts with something else in each.
-    pub fn map<'a, U>(&'a self, mut change: impl FnMut(&'a T) -> U) -> Splits<U> {
-        Splits {
+    pub fn map<'a, U>(&'a self, mut change: impl FnMut(&'a T) -> U) -> ByPart<U> {
+        ByPart {
             train: change(&self.train),
             validation: change(&self.validation),
             calibration: change(&self.calibration),
@@ -60,8 +60,8 @@ impl<T> Splits<T> {
     pub fn try_map<'a, U, E>(
         &'a self,
         mut change: impl FnMut(&'a T) -> Result<U, E>,
-    ) -> Result<Splits<U>, E> {
-        Ok(Splits {
+    ) -> Result<ByPart<U>, E> {
+        Ok(ByPart {
             train: change(&self.train)?,
             validation: change(&self.validation)?,
             calibration: change(&self.calibration)?,

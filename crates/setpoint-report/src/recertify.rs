@@ -1,0 +1,117 @@
+//! A model certified anew: what changed.
+
+use std::fmt;
+
+use serde::Serialize;
+use setpoint::message;
+
+use crate::certificate::{CertificateRecord, uncertified};
+use crate::evaluate::said_of_mix;
+use crate::number::{level, percent};
+
+/// A model certified anew on labelled rows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RecertifyRecord {
+    /// The new model file.
+    pub artifact: String,
+    /// The goal, as goals print.
+    pub goal: String,
+    /// Labelled rows.
+    pub rows: u64,
+    /// Positives among them.
+    pub positives: u64,
+    /// The thresholds so far.
+    pub thresholds_before: Vec<f64>,
+    /// The new ones.
+    pub thresholds: Vec<f64>,
+    /// The groups they are for.
+    pub groups: Vec<String>,
+    /// What is proved about them.
+    pub certificate: Option<CertificateRecord>,
+    /// Why nothing is.
+    pub certificate_refused: Option<String>,
+    /// The share of positives that is meant, where it is not that of the rows.
+    pub mix: Option<MixRecord>,
+    /// Conditions that hold at any share of positives, each class scoring as in these rows.
+    pub survives_mix: Vec<String>,
+    /// Conditions that hold at this share only.
+    pub depends_on_mix: Vec<String>,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
+}
+
+/// A share of positives, under the assumption of label shift.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct MixRecord {
+    /// The share.
+    pub share: f64,
+    /// Lower end of its interval; the share itself where it was given.
+    pub lower: f64,
+    /// Upper end.
+    pub upper: f64,
+    /// Whether it was estimated from rows without labels.
+    pub estimated: bool,
+    /// The share of the labelled rows.
+    pub of_rows: f64,
+    /// The chance of scores so unlike any mixture of the two classes, were they one.
+    pub mixture_p_value: Option<f64>,
+    /// The chance of classes that score so unlike those of the calibration rows, were they alike.
+    pub classes_p_value: Option<f64>,
+    /// Whether a test speaks against label shift, at 1%.
+    pub doubtful: bool,
+}
+
+impl RecertifyRecord {
+    /// Its sentences, in which a front end spells the settings.
+    pub fn sentences(&mut self) -> impl Iterator<Item = &mut String> {
+        self.notes.iter_mut().chain(&mut self.certificate_refused)
+    }
+}
+
+impl fmt::Display for MixRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", percent(self.share))?;
+        if self.estimated {
+            write!(f, " [{}, {}], estimated", percent(self.lower), percent(self.upper))?;
+        }
+        writeln!(f, ", where these rows have {}", percent(self.of_rows))?;
+        let test = |f: &mut fmt::Formatter<'_>, what: &str, p: Option<f64>| match p {
+            Some(p) => writeln!(f, "          {what}: p-value {p:.3}"),
+            None => Ok(()),
+        };
+        writeln!(f, "          this rests on label shift: each class scores as in these rows")?;
+        test(f, "scores within the classes are those of the calibration rows", self.classes_p_value)?;
+        test(f, "scores without labels are a mixture of the classes", self.mixture_p_value)?;
+        if self.doubtful {
+            writeln!(f, "          label shift is doubtful: have rows of the new mix labelled instead")?;
+        }
+        Ok(())
+    }
+}
+
+/// What changed, on a terminal.
+impl fmt::Display for RecertifyRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |thresholds: &[f64]| {
+            thresholds.iter().map(|one| message::number(*one)).collect::<Vec<_>>().join(", ")
+        };
+        writeln!(f, "goal      {}", self.goal)?;
+        writeln!(f, "rows      {}, {} of them positive", self.rows, self.positives)?;
+        writeln!(f, "threshold {} (before: {})", shown(&self.thresholds), shown(&self.thresholds_before))?;
+        if let Some(mix) = &self.mix {
+            write!(f, "positives {mix}")?;
+        }
+        match (&self.certificate, &self.certificate_refused) {
+            (Some(certificate), _) => writeln!(f, "\n{certificate}")?,
+            (None, Some(reason)) => writeln!(f, "\n{}", uncertified(reason))?,
+            (None, None) => {}
+        }
+        let at = self
+            .mix
+            .as_ref()
+            .map_or_else(|| "of these rows".to_owned(), |mix| format!("of {}", level(mix.share)));
+        let survives = self.survives_mix.iter().map(|name| (name.as_str(), true));
+        let depends = self.depends_on_mix.iter().map(|name| (name.as_str(), false));
+        f.write_str(&said_of_mix(survives.chain(depends), &at))
+    }
+}

@@ -1,0 +1,152 @@
+use super::*;
+use crate::certify::{CertifyOptions, certify};
+use crate::goal::parse_conditions;
+
+/// Negatives of which `above` are decided positive, at scores around a threshold of 0.5.
+fn negatives(above: usize, below: usize) -> (Sample, Vec<f32>) {
+    let scores = (0..above + below).map(|row| if row < above { 1.0 } else { 0.0 }).collect();
+    (Sample::new(vec![false; above + below]).unwrap(), scores)
+}
+
+fn certificate(conditions: &str, sample: &Sample) -> Certificate {
+    let scores: Vec<f32> = (0..sample.len()).map(|row| row as f32 / (2 * sample.len()) as f32).collect();
+    certify(&parse_conditions(conditions).unwrap(), sample, &scores, &CertifyOptions::new(0.9)).unwrap()
+}
+
+fn fpr() -> Certificate {
+    certificate("fpr<=5%", &Sample::new(vec![false; 2000]).unwrap())
+}
+
+fn watch(certificate: &Certificate) -> Monitor {
+    Monitor::new("m", Some(certificate), 0.05).unwrap()
+}
+
+#[test]
+fn a_broken_condition_raises_an_alarm_that_stays() {
+    let certificate = fpr();
+    let mut monitor = watch(&certificate);
+    for _ in 0..20 {
+        let (sample, scores) = negatives(5, 95);
+        assert!(monitor.add(&certificate, &sample, &scores).unwrap().is_empty());
+    }
+    let quiet = &monitor.status(&certificate).unwrap()[0];
+    assert_eq!((quiet.alarm, quiet.alarm_at, quiet.rate), (None, 20.0, Some(0.05)));
+    assert!(quiet.interval.lower < 0.05 && quiet.interval.upper > 0.05 && quiet.survives_mix);
+    assert!(
+        (quiet.told - 0.075).abs() < 1e-12
+            && quiet.needed.unwrap() > 100
+            && quiet.needed == quiet.needed_rows
+    );
+    let (sample, scores) = negatives(80, 420);
+    monitor.add(&certificate, &sample, &scores).unwrap();
+    assert_eq!(monitor.status(&certificate).unwrap()[0].alarm, Some(2500));
+    let (sample, scores) = negatives(0, 5000);
+    monitor.add(&certificate, &sample, &scores).unwrap();
+    assert!(monitor.alarmed() && monitor.status(&certificate).unwrap()[0].evidence < 1.0);
+    assert_eq!(monitor.history().len(), 22);
+}
+
+#[test]
+fn a_batch_counts_by_its_sums_and_one_class_alone_is_no_trouble() {
+    let certificate = fpr();
+    let (mut one, mut other) = (watch(&certificate), watch(&certificate));
+    let (sample, mut scores) = negatives(9, 91);
+    one.add(&certificate, &sample, &scores).unwrap();
+    scores.reverse();
+    other.add(&certificate, &sample, &scores).unwrap();
+    assert_eq!(one, other);
+    let before = one.status(&certificate).unwrap()[0].evidence;
+    one.add(&certificate, &Sample::new(vec![true; 50]).unwrap(), &[1.0; 50]).unwrap();
+    assert_eq!(one.status(&certificate).unwrap()[0].evidence, before);
+    assert_eq!(one.rows(), (150, 0));
+}
+
+#[test]
+fn the_state_is_plain_data_and_knows_its_model() {
+    let certificate = fpr();
+    let mut monitor = watch(&certificate);
+    let (sample, scores) = negatives(9, 91);
+    monitor.add(&certificate, &sample, &scores).unwrap();
+    let text = serde_json::to_string(&monitor).unwrap();
+    let again: Monitor = serde_json::from_str(&text).unwrap();
+    assert_eq!(again, monitor);
+    assert!(again.fits("m", Some(&certificate)) && !again.fits("n", Some(&certificate)));
+    assert!(!again.fits("m", Some(&certificate_of("fpr<=4%"))) && !again.fits("m", None));
+}
+
+fn certificate_of(conditions: &str) -> Certificate {
+    certificate(conditions, &Sample::new(vec![false; 2000]).unwrap())
+}
+
+#[test]
+fn groups_are_watched_by_name_and_strangers_refused() {
+    let grouped = |names: [&str; 2], rows: u32| {
+        let names = names.map(str::to_owned).to_vec();
+        let sample = Sample::new(vec![false; rows as usize]).unwrap();
+        sample.with_groups("g", names, (0..rows).map(|row| row % 2).collect()).unwrap()
+    };
+    let certificate = certificate("fpr(g)<=10%", &grouped(["a", "b"], 2000));
+    let mut monitor = watch(&certificate);
+    // Only a's rows are above.
+    let scores: Vec<f32> = (0..400).map(|row| if row % 2 == 0 && row < 200 { 1.0 } else { 0.0 }).collect();
+    monitor.add(&certificate, &grouped(["a", "b"], 400), &scores).unwrap();
+    let status = monitor.status(&certificate).unwrap();
+    let alarms: Vec<_> = status.iter().map(|one| (one.group.as_deref(), one.alarm.is_some())).collect();
+    assert_eq!(alarms, [(Some("a"), true), (Some("b"), false)]);
+    assert_eq!(status[0].alarm_at, 40.0);
+    let before = monitor.clone();
+    assert!(matches!(
+        monitor.add(&certificate, &grouped(["a", "x"], 400), &scores),
+        Err(CertifyError::UnknownGroup { .. })
+    ));
+    assert_eq!(monitor, before);
+}
+
+#[test]
+fn weights_count_and_those_larger_than_the_first_batch_had_are_cut() {
+    let certificate = fpr();
+    let mut monitor = watch(&certificate);
+    let (sample, scores) = negatives(10, 90);
+    let weighted = |heavy: f32| {
+        let weights = (0..100).map(|row| if row == 50 { heavy } else { 1.0 }).collect();
+        sample.clone().with_weights(weights).unwrap()
+    };
+    assert!(monitor.add(&certificate, &weighted(3.0), &scores).unwrap().is_empty());
+    let status = &monitor.status(&certificate).unwrap()[0];
+    assert_eq!((status.counted, status.examples), (10.0, 102.0));
+    let notes = monitor.add(&certificate, &weighted(9.0), &scores).unwrap();
+    assert!(notes[0].starts_with("1 draws are larger"), "{notes:?}");
+    assert_eq!(monitor.status(&certificate).unwrap()[0].examples, 204.0);
+    let error = monitor.add(&certificate, &sample, &scores).unwrap_err();
+    assert!(error.to_string().starts_with("the batches before had weights"), "{error}");
+    // Equal weights are none.
+    let equal = sample.clone().with_weights(vec![2.0; 100]).unwrap();
+    let (mut one, mut other) = (watch(&certificate), watch(&certificate));
+    one.add(&certificate, &equal, &scores).unwrap();
+    other.add(&certificate, &sample, &scores).unwrap();
+    assert_eq!(one, other);
+}
+
+#[test]
+fn rows_without_labels_hint_at_other_scores_and_stay_quiet_else() {
+    let scores: Vec<f32> = (0..4000).map(|row| ((row * 37) % 4000) as f32 / 4000.0).collect();
+    let sample = Sample::new((0..4000).map(|row| row % 10 == 0).collect()).unwrap();
+    let decided = |scores: &[f32]| scores.iter().filter(|score| **score >= 0.95).count() as u64;
+    let sketch = Sketch::of(&sample, &scores, decided(&scores)).unwrap();
+    let mut monitor = Monitor::new("m", None, 0.05).unwrap();
+    for batch in scores.chunks(100) {
+        monitor.add_unlabelled(&sketch, batch, decided(batch)).unwrap();
+    }
+    monitor.add_unlabelled(&sketch, &[], 0).unwrap();
+    assert!(!monitor.hinted());
+    // Shrunk towards the middle: the mean stays, and so do not the tails.
+    let changed: Vec<f32> = scores.iter().map(|score| 0.25 + 0.5 * score).collect();
+    for batch in changed.chunks(100) {
+        monitor.add_unlabelled(&sketch, batch, decided(batch)).unwrap();
+    }
+    let hints = monitor.hints(&sketch).unwrap();
+    assert_eq!(hints[0].what, "share decided positive");
+    assert!(hints.iter().all(|hint| hint.alarm.is_some_and(|rows| rows > 4000)), "{hints:?}");
+    assert!(hints[1].edge.is_some() && (hints[0].expected - 0.05).abs() < 1e-9);
+    assert_eq!((monitor.rows(), monitor.alarmed()), ((0, 8000), false));
+}
