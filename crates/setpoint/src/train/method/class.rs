@@ -1,17 +1,16 @@
 //! Losses of several classes: the smooth goal through its shifts, and cross-entropy with weights by class.
 
-use rayon::prelude::*;
-
 use super::Loss;
 use crate::class::{Ask, Classes, ShiftEngine, Softmax, Tally};
 use crate::goal::ClassGoal;
-use crate::optimizer::State;
+use crate::optimizer::{State, damaged};
 use crate::shard::Shard;
 use crate::train::{Bandwidth, Detail, TrainError};
 
 /// The smooth loss of a goal of classes, through its shifts.
 ///
-/// The first scores seen fix the sharpness in units of their spread.
+/// The first scores seen fix the sharpness in units of their spread, until it is [measured
+/// anew](Self::measure_anew).
 #[derive(Debug)]
 pub struct ClassIco {
     goal: ClassGoal,
@@ -28,12 +27,26 @@ impl ClassIco {
     pub fn new(goal: &ClassGoal, bandwidth: Bandwidth) -> Self {
         Self { goal: goal.clone(), bandwidth, engine: None, sharpness: None, shifts: None, detail: None }
     }
+
+    /// The shifts of the last step, if there was one.
+    #[must_use]
+    pub fn shifts(&self) -> Option<&[f64]> {
+        self.engine.as_ref().map(ShiftEngine::shifts).or(self.shifts.as_deref())
+    }
+
+    /// Takes the sharpness from the next scores.
+    pub fn measure_anew(&mut self) {
+        self.sharpness = None;
+    }
 }
 
 impl Loss for ClassIco {
     fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
         let classes = Classes::of(&self.goal, rows.whole())?;
-        let width = || self.bandwidth.of_classes(&classes, scores);
+        let width = || match self.bandwidth {
+            Bandwidth::Deviations(share) | Bandwidth::Tail(share) => share * classes.spread(scores),
+            Bandwidth::Score(width) => width,
+        };
         let sharpness = *self.sharpness.get_or_insert_with(|| 1.0 / width());
         let engine = match &mut self.engine {
             Some(engine) => engine,
@@ -45,8 +58,13 @@ impl Loss for ClassIco {
                 self.engine.insert(engine)
             }
         };
+        engine.set_sharpness(sharpness);
         let step = engine.step(&classes, scores, v)?;
-        self.detail = Some(Detail::of_classes(&step));
+        self.detail = Some(Detail {
+            objective: step.objective,
+            constraints: step.constraints.to_vec(),
+            thresholds: step.shifts.to_vec(),
+        });
         Ok(step.loss)
     }
 
@@ -55,14 +73,25 @@ impl Loss for ClassIco {
     }
 
     fn state(&self) -> State {
-        let (Some(engine), Some(sharpness)) = (&self.engine, self.sharpness) else { return State::default() };
-        State::default().with("shifts", engine.shifts().to_vec()).with("sharpness", vec![sharpness])
+        State::default()
+            .with_some("shifts", self.shifts().map(<[f64]>::to_vec))
+            .with_some("sharpness", self.sharpness.map(|sharpness| vec![sharpness]))
     }
 
     fn restore(&mut self, state: &State) -> Result<(), TrainError> {
-        let shifts = state.find::<f64>("shifts")?.map(|_| state.sized("shifts", self.goal.classes.len()));
-        self.shifts = shifts.transpose()?.map(<[f64]>::to_vec);
-        self.sharpness = state.find("sharpness")?.and_then(|values| values.first().copied());
+        let shifts: Option<&[f64]> = state.find("shifts")?;
+        let count = self.goal.classes.len();
+        if !shifts.is_none_or(|found| found.len() == count && found.iter().all(|shift| shift.is_finite())) {
+            return Err(damaged("shifts").into());
+        }
+        let sharpness: Option<&[f64]> = state.find("sharpness")?;
+        let sound = |found: &[f64]| found.len() == 1 && found[0].is_finite() && found[0] > 0.0;
+        if !sharpness.is_none_or(sound) {
+            return Err(damaged("sharpness").into());
+        }
+        self.shifts = shifts.map(<[f64]>::to_vec);
+        self.sharpness = sharpness.map(|found| found[0]);
+        self.engine = None;
         Ok(())
     }
 }
@@ -97,19 +126,14 @@ impl Loss for ClassCrossEntropy {
             prior if prior > 0.0 => prior.powf(-self.balance),
             _ => 0.0,
         };
-        let weights: Vec<f64> = (0..count).map(weight).collect();
+        let mut weights: Vec<f64> = (0..count).map(weight).collect();
         let total: f64 = weights.iter().zip(classes.totals()).map(|(weight, rows)| weight * rows).sum();
+        weights.iter_mut().for_each(|weight| *weight /= total);
         let ask = Ask { sharpness: 1.0, shifts: &vec![0.0; count], loss: Some(&weights), ..Ask::default() };
         if scores.len() != v.len() || !self.softmax.count(&classes, scores, ask, v, &mut self.tally) {
             classes.check_scores(scores)?;
         }
-        v.par_chunks_exact_mut(count.max(1)).enumerate().with_min_len(1024).for_each(|(row, v)| {
-            let y = classes.codes()[row] as usize;
-            let factor = (classes.weight(row) * weights[y] / total) as f32;
-            v[y] -= 1.0;
-            v.iter_mut().for_each(|v| *v *= factor);
-        });
-        Ok(self.tally.loss / total)
+        Ok(self.tally.loss)
     }
 }
 
