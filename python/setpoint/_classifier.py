@@ -18,11 +18,12 @@ from sklearn.utils.validation import (
 )
 
 from . import _setpoint
-from ._arrays import MISSING_TEXTS, together
+from ._arrays import MISSING_TEXTS, together, vector
 from ._boost import name_lightgbm
-from ._decide import Decides, counting_rows, seed, strict, two_classes
-from ._errors import tell, tell_uncertified
+from ._decide import Decides, counting_rows, pair, seed, several_classes, strict, two_classes
+from ._errors import GoalError, InputError, tell, tell_uncertified
 from ._frames import (
+    beside,
     csr,
     frame_columns,
     frame_names,
@@ -33,7 +34,7 @@ from ._frames import (
     refuse_twice,
     take_rows,
 )
-from ._model import Model
+from ._model import Model, decided
 from ._progress import Line
 from ._settings import TRAINING, setting, training_help
 
@@ -57,7 +58,8 @@ class SetpointClassifier(Decides, BaseEstimator):
 
     Parameters
     ----------
-    goal : what to improve, under which conditions (docs/goals.md).
+    goal : what to improve, under which conditions (docs/goals.md). With labels of more than two values it is
+        one of several classes, such as "macro-f1" or "recall(shirt) @ precision(shirt)>=0.9".
     model : the kind of model: "linear", "mlp" for a network of dense layers, or "trees" for boosted trees
         (grown by LightGBM, which must be installed; scoring does without it).
     hidden : sizes of the network's hidden layers.
@@ -78,8 +80,9 @@ class SetpointClassifier(Decides, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : the labels, negative first.
+    classes_ : the labels, negative first; several classes are in order.
     thresholds_ : one, or one for each of `groups_`.
+    shifts_ : of several classes, what is subtracted from the score of each before the largest is taken.
     certificate_ : what is proved about them, or None; `report_["certificate_refused"]` says why.
     approximate_ : where rows come in too few entities for a proof: what is likely, and not proved.
     report_ : the record of the run, as `setpoint train --json`.
@@ -121,26 +124,36 @@ class SetpointClassifier(Decides, BaseEstimator):
         """
         settings = self._settings()
         X, y, names = self._fit_data(X, y)
-        self.classes_, labels, notes = two_classes(y, self.positive)
-        weights, kept = counting_rows(sample_weight, labels)
-        coded_groups = self._coded(groups, len(labels))
+        several = self._is_of_classes(y)
+        if several:
+            if groups is not None:
+                raise InputError("groups= is for goals of two classes: leave it out")
+            self.classes_, coded_groups = several_classes(y, self._label)
+            labels, notes = np.ones(len(y), dtype=bool), []
+            weights, kept = counting_rows(sample_weight, coded_groups[2])
+        else:
+            self.classes_, labels, notes = two_classes(y, self.positive)
+            weights, kept = counting_rows(sample_weight, labels)
+            coded_groups = self._coded(groups, len(labels))
         coded_entities = together(entities, len(labels))
         if not kept.all():
             if coded_entities is not None:
                 coded_entities = (*coded_entities[:2], coded_entities[2][kept])
             labels, X = labels[kept], _rows(X, kept)
-            if coded_groups is not None:
+            if several:
+                self.classes_, coded_groups = several_classes(np.asarray(y)[kept], self._label)
+            elif coded_groups is not None:
                 coded_groups = self._coded(np.asarray(groups)[kept], len(labels))
         if weights is not None:
             weights = weights.astype(np.float32)
         if self.model == "trees":
             name_lightgbm()
         line = Line(type(self).__name__) if self.verbose else None
-        negative, positive = (str(value) for value in self.classes_)
+        label: Any = (self._label, coded_groups[1]) if several else (self._label, *map(str, self.classes_[::-1]))
         inner, record, unmet = _setpoint.fit(
             X,
             names,
-            (self._label, positive, negative),
+            label,
             labels,
             weights,
             coded_groups,
@@ -157,9 +170,19 @@ class SetpointClassifier(Decides, BaseEstimator):
         tell_uncertified(self.report_["certificate_refused"], unmet)
         return self
 
+    def _is_of_classes(self, y: Any) -> bool:
+        """Whether the goal is one of several classes, with these labels."""
+        if self.positive is not None:
+            return False
+        two, classes = _setpoint.kinds_of_goal(setting("goal", self.goal, str))
+        if not (two and classes):
+            return classes
+        return pair(np.asarray(y)) is None and len(np.unique(y)) > 2
+
     # Read from the model: set, they would change nothing, and so they cannot be.
     thresholds_ = property(lambda self: self.model_.thresholds)
     groups_ = property(lambda self: self.model_.groups)
+    shifts_ = property(lambda self: self.model_.shifts)
     certificate_ = property(lambda self: self.report_["certificate"])
     approximate_ = property(lambda self: self.report_["approximate"])
 
@@ -243,30 +266,62 @@ class SetpointClassifier(Decides, BaseEstimator):
         return self.model_.scores(X)
 
     def _margins(self, scores: np.ndarray, groups: Any) -> np.ndarray:
+        if self.model_.classes:
+            return self.model_._margins(scores, groups)
         return strict(self.model_._inner.margins(scores, self.model_._groups(groups, len(scores))))
 
     def _probability(self, scores: np.ndarray) -> Optional[np.ndarray]:
-        return self.model_._inner.probabilities(scores)
+        return self.model_._probabilities(scores)
+
+    def _decide(self, scores: np.ndarray, groups: Any) -> np.ndarray:
+        if self.model_.classes:
+            return self.classes_[decided(self._margins(scores, groups))]
+        return super()._decide(scores, groups)
+
+    def predict_frame(self, X: Any, groups: Any = None, *, keep: Any = None) -> Any:
+        """Scores, probabilities and decision as columns of a frame; of several classes a score and a probability
+        for each. Beside them are the columns of X that `keep` names, or "all"; the index is that of X.
+        """
+        check_is_fitted(self, "classes_")
+        if not self.model_.classes:
+            return super().predict_frame(X, groups, keep=keep)
+        known = getattr(self, "feature_names_in_", None)
+        return beside(X, keep, known, lambda X: self.model_._columns(self._scores(X), self.classes_))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
+        """The goal's value where its conditions hold on this data, higher is better; of several classes at the
+        best shifts for this data. This ranks models; what ships, `evaluate` tells.
+        """
+        check_is_fitted(self, "classes_")
+        if not self.model_.classes:
+            return super().score(X, y, sample_weight, groups)
+        codes = self.model_._codes(column_or_1d(y))
+        weights = None if sample_weight is None else vector(sample_weight, "sample_weight")
+        return _setpoint.value_of_classes(self.goal, codes, self._scores(X).reshape(-1), weights)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The chance of each class, in the order of `classes_`.
 
-        A logistic curve through the calibration rows (Platt scaling), never falling in the score. The
+        A logistic curve through the calibration rows (Platt scaling), never falling in the score; of several
+        classes a softmax with one slope and a shift for each. The
         decisions of `predict` follow the goal's threshold, not a probability of one half.
         """
         positive = self._probability(self._scores(X))
         assert positive is not None, "fitted models have probabilities"
-        return np.column_stack([1 - positive, positive])
+        return positive if self.model_.classes else np.column_stack([1 - positive, positive])
 
     def evaluate(self, X: Any, y: Any, **given: Any) -> dict[str, Any]:
         """Metrics with intervals on labelled rows; the parameters are those of `setpoint.Model.evaluate`."""
         check_is_fitted(self, "model_")
-        return self.model_.evaluate(X, y, **{"positive": self.classes_[1], **given})
+        return self.model_.evaluate(X, y, **{**self._positive(), **given})
 
     def report(self, path: Union[str, "os.PathLike[str]"], X: Any, y: Any, **given: Any) -> dict[str, Any]:
         """Writes the report of the model on labelled rows, a page to look at; returns what `evaluate` does."""
         check_is_fitted(self, "model_")
-        return self.model_.report(path, X, y, **{"positive": self.classes_[1], **given})
+        return self.model_.report(path, X, y, **{**self._positive(), **given})
+
+    def _positive(self) -> dict[str, Any]:
+        return {} if self.model_.classes else {"positive": self.classes_[1]}
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the model file, for `setpoint.load` and the command line."""
@@ -281,6 +336,11 @@ class SetpointClassifier(Decides, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        try:
+            of_classes = _setpoint.kinds_of_goal(str(self.goal))[1]
+        except GoalError:
+            of_classes = False
+        tags.classifier_tags.multi_class = of_classes and self.positive is None and self.model != "trees"
         tags.input_tags.allow_nan = self._takes_missing()
         return tags
 

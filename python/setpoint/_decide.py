@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ._arrays import Groups, as_numpy, binary, coded, plain, vector
+from ._arrays import Groups, as_numpy, binary, coded, group_name, plain, vector
 from ._errors import InputError, refuse_set
 from ._frames import beside
 from ._settings import read_goal, setting, shape
@@ -34,7 +34,7 @@ def two_classes(y: Any, positive: Any) -> tuple[np.ndarray, np.ndarray, list[str
     classes = found
     if len(classes) > 2:
         raise ValueError(
-            "Only binary classification is supported. The type of the target is "
+            "Only binary classification is supported by this goal or estimator. The type of the target is "
             f"{type_of_target(y)}: {len(classes)} classes."
         )
     if len(classes) < 2:
@@ -55,6 +55,16 @@ def two_classes(y: Any, positive: Any) -> tuple[np.ndarray, np.ndarray, list[str
         elif known[0]:
             classes = classes[::-1]
     return classes, np.ascontiguousarray(y == classes[1]), notes
+
+
+def several_classes(y: Any, column: str) -> tuple[np.ndarray, Groups]:
+    """The classes in order, and the class of each row with the names that goals have for them."""
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    names = [group_name(value) for value in classes]
+    if len({*names}) < len(names):
+        raise InputError(f"labels that are written alike: {sorted(names)}")
+    return classes, (column, names, codes.reshape(-1).astype(np.uint32))
 
 
 def counting_rows(sample_weight: Any, labels: np.ndarray) -> tuple[Optional[np.ndarray], np.ndarray]:

@@ -16,7 +16,7 @@ from ._settings import file_name, page_name, probability
 class Model:
     """A model file, ready to score: one that `setpoint train` wrote, or `SetpointClassifier.save`.
 
-    Decisions are `score >= threshold`. `X` is a data frame with the columns of training by name, or an
+    Decisions are `score >= threshold`; of several classes, the largest of score minus shift. `X` is a data frame with the columns of training by name, or an
     array with the columns in the order of `feature_names`.
     """
 
@@ -34,7 +34,8 @@ class Model:
         return _from_bytes, (self._inner.to_bytes(),)
 
     def __repr__(self) -> str:
-        return f"<setpoint.Model for {self.goal!r}, thresholds {self.thresholds.tolist()}>"
+        of = f"classes {self.classes}" if self.classes else f"thresholds {self.thresholds.tolist()}"
+        return f"<setpoint.Model for {self.goal!r}, {of}>"
 
     @property
     def goal(self) -> str:
@@ -54,6 +55,20 @@ class Model:
     def thresholds(self) -> np.ndarray:
         """One, or one for each of `groups`."""
         return self._inner.thresholds()
+
+    @property
+    def _several(self) -> dict[str, Any]:
+        return (self.document.get("decision") or {}).get("classes", {})
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes that it decides among; none where it decides by threshold."""
+        return list(self._several.get("names", []))
+
+    @property
+    def shifts(self) -> np.ndarray:
+        """What is subtracted from the score of each class before the largest is taken."""
+        return np.array(self._several.get("shifts", []))
 
     @property
     def groups(self) -> list[str]:
@@ -76,11 +91,11 @@ class Model:
         return self.document["features"].get("label")
 
     def scores(self, X: Any) -> np.ndarray:
-        """The score of each row; the same bits as `setpoint predict`."""
+        """The score of each row, or of each class; the same bits as `setpoint predict`."""
         names, features, notes = self._features(X)
         scores, more = self._inner.scores(features, names)
         tell([*notes, *more])
-        return scores
+        return scores.reshape(-1, len(self.classes)) if self.classes else scores
 
     def _features(self, X: Any) -> tuple[list[str], Any, list[str]]:
         """The columns of X that it needs, their names, and notes on X."""
@@ -98,15 +113,49 @@ class Model:
         return found
 
     def decision_function(self, X: Any, groups: Any = None) -> np.ndarray:
-        """Score minus threshold: positive decisions are those of 0 or more."""
+        """Score minus threshold: positive decisions are those of 0 or more. Of several classes score minus
+        shift, of two of them the difference between both.
+        """
         return self._margins(self.scores(X), groups)
 
     def _margins(self, scores: np.ndarray, groups: Any) -> np.ndarray:
+        if self.classes:
+            margins = scores.astype(np.float64) - self.shifts
+            return margins[:, 1] - margins[:, 0] if margins.shape[1] == 2 else margins
         return self._inner.margins(scores, self._groups(groups, len(scores)))
 
     def predict(self, X: Any, groups: Any = None) -> np.ndarray:
-        """1 for positive, else 0."""
-        return (self.decision_function(X, groups) >= 0).astype(np.int64)
+        """1 for positive, else 0; of several classes their names."""
+        margins = self.decision_function(X, groups)
+        if self.classes:
+            return np.array(self.classes)[decided(margins)]
+        return (margins >= 0).astype(np.int64)
+
+    def _columns(self, scores: np.ndarray, labels: Any) -> dict[str, np.ndarray]:
+        """What a frame of decisions among several classes holds."""
+        probabilities = self._probabilities(scores)
+        columns = {f"score({name})": scores[:, at] for at, name in enumerate(self.classes)}
+        if probabilities is not None:
+            columns |= {f"probability({name})": probabilities[:, at] for at, name in enumerate(self.classes)}
+        return {**columns, "decision": np.asarray(labels)[decided(self._margins(scores, None))]}
+
+    def _probabilities(self, scores: np.ndarray) -> Optional[np.ndarray]:
+        found = self._inner.probabilities(np.ascontiguousarray(scores).reshape(-1))
+        return found if found is None or not self.classes else found.reshape(scores.shape)
+
+    def _codes(self, y: Any) -> Groups:
+        """The classes of labelled rows, as the compiled half takes them."""
+        labels = array(y, "y")
+        values, codes = np.unique(labels, return_inverse=True) if labels.dtype.kind in "biuf" else texts(labels)
+        if (codes == MISSING).any():
+            raise InputError("y contains NaN or None: leave the rows without a label out")
+        places = {group_name(name): at for at, name in enumerate(self.classes)}
+        unknown = [name for name in map(group_name, values) if name not in places]
+        if unknown:
+            raise InputError(f"y holds {unknown[0]!r}: the classes of the model are {self.classes}")
+        found = np.array([places[group_name(value)] for value in values], dtype=np.uint32)
+        column = (self.label or {}).get("column", "label")
+        return column, self.classes, found[np.asarray(codes).reshape(-1)]
 
     def predict_frame(self, X: Any, groups: Any = None, *, keep: Any = None) -> Any:
         """Score, probability and decision (1 for positive) of each row, as columns of a frame.
@@ -116,6 +165,8 @@ class Model:
 
         def decide(X: Any) -> dict[str, np.ndarray]:
             scores = self.scores(X)
+            if self.classes:
+                return self._columns(scores, self.classes)
             probability = self._inner.probabilities(scores)
             chance = {} if probability is None else {"probability": probability}
             decisions = (self._margins(scores, groups) >= 0).astype(np.int64)
@@ -124,10 +175,14 @@ class Model:
         return beside(X, keep, self.feature_names, decide)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """The chance of each class, negative first: a logistic curve through the calibration rows."""
-        positive = self._inner.probabilities(self.scores(X))
+        """The chance of each class, negative first: a logistic curve through the calibration rows, or of several
+        classes a softmax with one slope and a shift for each.
+        """
+        positive = self._probabilities(self.scores(X))
         if positive is None:
             raise InputError("this model file holds no probabilities: train it again with this version")
+        if self.classes:
+            return positive
         return np.column_stack([1 - positive, positive])
 
     def evaluate(
@@ -148,9 +203,17 @@ class Model:
         label that counts as positive, by default that of training.
         """
         names, features, notes = self._features(X)
-        labels = self._labels(y, positive)
-        column = self.document["groups"]["column"] if self.document["groups"] else None
-        rows = measured(labels, labels, sample_weight, groups, column, entities)
+        if self.classes:
+            if positive is not None or groups is not None:
+                raise InputError("positive= and groups= are for models of two classes: leave them out")
+            codes = self._codes(y)
+            labels = np.ones(len(codes[2]), dtype=bool)
+            own = measured(labels, labels, sample_weight, None, None, entities)
+            rows: Any = (*own[:3], codes, own[4])
+        else:
+            labels = self._labels(y, positive)
+            column = self.document["groups"]["column"] if self.document["groups"] else None
+            rows = measured(labels, labels, sample_weight, groups, column, entities)
         level = probability("confidence", confidence)
         found = self._inner.evaluate(features, names, labels, *rows[2:], level, _page)
         record = json.loads(found)
@@ -188,6 +251,11 @@ class Model:
         scores = None if X is None else self.scores(X)
         found = None if scores is None else self._groups(groups, len(scores))
         self._inner.to_onnx(file_name(path), scores, found)
+
+
+def decided(margins: np.ndarray) -> np.ndarray:
+    """The place of the class that wins, by margins of each class or by the difference between two."""
+    return (margins > 0).astype(int) if margins.ndim == 1 else margins.argmax(axis=1)
 
 
 def _from_bytes(data: bytes) -> Model:

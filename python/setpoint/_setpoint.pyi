@@ -52,7 +52,7 @@ def command(typed: Sequence[str]) -> int: ...
 def fit(
     features: Any,
     names: Sequence[str],
-    label: tuple[str, str, str],
+    label: tuple[str, str, str] | tuple[str, list[str]],
     labels: Labels,
     weights: Optional[npt.NDArray[np.float32]],
     groups: Optional[Groups],
@@ -102,6 +102,10 @@ def onnx_decided(
     certificate: str,
 ) -> bytes: ...
 def check_goal(text: str) -> tuple[str, Optional[str], bool]: ...
+def kinds_of_goal(text: str) -> tuple[bool, bool]: ...
+def value_of_classes(
+    text: str, classes: Groups, scores: npt.NDArray[np.float32], weights: Optional[Scores]
+) -> float: ...
 def value_at(
     text: str,
     labels: Labels,

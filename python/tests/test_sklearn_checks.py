@@ -33,6 +33,7 @@ def expected_failures(estimator):
     [
         SetpointClassifier(),
         SetpointClassifier("accuracy", confidence=None),
+        SetpointClassifier("macro-f1", confidence=None),
         SetpointThreshold(LogisticRegression()),
     ],
     expected_failed_checks=expected_failures,

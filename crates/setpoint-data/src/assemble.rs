@@ -4,8 +4,9 @@ use crate::Error;
 use crate::chunk::{MISSING, Texts};
 use crate::dataset::Codes;
 use crate::encode::{LabelSchema, Notes};
-use crate::label::{self, LabelError, LabelRule, Positive};
+use crate::label::{LabelError, LabelRule, Positive};
 use crate::layout::{ColumnKind, Layout, Use};
+use crate::meaning::{self, Meaning};
 use crate::read::{Raw, ReadError, svmlight};
 use crate::role::{RoleError, Roles};
 use crate::table::{Body, FeatureColumn, Table};
@@ -24,19 +25,13 @@ pub(crate) fn from_raw(
         check_identifiers(file, &raw, roles)?;
     }
     let unlabelled = drop_unlabelled(&mut raw);
+    let Labelled { label, labels, classes, left_out } = match raw.layout.label {
+        Some(column) => labelled(file, &mut raw, column, roles, rule)?,
+        None => Labelled::default(),
+    };
     let layout = &raw.layout;
     let name = |column: usize| layout.names[column].clone();
     let rows = raw.rows();
-
-    let (mut label, mut labels) = (None, None);
-    if let Some(column) = layout.label {
-        let (rule, found) = match layout.uses[column] {
-            Use::Text(slot) => text_labels(file, &name(column), &raw, slot, roles, rule)?,
-            _ => rule_labels(file, &name(column), &reals(&raw, column), &roles.positive, layout.strict)?,
-        };
-        label = Some(LabelSchema { column: name(column), position: column, rule });
-        labels = Some(found);
-    }
     let weights = match layout.weight {
         Some(column) => Some(weights(file, &name(column), &reals(&raw, column))?),
         None => None,
@@ -48,7 +43,7 @@ pub(crate) fn from_raw(
         Ok(Some(values))
     };
     let (times, scores) = (complete(layout.time, "time")?, complete(layout.score, "score")?);
-    let groups = layout.group.map(|column| sorted_groups(name(column), &raw, column));
+    let groups = classes.or_else(|| layout.group.map(|column| sorted_groups(name(column), &raw, column)));
     let entities = match layout.entity {
         Some(column) => {
             let entities = codes(name(column), &raw, column);
@@ -75,7 +70,7 @@ pub(crate) fn from_raw(
             columns.iter().filter_map(|column| Some((column.name.clone(), column.form?.to_string())));
         read_as.extend(formed);
     }
-    let notes = Notes { unlabelled, extra_columns: layout.extra.clone(), read_as, ..Notes::default() };
+    let notes = Notes { unlabelled, other_classes: left_out, extra_columns: layout.extra.clone(), read_as, ..Notes::default() };
     Ok(Table {
         file: file.to_owned(),
         rows,
@@ -99,7 +94,7 @@ pub(crate) fn from_raw(
 
 pub(crate) fn from_sparse(
     file: &str,
-    raw: svmlight::RawSparse,
+    mut raw: svmlight::RawSparse,
     roles: &Roles,
     rule: Option<&LabelRule>,
 ) -> Result<Table, Error> {
@@ -108,24 +103,24 @@ pub(crate) fn from_sparse(
         let (setting, hint) = ("keep", "its columns have no names");
         return Err(RoleError::Sparse { file: file.to_owned(), setting, hint }.into());
     }
-    let texts: Vec<(&str, u64)> = texts_of(&raw.label_texts);
     let missing = raw.labels.iter().position(|code| *code == MISSING);
-    let decided = match rule {
-        Some(rule) => {
-            let texts: Vec<&str> = texts.iter().map(|(text, _)| *text).collect();
-            rule.apply(file, column, &texts).map(|classes| (rule.clone(), classes))
-        }
-        None => label::decide(file, column, &roles.positive, &texts),
-    };
+    let asked = (&roles.positive, &roles.classes);
+    let decided = meaning::of_texts(file, column, rule, asked, &texts_of(&raw.label_texts));
     // Every row starts with a label, but in a file to predict for it may be a stand-in.
-    let (label, labels) =
+    let Labelled { label, labels, classes, left_out } =
         if rule.is_some() && roles.label.is_none() && (decided.is_err() || missing.is_some()) {
-            (None, None)
+            Labelled::default()
         } else {
             refuse_missing(file, column, "label", missing)?;
-            let (rule, classes) = decided?;
-            let labels = raw.labels.iter().map(|code| classes[*code as usize]).collect();
-            (Some(LabelSchema { column: column.to_owned(), position: 0, rule }), Some(labels))
+            let (rule, found) = decided?;
+            let mut left_out = 0;
+            if found.leaves_out() {
+                let keep: Vec<bool> = raw.labels.iter().map(|code| found.keeps(*code)).collect();
+                left_out = raw.retain(&keep);
+            }
+            Labelled::new(LabelSchema { column: column.to_owned(), position: 0, rule }, &found, left_out, || {
+                raw.labels.iter()
+            })
         };
     let queries = raw.queries.map(|(of, texts)| Codes { column: "qid".to_owned(), names: texts.values, of });
     if roles.split_by.is_some() && queries.is_none() {
@@ -143,14 +138,14 @@ pub(crate) fn from_sparse(
         label,
         labels,
         weights: None,
-        groups: None,
+        groups: classes,
         entities,
         times: None,
         scores: None,
         queries,
         kept: Vec::new(),
         hash: None,
-        notes: Notes { unknown_entries: raw.unknown, ..Notes::default() },
+        notes: Notes { unknown_entries: raw.unknown, other_classes: left_out, ..Notes::default() },
         body: Body::Sparse { matrix: raw.matrix, numbering: raw.numbering, offsets: raw.offsets },
     })
 }
@@ -200,25 +195,52 @@ fn texts_of(texts: &Texts) -> Vec<(&str, u64)> {
     texts.values.iter().map(String::as_str).zip(texts.counts.iter().copied()).collect()
 }
 
-fn text_labels(
+/// What the label column says.
+#[derive(Default)]
+struct Labelled {
+    label: Option<LabelSchema>,
+    labels: Option<Vec<bool>>,
+    classes: Option<Codes>,
+    /// Rows of classes that were not asked for.
+    left_out: u64,
+}
+
+impl Labelled {
+    fn new<'c, C: Iterator<Item = &'c u32>>(
+        label: LabelSchema,
+        found: &Meaning,
+        left_out: u64,
+        codes: impl Fn() -> C,
+    ) -> Self {
+        let classes = found.classes(&label.column, &label.rule, codes());
+        Self { label: Some(label), labels: Some(found.labels(codes())), classes, left_out }
+    }
+}
+
+/// Reads the label column; rows of classes that were not asked for are removed.
+fn labelled(
     file: &str,
-    column: &str,
-    raw: &Raw,
-    slot: usize,
+    raw: &mut Raw,
+    column: usize,
     roles: &Roles,
     rule: Option<&LabelRule>,
-) -> Result<(LabelRule, Vec<bool>), LabelError> {
-    let texts = texts_of(&raw.texts[slot]);
-    let (rule, classes) = match rule {
-        Some(rule) => {
-            let texts: Vec<&str> = texts.iter().map(|(text, _)| *text).collect();
-            (rule.clone(), rule.apply(file, column, &texts)?)
-        }
-        None => label::decide(file, column, &roles.positive, &texts)?,
+) -> Result<Labelled, LabelError> {
+    let name = raw.layout.names[column].clone();
+    let Use::Text(slot) = raw.layout.uses[column] else {
+        let found = rule_labels(file, &name, &reals(raw, column), &roles.positive, raw.layout.strict)?;
+        let label = LabelSchema { column: name, position: column, rule: found.0 };
+        return Ok(Labelled { label: Some(label), labels: Some(found.1), ..Labelled::default() });
     };
-    let labels =
-        raw.chunks.iter().flat_map(|chunk| chunk.code(slot)).map(|code| classes[*code as usize]).collect();
-    Ok((rule, labels))
+    let asked = (&roles.positive, &roles.classes);
+    let (rule, found) = meaning::of_texts(file, &name, rule, asked, &texts_of(&raw.texts[slot]))?;
+    let mut left_out = 0;
+    for chunk in raw.chunks.iter_mut().filter(|_| found.leaves_out()) {
+        let keep: Vec<bool> = chunk.code(slot).iter().map(|code| found.keeps(*code)).collect();
+        left_out += keep.iter().filter(|kept| !**kept).count() as u64;
+        chunk.retain(&keep);
+    }
+    let label = LabelSchema { column: name, position: column, rule };
+    Ok(Labelled::new(label, &found, left_out, || raw.chunks.iter().flat_map(|chunk| chunk.code(slot))))
 }
 
 fn rule_labels(

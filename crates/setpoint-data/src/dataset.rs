@@ -112,7 +112,7 @@ pub fn select_sample(sample: &Sample, rows: &[u32]) -> Result<Sample, SampleErro
         of: pick(groups.codes(), rows),
     });
     let weights = sample.weights().map(|weights| pick(weights, rows));
-    let selected = checked_sample(pick(sample.labels(), rows), weights, groups)?;
+    let selected = checked_sample(pick(sample.labels(), rows), weights, groups, false)?;
     match sample.entities() {
         Some(entities) => selected.with_entities(entities.column(), &pick(entities.of(), rows)),
         None => Ok(selected),
@@ -124,13 +124,19 @@ pub(crate) fn fits_memory(bytes: usize) -> bool {
     Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
 
-/// A checked sample; groups that no row has are left out, as the sample wants none.
+/// A checked sample; groups that no row has are left out, as the sample wants none, and classes are not.
 pub(crate) fn checked_sample(
     labels: Vec<bool>,
     weights: Option<Vec<f32>>,
     groups: Option<Codes>,
+    of_classes: bool,
 ) -> Result<Sample, SampleError> {
-    let mut sample = Sample::new(labels)?;
+    let (mut sample, groups) = match groups {
+        Some(classes) if of_classes => {
+            (Sample::of_classes(&classes.column, classes.names, classes.of)?, None)
+        }
+        groups => (Sample::new(labels)?, groups),
+    };
     if let Some(weights) = weights {
         sample = sample.with_weights(weights)?;
     }

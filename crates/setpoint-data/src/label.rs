@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use setpoint::message::{self, quote};
 use thiserror::Error;
 
+use crate::class::ClassRule;
 use crate::form::same_value;
 
 /// What counts as positive, as a person writes it.
@@ -45,7 +46,7 @@ pub enum Comparison {
     AtMost,
 }
 
-/// The rule that made a label column binary; stored with the model.
+/// What a label column's values mean; stored with the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LabelRule {
@@ -58,6 +59,8 @@ pub enum LabelRule {
     },
     /// As the user said.
     Given(Positive),
+    /// No row is positive or negative: each has one of several classes.
+    Classes(ClassRule),
 }
 
 /// Why a label column could not be made binary.
@@ -126,6 +129,59 @@ pub enum LabelError {
         positive: String,
         /// The negative value.
         negative: String,
+    },
+    /// No classes, or too many.
+    #[error(
+        "{file}: label column {} holds {} ({values}); expected two classes to {most}",
+        quote(column),
+        message::counted(*count, "different value")
+    )]
+    NotSeveral {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// Different values.
+        count: usize,
+        /// Most classes there may be.
+        most: usize,
+        /// The most frequent of them.
+        values: String,
+    },
+    /// A class that is none of the label's.
+    #[error("{file}: label column {} has no class {}; the classes are {values}", quote(column), quote(class))]
+    NoClass {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// The class asked for, or found.
+        class: String,
+        /// Those there are.
+        values: String,
+    },
+    /// A class that is asked for twice.
+    #[error("‹classes›: {} is named twice", quote(class))]
+    TwiceNamed {
+        /// The class.
+        class: String,
+    },
+    /// Small classes that are too small together.
+    #[error(
+        "{file}: label column {}: the classes {classes} have {rows} rows together, fewer than ‹min-class {least}›; leave their rows out by naming the others with ‹classes›",
+        quote(column)
+    )]
+    SmallPool {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// The small classes.
+        classes: String,
+        /// Their rows.
+        rows: u64,
+        /// Fewest that a class may have.
+        least: u64,
     },
     /// A rule that does not read as one.
     #[error(
@@ -296,16 +352,27 @@ impl LabelRule {
                 Ok(number(text).is_some_and(|value| comparison.holds(value, *target)))
             }
             Self::Given(Positive::Auto) => Ok(same(text, "1")),
+            Self::Classes(_) => Ok(true),
         };
         texts.iter().map(class).collect()
     }
 
-    /// The rule as `--positive` takes it.
+    /// The rule as `--positive` takes it; `None` for several classes.
     #[must_use]
-    pub fn positive(&self) -> Positive {
+    pub fn positive(&self) -> Option<Positive> {
         match self {
-            Self::Pair { positive, .. } => Positive::Value(positive.clone()),
-            Self::Given(positive) => positive.clone(),
+            Self::Pair { positive, .. } => Some(Positive::Value(positive.clone())),
+            Self::Given(positive) => Some(positive.clone()),
+            Self::Classes(_) => None,
+        }
+    }
+
+    /// The classes, where there are several.
+    #[must_use]
+    pub fn classes(&self) -> Option<&ClassRule> {
+        match self {
+            Self::Classes(rule) => Some(rule),
+            Self::Pair { .. } | Self::Given(_) => None,
         }
     }
 }
@@ -320,7 +387,7 @@ fn obvious(positive: &str, negative: &str) -> bool {
 }
 
 /// `"a" (12 rows), "b" (3 rows), ...`, the most frequent first.
-fn listed(texts: &[(&str, u64)]) -> String {
+pub(crate) fn listed(texts: &[(&str, u64)]) -> String {
     const SHOWN: usize = 8;
     let mut sorted = texts.to_vec();
     sorted.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));

@@ -24,6 +24,8 @@
 
 mod assemble;
 mod chunk;
+mod class;
+mod cost;
 mod dataset;
 mod encode;
 mod form;
@@ -31,6 +33,7 @@ mod identifier;
 mod image;
 mod label;
 mod layout;
+mod meaning;
 mod memory;
 mod offset;
 mod read;
@@ -41,6 +44,8 @@ mod table;
 mod tally;
 mod time;
 
+pub use class::{ClassOptions, ClassRule, OTHER_CLASSES, Several};
+pub use cost::{CostError, cost_table};
 pub use dataset::{Codes, Dataset, select_sample};
 pub use encode::{
     Category, EncodeError, Encoder, Encoding, Input, Inputs, LabelSchema, Notes, RawColumn, RawValues, layout,

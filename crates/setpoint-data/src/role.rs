@@ -3,6 +3,7 @@
 use setpoint::message::quote;
 use thiserror::Error;
 
+use crate::class::ClassOptions;
 use crate::label::Positive;
 
 /// What the columns are for. Columns are named, or numbered from 1.
@@ -15,6 +16,8 @@ pub struct Roles {
     pub label: Option<String>,
     /// Which labels are positive.
     pub positive: Positive,
+    /// Whether they are of several classes instead, where `positive` is not given.
+    pub classes: ClassOptions,
     /// Texts that mean a missing value, whatever their case; an empty field
     /// always does. `None`: [`DEFAULT_MISSING`].
     pub missing: Option<Vec<String>>,
@@ -52,6 +55,7 @@ impl Default for Roles {
         Self {
             label: None,
             positive: Positive::Auto,
+            classes: ClassOptions::default(),
             missing: None,
             drop: Vec::new(),
             weight: None,

@@ -68,7 +68,7 @@ impl Table {
     ///
     /// # Errors
     /// If the file cannot be read as a table, a column has not got what its
-    /// role needs, or the label cannot be made binary.
+    /// role needs, or the label is not of the classes asked for.
     pub fn read(path: &Path, options: &ReadOptions, roles: &Roles) -> Result<Self, Error> {
         Self::load(&Source::open(path)?, options, roles, None)
     }
@@ -176,7 +176,7 @@ impl Table {
         }
     }
 
-    /// True for positives; `None` without a label.
+    /// True for positives, and for every row of a label of several classes; `None` without a label.
     #[must_use]
     pub fn labels(&self) -> Option<&[bool]> {
         self.labels.as_deref()
@@ -194,9 +194,16 @@ impl Table {
         self.weights.as_deref()
     }
 
-    /// Group of each row.
+    /// Group of each row; the class, of a label of several.
     #[must_use]
     pub fn groups(&self) -> Option<&Codes> {
+        self.groups.as_ref()
+    }
+
+    /// Class of each row, of a label of several.
+    #[must_use]
+    pub fn classes(&self) -> Option<&Codes> {
+        self.label.as_ref()?.rule.classes()?;
         self.groups.as_ref()
     }
 

@@ -33,7 +33,7 @@ impl Decided {
     /// # Errors
     /// If the model has no threshold for a group, or the groups are not there.
     pub fn new(model: &Opened, scores: Vec<f32>, groups: Option<&Codes>) -> Result<Self, Failure> {
-        let shipped = &model.shipped;
+        let shipped = &model.decision.threshold()?.shipped;
         let of = match (&shipped.groups, groups) {
             (None, _) => None,
             (Some(known), None) => {

@@ -24,7 +24,8 @@ const WITH_TREES: [i64; 3] = [10, 17, 5];
 /// # Errors
 /// If there is no operator for a part of the model: which, and why.
 pub fn export(model: &Opened, observed: Option<Observed<'_>>) -> Result<Vec<u8>, Failure> {
-    let shipped = &model.shipped;
+    let decision = model.decision.threshold()?;
+    let shipped = &decision.shipped;
     let groups = shipped.groups.as_ref();
     let columns = match &model.schema {
         Schema::Table(Encoder { inputs: Inputs::Table(inputs), .. }) => &inputs[..],
@@ -46,7 +47,7 @@ pub fn export(model: &Opened, observed: Option<Observed<'_>>) -> Result<Vec<u8>,
         element: element::FLOAT,
         thresholds: &thresholds,
         groups,
-        probability: model.probability,
+        probability: decision.probability,
         versions: [standard, classical],
     };
     rule.add(&mut graph)?;
@@ -84,11 +85,11 @@ fn score(graph: &mut Builder, model: &Opened) -> Result<String, Failure> {
         Schema::Table(encoder) => &encoder.inputs,
     };
     match (inputs, &model.scorer, &model.blueprint) {
-        (Inputs::Table(inputs), Scorer::Model(combined), Blueprint::Linear) => {
+        (Inputs::Table(inputs), Scorer::Model(combined), Blueprint::Linear { .. }) => {
             let columns = Columns::new(graph, inputs);
             Ok(linear::of_table(graph, &columns, inputs, single(combined.parameters())?))
         }
-        (Inputs::Sparse { scales, offsets, .. }, Scorer::Model(combined), Blueprint::Linear) => {
+        (Inputs::Sparse { scales, offsets, .. }, Scorer::Model(combined), Blueprint::Linear { .. }) => {
             let matrix = matrix(graph, scales, offsets);
             Ok(linear::of_matrix(graph, &matrix, single(combined.parameters())?))
         }

@@ -38,6 +38,16 @@ pub fn sample(
     Ok(sample)
 }
 
+/// A checked sample of several classes.
+pub fn class_sample(classes: &GroupArrays<'_>, weights: Option<&[f64]>) -> Result<Sample, Wrong> {
+    let Codes { column, names, of } = codes(classes)?;
+    let sample = Sample::of_classes(&column, names, of)?;
+    match weights {
+        Some(weights) => Ok(sample.with_weights(weights.iter().map(|weight| *weight as f32).collect())?),
+        None => Ok(sample),
+    }
+}
+
 /// The same sample with its entities, where there are any.
 pub fn together(sample: Sample, entities: Option<&GroupArrays<'_>>) -> Result<Sample, Wrong> {
     match entities {

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use setpoint::goal::Goal;
+use setpoint::goal::{Goal, GoalText};
 use setpoint::message::spell;
 use setpoint_run::{Failure, FailureKind};
 
@@ -48,6 +48,12 @@ impl From<Wrong> for PyErr {
 /// The goal that a text says.
 pub fn goal(text: &str) -> Result<Goal, Wrong> {
     text.parse().map_err(|error: setpoint::goal::ParseError| Wrong::goal(error))
+}
+
+/// The text of a goal of two classes or of several.
+pub fn goal_text(text: &str) -> Result<GoalText, Wrong> {
+    text.parse()
+        .map_err(|error: setpoint::goal::ParseError| Wrong { class: "GoalError", message: error.to_string() })
 }
 
 /// A message with settings as parameters: `min_group=20`, `split=`.

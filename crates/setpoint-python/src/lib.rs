@@ -42,6 +42,8 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(command, module)?,
         wrap_pyfunction!(model::fit, module)?,
         wrap_pyfunction!(metric::check_goal, module)?,
+        wrap_pyfunction!(metric::kinds_of_goal, module)?,
+        wrap_pyfunction!(metric::value_of_classes, module)?,
         wrap_pyfunction!(metric::value_at, module)?,
         wrap_pyfunction!(metric::curve, module)?,
         wrap_pyfunction!(metric::rates_at, module)?,

@@ -7,10 +7,15 @@ use setpoint::metric::interval::{Bootstrap, delong, of_rate};
 use setpoint::metric::{At, Cuts, MetricError, Ranked, confusion, value_of};
 use setpoint::problem::ProblemOptions;
 use setpoint::threshold::exact;
+use setpoint::class::shift;
+use setpoint_run::class_goal;
 
-use crate::array::{GroupArrays, sample, slice};
-use crate::error::{Wrong, goal};
+use crate::array::{GroupArrays, class_sample, sample, slice};
+use crate::error::{Wrong, goal, goal_text};
 use crate::thread::work;
+
+/// Starts of a search for shifts.
+const STARTS: usize = 4;
 
 /// The goal as it is printed, its group column, and whether more of its objective is better.
 #[pyfunction]
@@ -21,6 +26,33 @@ pub fn check_goal(text: &str) -> PyResult<(String, Option<String>, bool)> {
         Objective::Area(_) => true,
     };
     Ok((goal.to_string(), goal.column().map(str::to_owned), up))
+}
+
+/// Whether a text is a goal of two classes, and whether it may be one of several.
+#[pyfunction]
+pub fn kinds_of_goal(text: &str) -> PyResult<(bool, bool)> {
+    let goal = goal_text(text)?;
+    Ok((goal.two().is_some(), goal.may_be_of_classes()))
+}
+
+/// The best value that a goal of classes has of scores at any shifts; less a cost, so that more is better.
+#[pyfunction]
+pub fn value_of_classes(
+    py: Python<'_>,
+    text: &str,
+    classes: GroupArrays<'_>,
+    scores: PyReadonlyArray1<'_, f32>,
+    weights: Option<PyReadonlyArray1<'_, f64>>,
+) -> PyResult<f64> {
+    let text = goal_text(text)?;
+    let sample = class_sample(&classes, weights.as_ref().map(slice).transpose()?)?;
+    let scores = slice(&scores)?;
+    let found = work(py, || {
+        let goal = class_goal(&text, &classes.1)?;
+        let value = shift::best(&goal, &sample, scores, STARTS)?.value;
+        Ok(if goal.objective.direction() == Direction::Down { -value } else { value })
+    });
+    Ok(found?)
 }
 
 /// The goal's value where its conditions hold, the thresholds that attain it (none for an area), and

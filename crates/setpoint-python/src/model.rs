@@ -8,12 +8,12 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use setpoint::artifact::{ModelFile, write_atomically};
-use setpoint_data::{About, Codes, ColumnKind, Inputs, LabelRule, LabelSchema};
+use setpoint_data::{About, ClassRule, Codes, ColumnKind, Inputs, LabelRule, LabelSchema};
 use setpoint_onnx::{Decided, export};
 use setpoint_report::{Seconds, to_json};
-use setpoint_run::{Examples, Opened, evaluate, load, margins, notes, opened, report_model, train};
+use setpoint_run::{Decision, Examples, Opened, evaluate, load, margins, notes, opened, report_model, train};
 
-use crate::array::{GroupArrays, codes, sample, slice, together};
+use crate::array::{GroupArrays, class_sample, codes, sample, slice, together};
 use crate::error::{Wrong, in_python};
 use crate::options::FitPlan;
 use crate::prove::{Page, described, write_page};
@@ -51,7 +51,7 @@ impl Model {
 impl Model {
     /// How far each score is above its threshold.
     pub(crate) fn margins_of(&self, scores: &[f32], groups: Option<&Codes>) -> Result<Vec<f32>, Wrong> {
-        let shipped = &self.opened.shipped;
+        let shipped = &self.opened.decision.threshold()?.shipped;
         match (&shipped.groups, groups) {
             (Some(known), None) => Err(Wrong::input(format!(
                 "the model has a threshold for each group of {:?}: pass groups",
@@ -67,8 +67,28 @@ impl Model {
     }
 }
 
-/// The label: its column, the positive and the negative value as texts.
-type Label = (String, String, String);
+/// What the label is.
+#[derive(FromPyObject)]
+pub enum Label {
+    /// Its column, the positive and the negative value as texts.
+    Pair((String, String, String)),
+    /// Its column and its classes; which of them a row has, its group says.
+    Classes((String, Vec<String>)),
+}
+
+impl Label {
+    fn schema(self, position: usize) -> LabelSchema {
+        match self {
+            Self::Pair((column, positive, negative)) => {
+                LabelSchema { column, position, rule: LabelRule::Pair { positive, negative } }
+            }
+            Self::Classes((column, names)) => {
+                let rule = ClassRule { names, pooled: Vec::new(), others_left_out: false };
+                LabelSchema { column, position, rule: LabelRule::Classes(rule) }
+            }
+        }
+    }
+}
 
 /// A model, the record of its run as JSON, and that it does not meet its goal, where it does not.
 type Fit = (Model, String, Option<String>);
@@ -89,11 +109,9 @@ pub fn fit<'py>(
     report: Option<Py<PyAny>>,
 ) -> PyResult<Fit> {
     let plan = FitPlan::new(options)?;
-    let (column, positive, negative) = label;
-    let schema = LabelSchema { column, position: names.len(), rule: LabelRule::Pair { positive, negative } };
     let about = About {
         name: "X".to_owned(),
-        label: Some(schema),
+        label: Some(label.schema(names.len())),
         labels: Some(slice(&labels)?.to_vec()),
         weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
         groups: groups.as_ref().map(codes).transpose()?,
@@ -194,7 +212,7 @@ impl Model {
 
     /// One threshold, or one for each group.
     fn thresholds<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
-        self.opened.shipped.thresholds.clone().into_pyarray(py)
+        self.opened.document.thresholds.clone().into_pyarray(py)
     }
 
     /// The score of each row, and notes on the rows.
@@ -231,15 +249,20 @@ impl Model {
         Ok(self.opened.unknown_groups(&codes.names, &codes.of))
     }
 
-    /// The probability of each score; none where the file has none.
+    /// The probability of each score, or of each class; none where the file has none.
     fn probabilities<'py>(
         &self,
         py: Python<'py>,
         scores: PyReadonlyArray1<'py, f32>,
     ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
-        let Some(curve) = self.opened.probability else { return Ok(None) };
-        let probabilities: Vec<f64> = slice(&scores)?.iter().map(|score| curve.of(*score)).collect();
-        Ok(Some(probabilities.into_pyarray(py)))
+        let scores = slice(&scores)?;
+        let probabilities = match &self.opened.decision {
+            Decision::Threshold(decision) => {
+                decision.probability.map(|curve| scores.iter().map(|score| curve.of(*score)).collect())
+            }
+            Decision::Shift(decision) => decision.probabilities(scores),
+        };
+        Ok(probabilities.map(|found: Vec<f64>| found.into_pyarray(py)))
     }
 
     /// Metrics on labelled rows, with intervals, as JSON; and their page, if one is wanted.
@@ -257,7 +280,12 @@ impl Model {
         page: Option<Page>,
     ) -> PyResult<String> {
         let weights = weights.as_ref().map(slice).transpose()?;
-        let sample = together(sample(slice(&labels)?, weights, groups.as_ref())?, entities.as_ref())?;
+        let of_classes = self.opened.schema.classes().is_some();
+        let sample = match (groups.as_ref(), of_classes) {
+            (Some(classes), true) => class_sample(classes, weights)?,
+            (groups, _) => sample(slice(&labels)?, weights, groups)?,
+        };
+        let sample = together(sample, entities.as_ref())?;
         let view = features.view()?;
         let record = work(py, || {
             let (features, notes) = self.encode(view, names)?;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use setpoint_data::SplitPlan;
 use setpoint_run::{Job, ModelChoice};
 
-use crate::error::{Wrong, goal};
+use crate::error::{Wrong, goal_text};
 
 /// What Python sends as JSON.
 #[derive(Deserialize)]
@@ -56,7 +56,7 @@ impl FitPlan {
                 return Err(Wrong::input(format!("model={other:?}: {expected}")));
             }
         };
-        let mut job = Job::new(goal(&options.goal)?, model, &options.training, &split, confidence)?;
+        let mut job = Job::new(goal_text(&options.goal)?, model, &options.training, &split, confidence)?;
         let recorded = [("min-group", min_group.into()), ("columns", options.columns)];
         job.recorded.extend(recorded.map(|(name, value)| (name.to_owned(), value)));
         Ok(Self { job, split, min_group })

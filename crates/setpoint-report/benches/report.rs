@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use setpoint::metric::Cuts;
 use setpoint::{Goal, Sample};
 use setpoint_report::picture::{Pictures, Scene, Subject};
-use setpoint_report::{ReportRecord, RunRecord, to_html};
+use setpoint_report::{ReportRecord, to_html};
 
 const ROWS: u32 = 10_000_000;
 const RUNS: usize = 3;
@@ -65,16 +65,9 @@ fn main() {
         goal_words: goal.describe(),
         operating: goal.to_string(),
         operating_words: goal.describe(),
-        conditions: Vec::new(),
         shown: "test".to_owned(),
-        parts: Vec::new(),
-        comparison: None,
-        repeats: None,
-        cautions: Vec::new(),
-        pictures,
-        training: None,
-        history: Vec::new(),
-        run: RunRecord::default(),
+        pictures: Some(pictures),
+        ..ReportRecord::default()
     };
     let (page, writing) = timed(|| to_html(&record));
     let json = serde_json::to_string(&record).expect("a record is JSON").len();

@@ -1,5 +1,6 @@
 //! What a reader of a report should be careful about.
 
+use setpoint::message::quote;
 use setpoint::metric::interval::normal_quantile;
 
 use crate::number::{capital, level, percent};
@@ -56,6 +57,11 @@ impl Circumstances<'_> {
         add("ties", self.ties());
         add("within-noise", self.within_noise());
         found
+    }
+
+    /// Whether there are several classes.
+    fn several(&self) -> bool {
+        self.shown().is_some_and(|part| part.evaluation.classes.is_some())
     }
 
     fn shown(&self) -> Option<&PartRecord> {
@@ -116,7 +122,8 @@ impl Circumstances<'_> {
             let part = &part.name;
             format!(" It holds exactly on the {part} rows it was chosen on, and on new rows only about so.")
         });
-        Some(format!("The threshold is not certified: {reason}.{from}"))
+        let what = if self.several() { "The shifts are" } else { "The threshold is" };
+        Some(format!("{what} not certified: {reason}.{from}"))
     }
 
     fn no_test(&self) -> Option<String> {
@@ -145,9 +152,12 @@ impl Circumstances<'_> {
         let train = self.parts.iter().find(|part| part.name == "train" && self.shown != "train");
         let train = train.map(|part| &part.evaluation);
         let share = |positives: u64, rows: u64| positives as f64 / rows as f64;
-        let there = train.map(|train| share(train.positives, train.rows)).or(self.trained)?;
+        let there = match train {
+            Some(train) => share(train.positives?, train.rows),
+            None => self.trained?,
+        };
         let shown = &self.shown()?.evaluation;
-        let here = share(shown.positives, shown.rows);
+        let here = share(shown.positives?, shown.rows);
         let rows = 1.0 / shown.rows as f64 + train.map_or(0.0, |train| 1.0 / train.rows as f64);
         let error = (there * (1.0 - there) * rows).sqrt();
         // One in a thousand by chance, and large enough to matter.
@@ -182,11 +192,13 @@ impl Circumstances<'_> {
 
     fn few_positives(&self) -> Option<String> {
         let shown = &self.shown()?.evaluation;
-        let negatives = shown.rows - shown.positives;
-        let (few, noun) = if shown.positives <= negatives {
-            (shown.positives, "positives")
-        } else {
-            (negatives, "negatives")
+        let (few, noun) = match (shown.positives, &shown.classes) {
+            (Some(positives), _) if positives <= shown.rows - positives => (positives, "positives".to_owned()),
+            (Some(positives), _) => (shown.rows - positives, "negatives".to_owned()),
+            (None, classes) => {
+                let fewest = classes.as_ref()?.decided.by_class.iter().min_by_key(|class| class.rows)?;
+                (fewest.rows, format!("rows of class {}", quote(&fewest.class)))
+            }
         };
         (few < FEW_POSITIVES)
             .then(|| format!("Only {few} {noun} to measure on: mind the width of the intervals."))
@@ -234,32 +246,18 @@ mod tests {
 
     fn part(name: &str, rows: u64, positives: u64) -> PartRecord {
         let evaluation = EvaluateRecord {
-            approximate: None,
-            artifact: String::new(),
             goal: "recall @ fpr<=1%".to_owned(),
             operating: "recall @ fpr<=1%".to_owned(),
-            label: None,
             rows,
-            positives,
-            at_condition: None,
-            at_condition_refused: None,
-            at_threshold: Vec::new(),
-            unmet: Vec::new(),
+            positives: Some(positives),
             thresholds: vec![0.0],
-            confusion: Confusion {
+            confusion: Some(Confusion {
                 true_positives: 0.0,
                 false_negatives: positives as f64,
                 false_positives: 1.0,
                 true_negatives: (rows - positives) as f64 - 1.0,
-            },
-            ranking: Vec::new(),
-            groups: Vec::new(),
-            certificate: None,
-            certificate_refused: None,
-            drift: Vec::new(),
-            drift_refused: None,
-            data_hash: None,
-            notes: Vec::new(),
+            }),
+            ..EvaluateRecord::default()
         };
         PartRecord { name: name.to_owned(), evaluation }
     }
@@ -313,7 +311,7 @@ mod tests {
     #[test]
     fn a_model_that_decides_nobody_positive_is_cautioned_against() {
         let mut parts = [part("test", 5_000, 1_000)];
-        parts[0].evaluation.confusion.false_positives = 0.0;
+        parts[0].evaluation.confusion.as_mut().unwrap().false_positives = 0.0;
         assert_eq!(kinds(&parts, "test", 0.0), ["decided-alike", "not-certified"]);
     }
 

@@ -6,16 +6,17 @@ use serde::Serialize;
 use setpoint::message;
 
 use crate::certificate::CertificateRecord;
+use crate::classes::{ClassDecisions, ClassesRecord, Matrix, class_table};
 use crate::decision::decided_alike;
 use crate::group::{GroupRecord, group_table};
 use crate::label::LabelRecord;
-use crate::number::{level, percent};
+use crate::number::{level, number, percent};
 use crate::table::Table;
 use crate::train::Confusion;
 use crate::unmet::{UnmetRecord, listed};
 
 /// A model on labelled data: at its goal's condition, and at the thresholds it ships.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EvaluateRecord {
     /// The model file.
     pub artifact: String,
@@ -27,8 +28,9 @@ pub struct EvaluateRecord {
     pub label: Option<LabelRecord>,
     /// Examples.
     pub rows: u64,
-    /// Positives among them.
-    pub positives: u64,
+    /// Positives among them; none where there are several classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positives: Option<u64>,
     /// The goal's value where its condition holds exactly on this data.
     pub at_condition: Option<AtCondition>,
     /// Why it has none, where it has none.
@@ -37,10 +39,15 @@ pub struct EvaluateRecord {
     pub at_threshold: Vec<Measured>,
     /// The conditions of the goal that are not met there.
     pub unmet: Vec<UnmetRecord>,
-    /// The shipped thresholds: one, or one for each group.
+    /// The shipped thresholds: one, or one for each group; none where the largest score decides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<f64>,
-    /// The decisions, counted.
-    pub confusion: Confusion,
+    /// The decisions, counted; none where there are several classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confusion: Option<Confusion>,
+    /// The decisions among several classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<ClassesRecord<ClassDecisions>>,
     /// Areas that need no threshold.
     pub ranking: Vec<Measured>,
     /// The same within each group.
@@ -135,7 +142,7 @@ impl EvaluateRecord {
     #[must_use]
     pub fn decided_alike(&self) -> Vec<String> {
         let own = if self.thresholds.len() > 1 { &self.groups[..] } else { &[] };
-        decided_alike("these rows", &self.confusion, own)
+        self.confusion.map_or_else(Vec::new, |confusion| decided_alike("these rows", &confusion, own))
     }
 
     /// Whether every certified condition was tested here and none is violated; if not, why not.
@@ -191,13 +198,24 @@ fn measured(table: &mut Table, name: &str, value: f64, interval: Option<&Bounds>
 impl fmt::Display for EvaluateRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "goal      {}", self.goal)?;
-        writeln!(f, "rows      {}, {} of them positive", self.rows, self.positives)?;
-        let thresholds: Vec<String> = self.thresholds.iter().map(|one| message::number(*one)).collect();
-        writeln!(f, "threshold {}\n", thresholds.join(", "))?;
+        match (self.positives, &self.classes) {
+            (Some(positives), _) => {
+                writeln!(f, "rows      {}, {positives} of them positive", self.rows)?;
+                let thresholds: Vec<String> = self.thresholds.iter().map(|one| message::number(*one)).collect();
+                writeln!(f, "threshold {}\n", thresholds.join(", "))?;
+            }
+            (None, Some(classes)) => {
+                writeln!(f, "rows      {} of {} classes\n", self.rows, classes.names.len())?;
+            }
+            (None, None) => writeln!(f, "rows      {}\n", self.rows)?,
+        }
         let confidence = self.at_threshold.iter().find_map(|one| one.interval.as_ref());
         let level = confidence.map_or_else(String::new, |bounds| level(bounds.confidence));
         let mut table = Table::new(["", "value", &format!("{level} interval"), "method"]);
         match (&self.at_condition, &self.at_condition_refused) {
+            (Some(at), _) if self.goal.starts_with("cost(") => {
+                table.row([self.goal.clone(), number(at.value), String::new(), String::new()]);
+            }
             (Some(at), _) => measured(&mut table, &self.goal, at.value, at.interval.as_ref()),
             (None, Some(reason)) => writeln!(f, "{}: no value here: {reason}\n", self.goal)?,
             (None, None) => {}
@@ -206,10 +224,16 @@ impl fmt::Display for EvaluateRecord {
             measured(&mut table, &one.name, one.value, one.interval.as_ref());
         }
         for one in &self.at_threshold {
-            let name = format!("{} at the threshold", one.name);
-            measured(&mut table, &name, one.value, one.interval.as_ref());
+            let at = if self.classes.is_some() { "" } else { " at the threshold" };
+            measured(&mut table, &format!("{}{at}", one.name), one.value, one.interval.as_ref());
         }
-        write!(f, "{table}\n{}", self.confusion)?;
+        writeln!(f, "{table}")?;
+        if let Some(confusion) = &self.confusion {
+            write!(f, "{confusion}")?;
+        }
+        if let Some(ClassesRecord { shifts, decided, .. }) = &self.classes {
+            write!(f, "{}\n{}", Matrix(decided), class_table(decided, shifts, None))?;
+        }
         if !self.groups.is_empty() {
             write!(f, "\n{}", group_table(&self.groups))?;
         }

@@ -45,18 +45,28 @@ impl GainRecord {
 /// `+1.38 points on the test part, 95% interval -0.31 to +3.02: not distinguishable from zero`.
 impl fmt::Display for GainRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(" points", |value| format!("{:+.2}", 100.0 * value)))
+    }
+}
+
+impl GainRecord {
+    /// The same of a cost, which is no share: what a decision costs less.
+    pub(crate) fn as_cost(&self) -> String {
+        self.text(" less", |value| format!("{value:+.4}"))
+    }
+
+    fn text(&self, unit: &str, shown: impl Fn(f64) -> String) -> String {
         if self.verdict == Some("the same") {
-            return write!(f, "none: nothing trained for the goal beat it on validation, so it was kept");
+            return "none: nothing trained for the goal beat it on validation, so it was kept".to_owned();
         }
-        let points = |value: f64| format!("{:+.2}", 100.0 * value);
-        write!(f, "{} points on the {} part", points(self.difference), self.part)?;
+        let mut text = format!("{}{unit} on the {} part", shown(self.difference), self.part);
         if self.chose {
-            write!(f, ", which chose the model")?;
+            text.push_str(", which chose the model");
         }
         if let Some(Bounds { lower, upper, confidence, .. }) = &self.interval {
-            write!(f, ", {} interval {} to {}", level(*confidence), points(*lower), points(*upper))?;
+            text += &format!(", {} interval {} to {}", level(*confidence), shown(*lower), shown(*upper));
         }
-        self.verdict.map_or(Ok(()), |verdict| write!(f, ": {verdict}"))
+        self.verdict.map_or(text.clone(), |verdict| format!("{text}: {verdict}"))
     }
 }
 

@@ -21,6 +21,7 @@ pub mod chart;
 
 mod caution;
 mod certificate;
+mod classes;
 mod decision;
 mod evaluate;
 mod gain;
@@ -40,6 +41,7 @@ mod unmet;
 
 pub use caution::Circumstances;
 pub use certificate::{CertificateRecord, uncertified};
+pub use classes::{ClassDecisions, ClassRecord, ClassesRecord, PriceRecord, class_table};
 pub use decision::decided_alike;
 pub use evaluate::{AtCondition, Bounds, DriftRecord, EvaluateRecord, Measured};
 pub use gain::GainRecord;

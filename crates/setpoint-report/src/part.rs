@@ -27,6 +27,16 @@ impl<T> ByPart<T> {
         .into_iter()
     }
 
+    /// Each with the same part of another.
+    pub fn zip<'a, U>(&'a self, other: &'a ByPart<U>) -> ByPart<(&'a T, &'a U)> {
+        ByPart {
+            train: (&self.train, &other.train),
+            validation: (&self.validation, &other.validation),
+            calibration: (&self.calibration, &other.calibration),
+            test: (&self.test, &other.test),
+        }
+    }
+
     /// The part of a name.
     pub fn get(&self, name: &str) -> Option<&T> {
         self.iter().find(|(part, _)| *part == name).map(|(_, thing)| thing)
@@ -67,5 +77,12 @@ impl<T> ByPart<T> {
             calibration: change(&self.calibration)?,
             test: change(&self.test)?,
         })
+    }
+}
+
+impl<T> ByPart<Option<T>> {
+    /// Whether no part has anything.
+    pub fn is_none(&self) -> bool {
+        self.iter().all(|(_, thing)| thing.is_none())
     }
 }

@@ -8,7 +8,7 @@ use crate::picture::Pictures;
 use crate::train::TrainRecord;
 
 /// Everything in a report.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReportRecord {
     /// What the report is of, such as the name of the data file.
     pub title: String,
@@ -32,8 +32,9 @@ pub struct ReportRecord {
     pub repeats: Option<RepeatRecord>,
     /// What to be careful about.
     pub cautions: Vec<CautionRecord>,
-    /// What the pictures are drawn from.
-    pub pictures: Pictures,
+    /// What the pictures of scores and thresholds are drawn from; none where there are several classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pictures: Option<Pictures>,
     /// The training run, in a report of one.
     pub training: Option<TrainRecord>,
     /// Its steps.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use setpoint::message;
 
 use crate::certificate::{CertificateRecord, uncertified};
+use crate::classes::{ClassDecisions, ClassesRecord, class_table};
 use crate::gain::GainRecord;
 use crate::group::{GroupRecord, group_table};
 use crate::label::LabelRecord;
@@ -19,7 +20,7 @@ use crate::unmet::{UnmetRecord, listed};
 const MOST_CONDITIONS: usize = 4;
 
 /// Everything a training run says about itself.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TrainRecord {
     /// The goal, as goals print.
     pub goal: String,
@@ -43,9 +44,13 @@ pub struct TrainRecord {
     pub rows: ByPart<u64>,
     /// Columns of the encoded matrix.
     pub columns: u64,
-    /// The shipped thresholds: one, or one for each group.
+    /// The shipped thresholds: one, or one for each group; none where the largest score decides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<f32>,
-    /// The part on which the thresholds were chosen.
+    /// The classes that the largest of score minus shift decides among.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<ClassesRecord<ByPart<Option<ClassDecisions>>>>,
+    /// The part on which the thresholds or shifts were chosen.
     pub thresholds_from: String,
     /// The groups with a threshold each.
     pub groups: Option<GroupsRecord>,
@@ -66,6 +71,7 @@ pub struct TrainRecord {
     /// The conditions that are not met there, on each part.
     pub unmet: ByPart<Vec<UnmetRecord>>,
     /// What users get at the shipped thresholds, on each part.
+    #[serde(skip_serializing_if = "ByPart::is_none")]
     pub shipped: ByPart<Option<Shipped>>,
     /// What the calibration part proves.
     pub certificate: Option<CertificateRecord>,
@@ -137,7 +143,7 @@ pub struct Confusion {
 }
 
 /// Cross-entropy with the positive weight that validation prefers.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BaselineRecord {
     /// `cross-entropy`.
     pub method: String,
@@ -220,6 +226,13 @@ impl fmt::Display for TrainRecord {
                 .map_or_else(String::new, |bounds| format!(", with {} intervals", level(bounds.confidence)));
             write!(f, "\non the {part} part, by group{with}\n{}", group_table(&self.group_rates))?;
         }
+        if let Some(ClassesRecord { shifts, decided, plain, .. }) = &self.classes
+            && let Some((part, decided)) = decided.iter().filter_map(|(part, one)| Some((part, one.as_ref()?))).last()
+        {
+            write!(f, "\non the {part} part, by class")?;
+            writeln!(f, "{}", if plain.is_some() { "; plain: cross-entropy's largest score" } else { "" })?;
+            write!(f, "{}", class_table(decided, shifts, plain.as_ref()))?;
+        }
         Ok(())
     }
 }
@@ -258,11 +271,17 @@ impl TrainRecord {
         (self.certificate.is_some() && !cautions.is_empty()).then(|| cautions.join("; "))
     }
 
+    /// Whether the objective is a cost, which is no share.
+    fn is_cost(&self) -> bool {
+        self.goal.starts_with("cost(")
+    }
+
     /// Parts as rows: the value at the condition for both methods, and what the threshold gives.
     fn write_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = self.columns_at_threshold();
         let mut heading = vec![String::new(), self.goal.clone(), "cross-entropy".to_owned()];
-        let first = |place: usize| if place == 0 { "at threshold: " } else { "" };
+        let at = if self.classes.is_some() { "as shipped: " } else { "at threshold: " };
+        let first = |place: usize| if place == 0 { at } else { "" };
         heading.extend(
             columns
                 .iter()
@@ -274,15 +293,20 @@ impl TrainRecord {
         for (place, ((split, value), (_, base))) in values.enumerate() {
             let at_threshold: Vec<Option<f64>> = columns.iter().map(|(_, values)| values[place]).collect();
             if at_threshold.iter().any(Option::is_some) {
-                let start = [split.to_owned(), value_of(*value), value_of(*base)];
-                table.row(start.into_iter().chain(at_threshold.into_iter().map(value_of)));
+                let value_of = |value: Option<f64>, objective: bool| match value {
+                    Some(cost) if objective && self.is_cost() => number(cost),
+                    value => value_of(value),
+                };
+                let start = [split.to_owned(), value_of(*value, true), value_of(*base, true)];
+                let at_threshold = at_threshold.into_iter().enumerate();
+                table.row(start.into_iter().chain(at_threshold.map(|(at, value)| value_of(value, at == 0))));
             }
         }
         write!(f, "{table}")
     }
 
     /// The rates at the threshold that a reader wants first: the objective, the conditions, then
-    /// recall, fpr and precision. Each with its values by split.
+    /// recall, fpr and precision, or those over all classes. Each with its values by split.
     fn columns_at_threshold(&self) -> Vec<(String, Vec<Option<f64>>)> {
         let shipped = |value: fn(&Shipped) -> Option<f64>| -> Vec<Option<f64>> {
             self.shipped.iter().map(|(_, shipped)| shipped.as_ref().and_then(value)).collect()
@@ -293,9 +317,19 @@ impl TrainRecord {
             let rates = self.constraint.iter().map(|(_, rates)| *rates.as_ref()?.get(place)?);
             columns.push((name.clone(), rates.collect()));
         }
-        columns.push(("recall".to_owned(), shipped(|shipped| shipped.recall)));
-        columns.push(("fpr".to_owned(), shipped(|shipped| shipped.fpr)));
-        columns.push(("precision".to_owned(), shipped(|shipped| shipped.precision)));
+        if let Some(classes) = &self.classes {
+            let decided = |value: &dyn Fn(&ClassDecisions) -> Option<f64>| -> Vec<Option<f64>> {
+                classes.decided.iter().map(|(_, decided)| decided.as_ref().and_then(value)).collect()
+            };
+            columns[0].1 = decided(&|decided| decided.objective);
+            for name in ["accuracy", "balanced-accuracy", "macro-f1"] {
+                columns.push((name.to_owned(), decided(&|decided| decided.overall(name))));
+            }
+        } else {
+            columns.push(("recall".to_owned(), shipped(|shipped| shipped.recall)));
+            columns.push(("fpr".to_owned(), shipped(|shipped| shipped.fpr)));
+            columns.push(("precision".to_owned(), shipped(|shipped| shipped.precision)));
+        }
         let mut seen = Vec::new();
         columns.retain(|(name, _)| {
             !seen.contains(name) && {
@@ -308,8 +342,10 @@ impl TrainRecord {
 
     fn write_gain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nbaseline  {}", self.baseline.name)?;
-        if let Some(gain) = &self.gain {
-            writeln!(f, "gain      {gain}")?;
+        match &self.gain {
+            Some(gain) if self.is_cost() => writeln!(f, "gain      {}", gain.as_cost())?,
+            Some(gain) => writeln!(f, "gain      {gain}")?,
+            None => {}
         }
         for step in &self.recipe {
             writeln!(f, "step      {}: {}", step.name, if step.taken { "taken" } else { "left" })?;
@@ -319,6 +355,9 @@ impl TrainRecord {
 
     fn write_thresholds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.groups {
+            None if self.classes.is_some() => {
+                writeln!(f, "shifts    for {}, chosen on the {} part", self.operating, self.thresholds_from)?;
+            }
             None => {
                 let thresholds: Vec<String> =
                     self.thresholds.iter().map(|one| message::number(*one)).collect();
@@ -354,6 +393,7 @@ impl TrainRecord {
                         let from = &self.thresholds_from;
                         let met = self.unmet.get(from).is_none_or(Vec::is_empty);
                         let holds = if met { ", where it holds exactly" } else { "" };
+                        let holds = if self.constraint_names.is_empty() && self.classes.is_some() { "" } else { holds };
                         writeln!(f, "          not certified{asked}: chosen on the {from} part{holds}")?;
                     }
                 }

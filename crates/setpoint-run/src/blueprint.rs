@@ -13,8 +13,11 @@ use crate::failure::Failure;
 /// What a model is built from: all but the examples and the parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Blueprint {
-    /// Weights and a bias.
-    Linear,
+    /// Weights and a bias, for each score.
+    Linear {
+        /// Scores of an example: one, or one for each class.
+        outputs: usize,
+    },
     /// A network.
     Network(Arc<Architecture>),
     /// Boosted trees.
@@ -57,15 +60,16 @@ impl Held {
 }
 
 impl Blueprint {
-    /// The model of this kind for the matrices that an encoder makes.
+    /// The model of this kind for the matrices that an encoder makes, with so many scores for each row.
     ///
     /// # Errors
     /// If the kind is for images, or it would be too large.
-    pub fn for_table(choice: &ModelChoice, encoder: &Encoder) -> Result<Self, Failure> {
+    pub fn for_table(choice: &ModelChoice, encoder: &Encoder, outputs: usize) -> Result<Self, Failure> {
         match choice {
-            ModelChoice::Linear => Ok(Self::Linear),
+            ModelChoice::Linear => Ok(Self::Linear { outputs }),
             ModelChoice::Mlp { hidden, dropout } => {
-                Self::network(Architecture::mlp(encoder.columns(), hidden, *dropout))
+                let layers = Architecture::mlp(encoder.columns(), hidden, *dropout);
+                Self::network(layers.with_outputs(outputs))
             }
             ModelChoice::Trees { .. } => Ok(Self::trees(encoder)),
             ModelChoice::Cnn { .. } => {
@@ -74,17 +78,22 @@ impl Blueprint {
         }
     }
 
-    /// The model of this kind for images of this height, width and number of channels.
+    /// The model of this kind for images of this height, width and number of channels, with so many scores for
+    /// each.
     ///
     /// # Errors
     /// If the kind is for tables, or the images are too small for it.
-    pub fn for_images(choice: &ModelChoice, [height, width, channels]: [usize; 3]) -> Result<Self, Failure> {
+    pub fn for_images(
+        choice: &ModelChoice,
+        [height, width, channels]: [usize; 3],
+        outputs: usize,
+    ) -> Result<Self, Failure> {
         match choice {
             ModelChoice::Cnn { size: CnnSize::Paper } => {
-                Self::network(Architecture::cnn(height, width, channels))
+                Self::network(Architecture::cnn(height, width, channels).with_outputs(outputs))
             }
             ModelChoice::Cnn { size: CnnSize::Small } => {
-                Self::network(Architecture::cnn_small(height, width, channels))
+                Self::network(Architecture::cnn_small(height, width, channels).with_outputs(outputs))
             }
             ModelChoice::Linear | ModelChoice::Mlp { .. } | ModelChoice::Trees { .. } => {
                 Err(Failure::input(format!("the {choice} model is for tables: for images choose cnn")))
@@ -120,7 +129,8 @@ impl Blueprint {
             Self::Network(architecture) => {
                 Box::new(Network::new(Arc::clone(architecture), Inputs::Matrix(features.into()))?)
             }
-            Self::Linear | Self::Trees { .. } => Box::new(Linear::new(features)),
+            Self::Linear { outputs } => Box::new(Linear::new(features).with_outputs(*outputs)),
+            Self::Trees { .. } => Box::new(Linear::new(features)),
         }))
     }
 
@@ -140,7 +150,7 @@ impl Blueprint {
                 let network = Network::new(Arc::clone(architecture), Inputs::Images(images))?;
                 Ok(Held::Model(Box::new(network)))
             }
-            Self::Linear | Self::Trees { .. } => {
+            Self::Linear { .. } | Self::Trees { .. } => {
                 Err(Failure::input("the model is for tables, and these are images"))
             }
         }

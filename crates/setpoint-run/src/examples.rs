@@ -72,6 +72,12 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// The classes of the label, where there are several.
+    #[must_use]
+    pub fn classes(&self) -> Option<&[String]> {
+        self.schema.classes()
+    }
+
     /// Takes the rows of another file for the test part, their groups pooled as those of training are.
     ///
     /// # Errors
@@ -108,7 +114,8 @@ pub fn load(
     if let ModelChoice::Trees { .. } = choice {
         encoder = encoder.plain();
     }
-    let blueprint = Blueprint::for_table(choice, &encoder)?;
+    let outputs = table.classes().map_or(1, |classes| classes.names.len());
+    let blueprint = Blueprint::for_table(choice, &encoder, outputs)?;
     // Where train and validation rows may change places, they are views of the same rows.
     let is_shared = |name: &str| blueprint.shares_rows() && LEARNT.contains(&name);
     let (learnt, alone): (Vec<_>, Vec<_>) = parts.iter().partition(|(name, _)| is_shared(name));
@@ -127,6 +134,10 @@ pub fn load(
         pooled = small.names();
     }
     let whole = data.sample.ok_or_else(|| Failure::input("the data has no labels"))?;
+    // Classes stay, even those that a part lacks.
+    let select = |rows: &[u32]| {
+        if outputs > 1 { Ok(whole.select(rows)) } else { select_sample(&whole, rows) }
+    };
     let later = data.times.as_ref().map(|times| {
         let rows = parts.rows("calibration").iter();
         later_half(&rows.map(|row| times[*row as usize]).collect::<Vec<_>>())
@@ -143,11 +154,11 @@ pub fn load(
         for (name, rows) in learnt {
             let place = |row: &u32| shared.partition_point(|other| other < row) as u32;
             let view = held.view(&rows.iter().map(place).collect::<Vec<_>>())?;
-            put(name, view, select_sample(&whole, rows)?);
+            put(name, view, select(rows)?);
         }
     }
     for ((name, rows), features) in alone.into_iter().zip(features) {
-        let sample = select_sample(&whole, rows)?;
+        let sample = select(rows)?;
         if name == "calibration" {
             copies = self::copies(&features, &sample);
         }
@@ -239,6 +250,10 @@ pub fn notes(notes: &Notes, file: Option<&Path>) -> Vec<String> {
     if notes.unlabelled > 0 {
         let rows = counted(notes.unlabelled as usize, "row");
         said.push(format!("{rows} without a label {} left out", were(notes.unlabelled)));
+    }
+    if notes.other_classes > 0 {
+        let rows = counted(notes.other_classes as usize, "row");
+        said.push(format!("{rows} of other classes {} left out", were(notes.other_classes)));
     }
     if !notes.constant_columns.is_empty() && file.is_none() {
         let columns = list(&notes.constant_columns);

@@ -5,6 +5,7 @@ use std::fmt;
 
 use setpoint::artifact::{ArtifactError, WriteError};
 use setpoint::certify::CertifyError;
+use setpoint::class::ClassError;
 use setpoint::engine::EngineError;
 use setpoint::goal::ParseError;
 use setpoint::metric::MetricError;
@@ -118,12 +119,20 @@ impl From<ThresholdError> for Failure {
     }
 }
 
+impl From<ClassError> for Failure {
+    fn from(error: ClassError) -> Self {
+        let kind = if error.is_no_value() { FailureKind::No } else { FailureKind::Input };
+        Self { kind, message: chain(&error) }
+    }
+}
+
 impl From<CertifyError> for Failure {
     fn from(error: CertifyError) -> Self {
         let kind = match &error {
             CertifyError::TooFew { .. }
             | CertifyError::TooFewEntities { .. }
             | CertifyError::NoneCertified { .. }
+            | CertifyError::NoShifts { .. }
             | CertifyError::NoneAtPrevalence { .. }
             | CertifyError::Contradiction { .. } => FailureKind::No,
             _ => FailureKind::Input,
@@ -138,6 +147,7 @@ impl From<TrainError> for Failure {
         match error {
             TrainError::Threshold(error) | TrainError::Engine(EngineError::Threshold(error)) => error.into(),
             TrainError::Metric(error) => error.into(),
+            TrainError::Class(error) => error.into(),
             TrainError::Infeasible { .. } | TrainError::Diverged { .. } => Self::no(message),
             TrainError::Stopped => Self::interrupted(message),
             _ => Self::input(message),

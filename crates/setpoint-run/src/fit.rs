@@ -8,6 +8,7 @@ use crate::blueprint::{Blueprint, Held};
 use crate::choice::ModelChoice;
 use crate::examples::Loaded;
 use crate::failure::Failure;
+use crate::kind::kind_of;
 use crate::scorer::Scorer;
 use crate::train::Job;
 
@@ -58,7 +59,7 @@ pub fn fit<'r>(
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Checkpoints + 'r)>,
 ) -> Result<Fitted, Failure> {
-    let settings = job.settings(loaded)?;
+    let (kind, settings) = (kind_of(job, loaded)?, job.settings(loaded)?);
     let calibrated = loaded.parts.calibration.is_some();
     let (Some(train), Some(validation)) = (&mut loaded.parts.train, &mut loaded.parts.validation) else {
         return Err(Failure::input("training needs a train part and a validation part"));
@@ -71,14 +72,14 @@ pub fn fit<'r>(
         let settings = tree_settings(job, &settings, calibrated);
         let store = store.map(|store| store as &mut dyn setpoint_trees::Store);
         let rounds = settings.rounds;
-        let fit = setpoint_trees::fit(&job.goal, train, validation, &settings, observer, store)?;
+        let fit = kind.fit_trees(train, validation, &settings, observer, store)?;
         return Ok(Fitted::of_trees(fit, rounds));
     }
     let (Some(train), Some(validation)) = (train.part(), validation.part()) else {
         return Err(Failure::input("the parts were made for different kinds of model"));
     };
     let store = store.map(|store| store as &mut dyn Store);
-    Ok(Fitted::of_model(setpoint::train::fit(&job.goal, train, validation, &settings, observer, store)?))
+    Ok(Fitted::of_model(kind.fit(train, validation, &settings, observer, store)?))
 }
 
 fn tree_settings(job: &Job, settings: &Settings, calibrated: bool) -> setpoint_trees::Settings {

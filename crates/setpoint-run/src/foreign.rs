@@ -15,9 +15,9 @@ use setpoint::train::selection::as_fraction;
 use setpoint_report::{CertificateRecord, EvaluateRecord, PartRecord, ReportRecord, RunRecord};
 
 use crate::certify::{Asked, certify};
-use crate::evaluate::{Subject, measured};
 use crate::failure::Failure;
 use crate::group::spell_as;
+use crate::kind::{ByThreshold, Rule};
 use crate::report::{Described, Shown, Source, assemble};
 use crate::threshold::Shipped;
 
@@ -188,9 +188,10 @@ impl ScoredRows<'_> {
         Ok(spell_as(self.sample, names)?)
     }
 
-    fn subject<'s>(&self, text: &'s str, goal: &'s Goal, shipped: &'s Shipped) -> Subject<'s> {
+    fn decision(&self, shipped: Shipped) -> ByThreshold {
+        let goal = as_fraction(self.goal, self.sample.len() as u64);
         let shared_threshold = goal.column().is_some() && self.chosen.groups.is_none();
-        Subject { text, goal, shipped, shared_threshold }
+        ByThreshold { goal, shared_threshold, shipped, probability: None, sketch: None }
     }
 }
 
@@ -204,9 +205,9 @@ pub fn evaluate_scores(rows: &ScoredRows<'_>, confidence: f64) -> Result<Evaluat
     let sample = rows.spelled()?;
     let ranked = Ranked::new(rows.scores)?;
     let by_rank = chosen.shipped(|threshold| ranked.rank(threshold));
-    let (text, goal) = (rows.goal.to_string(), as_fraction(rows.goal, rows.sample.len() as u64));
-    let subject = rows.subject(&text, &goal, &by_rank);
-    let mut record = measured(subject, &sample, &ranked.ranks()?, confidence)?;
+    let decision = rows.decision(by_rank);
+    let (text, by_rank) = (rows.goal.to_string(), &decision.shipped);
+    let mut record = decision.measure(&text, &sample, &ranked.ranks()?, None, confidence)?;
     record.thresholds.clone_from(&chosen.thresholds);
     for group in &mut record.groups {
         group.threshold = chosen.thresholds[by_rank.place_of(&group.column, &group.group)?];
@@ -247,7 +248,6 @@ pub fn report_scores(
         let close = rounded(*score);
         scores.push(if *score >= threshold { close.max(near) } else { close.min(near.next_down()) });
     }
-    let (text, goal) = (rows.goal.to_string(), as_fraction(rows.goal, rows.sample.len() as u64));
     let name = described.title.clone();
     let shown = Shown { name: name.clone(), sample: &sample, scores: &scores, base: None };
     let source = Source {
@@ -264,7 +264,8 @@ pub fn report_scores(
         ..RunRecord::default()
     };
     let parts = vec![PartRecord { name: name.clone(), evaluation: evaluation.clone() }];
-    assemble(rows.subject(&text, &goal, &shipped), shown, parts, described, source, run)
+    let text = rows.goal.to_string();
+    assemble(&rows.decision(shipped), &text, &shown, parts, described, source, run)
 }
 
 /// The 32-bit number next to it, with room below.
@@ -316,8 +317,8 @@ mod tests {
             let decided = scores.iter().zip(sample.labels()).filter(|(_, label)| **label == class);
             decided.filter(|(score, _)| **score >= chosen.thresholds[0]).count() as f64
         };
-        assert_eq!(record.confusion.true_positives, alarms(true));
-        assert_eq!(record.confusion.false_positives, alarms(false));
+        assert_eq!(record.confusion.unwrap().true_positives, alarms(true));
+        assert_eq!(record.confusion.unwrap().false_positives, alarms(false));
         assert!(record.at_condition.as_ref().unwrap().value >= record.at_threshold[0].value);
         assert!(record.drift.is_empty() && record.check().unwrap_err().contains("on these very rows"));
         let page = report_scores(&rows, &record, &described()).unwrap();

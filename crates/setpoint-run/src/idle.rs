@@ -1,7 +1,7 @@
 //! Settings that would have no effect are refused: whoever gives one expects that it does something.
 
 use serde_json::{Map, Value};
-use setpoint::goal::{Goal, Objective};
+use setpoint::goal::{GoalText, Objective};
 use setpoint::message::setting;
 use setpoint::train::{MethodChoice, OptimizerChoice, Settings};
 
@@ -13,7 +13,7 @@ const OF_TREES: [&str; 5] = ["seed", "rotations", "shared-threshold", "method", 
 
 /// Refuses what was given, differs from the model's defaults, and would change nothing.
 pub(crate) fn refuse_idle(
-    goal: &Goal,
+    goal: &GoalText,
     model: &ModelChoice,
     settings: &Settings,
     given: &Map<String, Value>,
@@ -32,7 +32,7 @@ pub(crate) fn refuse_idle(
 }
 
 /// With what a setting has no effect, and what to give with it; `None` where it has one.
-fn why_idle(name: &str, goal: &Goal, model: &ModelChoice, settings: &Settings) -> Option<String> {
+fn why_idle(name: &str, goal: &GoalText, model: &ModelChoice, settings: &Settings) -> Option<String> {
     use MethodChoice::{Auto, CrossEntropy, Ico, Lagrangian, Pairwise};
     let Settings { method, optimizer, shared_threshold, .. } = *settings;
     if let ModelChoice::Trees { .. } = model {
@@ -60,7 +60,7 @@ fn why_idle(name: &str, goal: &Goal, model: &ModelChoice, settings: &Settings) -
             Some("with ‹shared-threshold›; give one threshold to each group".to_owned())
         }
         "thresholds" | "regulariser" | "inequality" => unless(&[Auto, Ico], "‹method ico›"),
-        "bins" if !matches!(goal.objective, Objective::Area(_)) => {
+        "bins" if !goal.two().is_some_and(|goal| matches!(goal.objective, Objective::Area(_))) => {
             Some("with a goal that is no area; give one such as roc-auc @ fpr in 0..5%".to_owned())
         }
         "bins" => {

@@ -52,7 +52,8 @@ pub fn load_images(
         scale: statistics.scale.iter().map(|scale| (1.0 / scale) as f32).collect(),
         label: task.label.clone(),
     };
-    let blueprint = Blueprint::for_images(choice, schema.image)?;
+    let outputs = task.classes().map_or(1, |classes| classes.names.len());
+    let blueprint = Blueprint::for_images(choice, schema.image, outputs)?;
     let mut split = ByPart::default();
     // Train and validation images may change places: they are views of one block of pixels.
     let learnt = LEARNT.map(|name| parts.rows(name));

@@ -7,7 +7,6 @@ use setpoint::metric::{Cuts, MetricError, confusion, pr, roc, value_of};
 use setpoint::train::{Judge, TrainError};
 use setpoint_report::{AtCondition, Bounds, GroupRecord, Measured, widened};
 
-use crate::evaluate::Subject;
 use crate::failure::Failure;
 use crate::measure;
 use crate::threshold::Shipped;
@@ -73,7 +72,8 @@ impl Measurer {
     /// The goal's value where its conditions hold exactly on the sample.
     pub(crate) fn at_condition(
         &self,
-        Subject { goal, shared_threshold, .. }: Subject<'_>,
+        goal: &Goal,
+        shared_threshold: bool,
         sample: &Sample,
         scores: &[f32],
     ) -> Result<AtCondition, Failure> {

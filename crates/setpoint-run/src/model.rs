@@ -4,21 +4,23 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use setpoint::Goal;
-use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
+use setpoint::artifact::{self, Document, ModelFile};
 use setpoint::certify::Certificate;
 use setpoint::certify::monitor::Sketch;
+use setpoint::class::ClassProbability;
 use setpoint::features::Features;
+use setpoint::goal::AnyGoal;
 use setpoint::model::Architecture;
 use setpoint::train::selection::as_fraction;
-use setpoint_report::{Confusion, TrainRecord};
+use setpoint_data::Codes;
+use setpoint_report::TrainRecord;
 
 use crate::blueprint::Blueprint;
-use crate::evaluate::Subject;
 use crate::examples::Loaded;
 use crate::failure::Failure;
 use crate::fit::Fitted;
 use crate::group::strangers;
+use crate::kind::{ByShift, ByThreshold, Decision, PROBABILITY, Predicted, SKETCH};
 use crate::probability::Probability;
 use crate::schema::Schema;
 use crate::scorer::Scorer;
@@ -33,21 +35,12 @@ const ARCHITECTURE: &str = "architecture";
 pub(crate) const CAUTION: &str = "certificate-caution";
 /// The setting that holds the groups that were pooled into one.
 pub(crate) const POOLED: &str = "pooled-groups";
-/// The tensor with slope and intercept of the probabilities.
-const PROBABILITY: &str = "probability";
-
-/// The tensors with the sketch of the calibration scores: its edges, then negatives and positives in each cell and
-/// the rows decided positive.
-const SKETCH: [&str; 2] = ["sketch-edges", "sketch-counts"];
 /// The setting that holds the certificates before this one, the first one first.
 pub(crate) const EARLIER: &str = "earlier-certificates";
-
 /// A model ready to score.
 pub struct Opened {
     /// What the file says.
     pub document: Document,
-    /// Its goal, `k=` as a fraction of the rows it was trained for.
-    pub goal: Goal,
     /// How rows become numbers.
     pub schema: Schema,
     /// What the model is built from.
@@ -56,30 +49,15 @@ pub struct Opened {
     pub scorer: Scorer,
     /// Cross-entropy's, for comparisons; `None` in files without it.
     pub baseline: Option<Scorer>,
-    /// Its thresholds.
-    pub shipped: Shipped,
-    /// Whether its groups share one threshold.
-    pub shared_threshold: bool,
-    /// Scores as probabilities; files of earlier versions have none.
-    pub probability: Option<Probability>,
-    /// The scores of the calibration part in few numbers; files of earlier versions have none.
-    pub sketch: Option<Sketch>,
+    /// What it decides by, for which goal.
+    pub decision: Decision,
 }
 
 impl Opened {
-    /// What is measured on labelled data.
-    pub(crate) fn subject(&self) -> Subject<'_> {
-        Subject {
-            text: &self.document.goal,
-            goal: &self.goal,
-            shipped: &self.shipped,
-            shared_threshold: self.shared_threshold,
-        }
-    }
-
     /// The column that tells which rows belong together, where the thresholds were chosen by it.
     pub fn entity_column(&self) -> Option<&str> {
-        let chosen = self.shipped.certificate.as_ref().or(self.shipped.approximate.as_ref())?;
+        let approximate = self.decision.threshold().ok().and_then(|one| one.shipped.approximate.as_ref());
+        let chosen = self.decision.rule().certificate().or(approximate)?;
         Some(chosen.entities.as_ref()?.column.as_str())
     }
 
@@ -89,12 +67,37 @@ impl Opened {
         self.document.settings.get(CAUTION).and_then(Value::as_str)
     }
 
+    /// The groups that were pooled into one.
+    pub(crate) fn pooled(&self) -> Option<Vec<&str>> {
+        let pooled = self.document.settings.get(POOLED).and_then(Value::as_array)?;
+        Some(pooled.iter().filter_map(Value::as_str).collect())
+    }
+
+    /// The column whose groups have a threshold each.
+    #[must_use]
+    pub fn group_column(&self) -> Option<&str> {
+        Some(self.decision.threshold().ok()?.shipped.groups.as_ref()?.column.as_str())
+    }
+
+    /// The column whose groups the certificate speaks of.
+    #[must_use]
+    pub fn certified_column(&self) -> Option<&str> {
+        self.decision.rule().certificate()?.column.as_deref()
+    }
+
     /// What to say of groups that get the threshold of the pool though training never had them.
     #[must_use]
     pub fn unknown_groups(&self, names: &[String], codes: &[u32]) -> Option<String> {
-        let pooled = self.document.settings.get(POOLED).and_then(Value::as_array);
-        let pooled: Option<Vec<&str>> = pooled.map(|names| names.iter().filter_map(Value::as_str).collect());
-        strangers(self.shipped.groups.as_ref()?, pooled.as_deref(), names, codes)
+        let groups = self.decision.threshold().ok()?.shipped.groups.as_ref()?;
+        strangers(groups, self.pooled().as_deref(), names, codes)
+    }
+
+    /// Decides rows with these scores; `groups` are theirs where there is a [`group_column`](Self::group_column).
+    ///
+    /// # Errors
+    /// If the model has no threshold for a group.
+    pub fn predict(&self, scores: &[f32], groups: Option<&Codes>) -> Result<Predicted, Failure> {
+        self.decision.rule().predict(scores, groups, self.pooled().as_deref())
     }
 
     /// The score of each row that the encoder made.
@@ -125,8 +128,9 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
     let document = file.document.clone();
     let bad = |reason: String| Failure::input(reason);
     let schema = Schema::from_json(&document.features)?;
+    let outputs = schema.outputs();
     let blueprint = match document.model.as_str() {
-        "linear" => Blueprint::Linear,
+        "linear" => Blueprint::Linear { outputs },
         "mlp" | "cnn" => {
             let layers = document.settings.get(ARCHITECTURE).cloned().unwrap_or_default();
             let architecture: Architecture = serde_json::from_value(layers)
@@ -142,6 +146,22 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
     let scorer = Scorer::restore(file, "", &blueprint, columns)?
         .ok_or_else(|| bad("holds no parameters".to_owned()))?;
     let baseline = Scorer::restore(file, BASELINE, &blueprint, columns)?;
+    let decision = decision(file)?;
+    let scores = match &blueprint {
+        Blueprint::Network(architecture) => architecture.outputs(),
+        Blueprint::Linear { .. } | Blueprint::Trees { .. } => outputs,
+    };
+    if decision.outputs() != outputs || scores != outputs {
+        let decided = decision.outputs();
+        return Err(bad(format!("gives {scores} scores and decides by {decided}, of a label with {outputs}")));
+    }
+    Ok(Opened { document, schema, blueprint, scorer, baseline, decision })
+}
+
+/// What a model file decides by.
+fn decision(file: &ModelFile) -> Result<Decision, Failure> {
+    let document = &file.document;
+    let bad = |reason: String| Failure::input(reason);
     let read = |value: &Option<Value>| -> Result<Option<Certificate>, Failure> {
         let read = value.clone().map(serde_json::from_value).transpose();
         read.map_err(|error| bad(format!("its certificate cannot be read: {error}")))
@@ -150,12 +170,25 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
     if certificate.as_ref().is_some_and(Certificate::is_approximate) {
         return Err(bad("its certificate proves nothing".to_owned()));
     }
-    let probability = match file.tensors.contains_key(PROBABILITY) {
-        true => {
-            let curve = file.tensor::<f64>(PROBABILITY, &[2])?;
-            Some(Probability { slope: curve[0], intercept: curve[1] })
+    let curve = |numbers: usize| match file.tensors.contains_key(PROBABILITY) {
+        true => file.tensor::<f64>(PROBABILITY, &[numbers]).map(Some),
+        false => Ok(None),
+    };
+    let goal = match (document.parse_goal()?, &document.decision) {
+        (AnyGoal::Two(goal), _) => goal,
+        (AnyGoal::Classes(goal), Some(artifact::Decision::Classes { shifts, .. })) => {
+            let curve = curve(1 + shifts.len())?;
+            return Ok(Decision::Shift(ByShift {
+                goal,
+                shifts: shifts.clone(),
+                certificate,
+                refused: None,
+                from: "calibration",
+                probability: curve
+                    .map(|curve| ClassProbability { slope: curve[0], shifts: curve[1..].to_vec() }),
+            }));
         }
-        false => None,
+        (AnyGoal::Classes(_), _) => return Err(bad("holds a goal of classes and no shifts".to_owned())),
     };
     if document.groups.is_none() && document.thresholds.len() != 1 {
         return Err(bad(format!("holds {} thresholds and no groups", document.thresholds.len())));
@@ -168,31 +201,25 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
     if certificate.as_ref().is_some_and(other) || approximate.as_ref().is_some_and(other) {
         return Err(bad("its certificate is for other thresholds".to_owned()));
     }
-    let goal = document.parse_goal()?;
     let rows = document.settings.get("rows-scored").and_then(Value::as_u64);
-    let shipped = Shipped {
-        thresholds: document.thresholds.clone(),
-        groups: document.groups.clone(),
-        certificate,
-        approximate,
-        refused: None,
-        from: "calibration",
-    };
-    let goal = rows.map_or_else(|| goal.clone(), |rows| as_fraction(&goal, rows.max(1)));
-    let shared_threshold =
-        document.settings.get("shared-threshold").and_then(Value::as_bool).unwrap_or_default();
-    Ok(Opened {
-        document,
-        goal,
-        schema,
-        blueprint,
-        scorer,
-        baseline,
-        shipped,
-        shared_threshold,
-        probability,
+    Ok(Decision::Threshold(ByThreshold {
+        goal: rows.map_or_else(|| goal.clone(), |rows| as_fraction(&goal, rows.max(1))),
+        shared_threshold: document
+            .settings
+            .get("shared-threshold")
+            .and_then(Value::as_bool)
+            .unwrap_or_default(),
+        shipped: Shipped {
+            thresholds: document.thresholds.clone(),
+            groups: document.groups.clone(),
+            certificate,
+            approximate,
+            refused: None,
+            from: "calibration",
+        },
+        probability: curve(2)?.map(|curve| Probability { slope: curve[0], intercept: curve[1] }),
         sketch: sketch(file)?,
-    })
+    }))
 }
 
 /// The sketch that a file holds.
@@ -210,45 +237,16 @@ fn sketch(file: &ModelFile) -> Result<Option<Sketch>, Failure> {
     }
 }
 
-/// Puts what depends on the calibration rows into a file, in the place of what was there.
-pub(crate) fn store_calibration(
-    file: &mut ModelFile,
-    shipped: &Shipped,
-    probability: Probability,
-    sketch: Option<&Sketch>,
-) -> Result<(), Failure> {
-    let document = &mut file.document;
-    document.thresholds.clone_from(&shipped.thresholds);
-    document.groups.clone_from(&shipped.groups);
-    document.certificate = shipped.certificate.as_ref().map(serde_json::to_value).transpose()?;
-    document.approximate = shipped.approximate.as_ref().map(serde_json::to_value).transpose()?;
-    let curve = vec![probability.slope, probability.intercept];
-    file.tensors.insert(PROBABILITY.to_owned(), Tensor::vector(TensorData::F64(curve)));
-    for name in SKETCH {
-        file.tensors.remove(name);
-    }
-    if let Some(sketch) = sketch {
-        let counts = sketch.counts.iter().flatten().chain([&sketch.decided]).map(|count| *count as f64);
-        let numbers = [TensorData::F32(sketch.edges.clone()), TensorData::F64(counts.collect())];
-        for (name, data) in SKETCH.into_iter().zip(numbers) {
-            file.tensors.insert(name.to_owned(), Tensor::vector(data));
-        }
-    }
-    Ok(())
-}
-
 /// The file of a model that was just trained.
 pub fn file(
     job: &Job,
     loaded: &Loaded,
     fitted: &Fitted,
-    shipped: &Shipped,
-    probability: Probability,
-    sketch: Option<&Sketch>,
+    decision: &Decision,
     record: &TrainRecord,
 ) -> Result<ModelFile, Failure> {
     let method = job.settings.method.to_string();
-    let mut document = Document::new(&job.goal, job.model.name(), &method, shipped.thresholds.clone());
+    let mut document = Document::new(&record.goal, job.model.name(), &method, Vec::new());
     document.settings = job.recorded(loaded)?;
     if let Blueprint::Network(architecture) = &loaded.blueprint {
         document.settings.insert(ARCHITECTURE.to_owned(), serde_json::to_value(&**architecture)?);
@@ -259,36 +257,23 @@ pub fn file(
     document.features = loaded.schema.to_json()?;
     document.data_hash = record.data_hash.clone();
     document.seed = job.settings.seed;
-    document.metrics = metrics(record);
+    document.metrics = metrics(decision, record);
     let mut file = ModelFile::new(document);
+    decision.rule().store(&mut file)?;
     fitted.scorer.store(&loaded.blueprint, "", &mut file);
     fitted.baseline.store(&loaded.blueprint, BASELINE, &mut file);
-    store_calibration(&mut file, shipped, probability, sketch)?;
     Ok(file)
 }
 
-/// The metrics that travel with the model: at the condition, and at the threshold.
-fn metrics(record: &TrainRecord) -> BTreeMap<String, BTreeMap<String, f64>> {
+/// The metrics that travel with the model: at the condition, and as it ships.
+fn metrics(decision: &Decision, record: &TrainRecord) -> BTreeMap<String, BTreeMap<String, f64>> {
     let mut metrics = BTreeMap::new();
-    for ((split, value), (_, shipped)) in record.objective.iter().zip(record.shipped.iter()) {
-        let Some(shipped) = shipped else { continue };
-        let named = [
-            ("objective", *value),
-            ("recall", shipped.recall),
-            ("fpr", shipped.fpr),
-            ("precision", shipped.precision),
-            ("positive-share", positive_share(&shipped.confusion)),
-        ];
-        let known = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        metrics.insert(split.to_owned(), known.collect());
+    for (split, value) in record.objective.iter() {
+        let shipped = decision.rule().metrics(record, split);
+        if !shipped.is_empty() {
+            let objective = value.map(|value| ("objective".to_owned(), value));
+            metrics.insert(split.to_owned(), objective.into_iter().chain(shipped).collect());
+        }
     }
     metrics
-}
-
-/// The share of the positives, by weight.
-fn positive_share(confusion: &Confusion) -> Option<f64> {
-    let Confusion { true_positives, false_negatives, false_positives, true_negatives } = confusion;
-    let positives = true_positives + false_negatives;
-    let all = positives + false_positives + true_negatives;
-    (all > 0.0).then(|| positives / all)
 }

@@ -3,26 +3,20 @@
 use serde_json::Value;
 use setpoint::Sample;
 use setpoint::artifact::Document;
-use setpoint::certify::{Certificate, Method};
-use setpoint::goal::{Constraint, Curve, Direction, Goal, Objective, Rate, Relation, parse_conditions};
-use setpoint::metric::Cuts;
-use setpoint::train::selection::as_fraction;
-use setpoint_report::picture::{Pictures, Scene, Subject as Pictured};
 use setpoint_report::{
-    AtCondition, Bounds, Circumstances, ComparisonRecord, ConditionRecord, EvaluateRecord, Measured,
-    NaturalCount, PartRecord, ReportRecord, RunRecord, StageRecord, TrainRecord,
+    AtCondition, Bounds, EvaluateRecord, Measured, PartRecord, ReportRecord, RunRecord, StageRecord,
+    TrainRecord,
 };
 
-use crate::evaluate::{Subject, measured};
 use crate::examples::{Examples, Loaded};
 use crate::failure::Failure;
-use crate::interval::{Measurer, SHARES};
+use crate::kind::{Rule, kind_of};
 use crate::model::Opened;
-use crate::train::{Job, Trained, choose, score};
+use crate::train::{Job, Trained, choose_by, score};
 
 /// The model's name in pictures, beside cross-entropy's.
 const OURS: &str = "Setpoint";
-const BASELINE: &str = "cross-entropy";
+pub(crate) const BASELINE: &str = "cross-entropy";
 
 /// What a report says about itself, and the confidence of its intervals.
 #[derive(Clone, Debug)]
@@ -48,18 +42,13 @@ pub fn report_training(
     record: &TrainRecord,
     described: &Described,
 ) -> Result<ReportRecord, Failure> {
-    let goal = as_fraction(&job.goal, Job::rows_scored(loaded));
-    let text = job.goal.to_string();
-    let subject = Subject {
-        text: &text,
-        goal: &goal,
-        shipped: &trained.shipped,
-        shared_threshold: job.settings.shared_threshold,
-    };
+    let rule = trained.decision.rule();
+    let base = score(&mut loaded.parts, &trained.fitted.baseline)?;
     let mut parts = Vec::new();
     for ((name, part), (_, scores)) in loaded.parts.iter().zip(trained.scores.iter()) {
         let (Some(part), Some(scores)) = (part, scores) else { continue };
-        let mut evaluation = measured(subject, &part.sample, scores, described.confidence)?;
+        let beside = base.get(name).and_then(Option::as_deref);
+        let mut evaluation = rule.measure(&record.goal, &part.sample, scores, beside, described.confidence)?;
         evaluation.artifact.clone_from(&record.artifact);
         evaluation.label.clone_from(&record.label);
         evaluation.data_hash.clone_from(if name == "test" && loaded.test_hash.is_some() {
@@ -78,14 +67,13 @@ pub fn report_training(
         }
         parts.push(PartRecord { name: name.to_owned(), evaluation });
     }
-    let shown = parts.last().map_or_else(String::new, |part| part.name.clone());
-    let scores = trained.scores.get(&shown).and_then(Option::as_deref);
-    let examples = loaded.parts.get_mut(&shown).and_then(Option::as_mut);
-    let (Some(examples), Some(scores)) = (examples, scores) else {
+    let name = parts.last().map_or_else(String::new, |part| part.name.clone());
+    let found = |scores: &'_ setpoint_report::ByPart<Option<Vec<f32>>>| scores.get(&name).cloned().flatten();
+    let (Some(Some(examples)), Some(scores)) = (loaded.parts.get(&name), found(&trained.scores)) else {
         return Err(Failure::input("a report needs rows to show"));
     };
-    let base = examples.scores(&trained.fitted.baseline)?;
-    let shown = Shown { name: shown, sample: &examples.sample, scores, base: Some(&base) };
+    let beside = found(&base);
+    let shown = Shown { name, sample: &examples.sample, scores: &scores, base: beside.as_deref() };
     let run = run_record(&trained.file.document, described, None);
     let source = Source {
         called: OURS,
@@ -94,32 +82,29 @@ pub fn report_training(
         thresholds_from: Some(&record.thresholds_from),
         positive_share: None,
     };
-    let mut report = assemble(subject, shown, parts, described, source, run)?;
+    let mut report = assemble(rule, &record.goal, &shown, parts, described, source, run)?;
     if let Some(comparison) = &mut report.comparison {
-        comparison.baseline_ships = baseline_ships(job, &goal, loaded, trained, &report.shown, described)?;
+        comparison.baseline_ships = baseline_ships(job, loaded, &base, &report.shown, described)?;
     }
     Ok(report)
 }
 
-/// The rates of cross-entropy at a threshold of its own, chosen as the model's was.
+/// The rates of cross-entropy's decisions, chosen as the model's were.
 fn baseline_ships(
     job: &Job,
-    goal: &Goal,
-    loaded: &mut Loaded,
-    trained: &Trained,
+    loaded: &Loaded,
+    scores: &setpoint_report::ByPart<Option<Vec<f32>>>,
     shown: &str,
     described: &Described,
 ) -> Result<Vec<Measured>, Failure> {
-    let scores = score(&mut loaded.parts, &trained.fitted.baseline)?;
-    let Ok(shipped) = choose(job, &goal.operating(), &loaded.parts, &scores) else {
+    let Ok(decision) = choose_by(&*kind_of(job, loaded)?, job, &loaded.parts, scores) else {
         return Ok(Vec::new());
     };
     let part = loaded.parts.get(shown).and_then(Option::as_ref);
     let (Some(part), Some(scores)) = (part, scores.get(shown).and_then(Option::as_deref)) else {
         return Ok(Vec::new());
     };
-    let margins = shipped.margins(&part.sample, scores)?;
-    Measurer { confidence: described.confidence }.rates(&part.sample, &margins, &SHARES)
+    decision.rule().rates(&part.sample, scores, described.confidence)
 }
 
 /// The report of a model on a data file that was evaluated.
@@ -134,7 +119,6 @@ pub fn report_model(
 ) -> Result<ReportRecord, Failure> {
     let scores = examples.scores(&model.scorer)?;
     let base = model.baseline.as_ref().map(|baseline| examples.scores(baseline)).transpose()?;
-    let subject = model.subject();
     let name = described.title.clone();
     let shown =
         Shown { name: name.clone(), sample: &examples.sample, scores: &scores, base: base.as_deref() };
@@ -148,7 +132,7 @@ pub fn report_model(
         thresholds_from: None,
         positive_share: trained.and_then(|metrics| metrics.get("positive-share")).copied(),
     };
-    assemble(subject, shown, parts, described, source, run)
+    assemble(model.decision.rule(), &model.document.goal, &shown, parts, described, source, run)
 }
 
 /// The rows that the pictures are of.
@@ -173,167 +157,41 @@ pub(crate) struct Source<'a> {
     pub(crate) positive_share: Option<f64>,
 }
 
+/// What a kind of decision completes a report by.
+pub(crate) struct Scene<'a> {
+    pub(crate) shown: &'a Shown<'a>,
+    pub(crate) source: &'a Source<'a>,
+    pub(crate) confidence: f64,
+    /// The interval of the gain, where training has measured it on the rows shown.
+    pub(crate) known: Option<Option<Bounds>>,
+}
+
+/// A report of a decision for a goal, as that was written.
 pub(crate) fn assemble(
-    subject: Subject<'_>,
-    shown: Shown<'_>,
+    rule: &dyn Rule,
+    text: &str,
+    shown: &Shown<'_>,
     parts: Vec<PartRecord>,
     described: &Described,
     source: Source<'_>,
     run: RunRecord,
 ) -> Result<ReportRecord, Failure> {
     let training = source.training;
-    let Subject { text, goal, shipped, .. } = subject;
-    let operating = goal.operating();
-    let pictures = pictures(subject, &shown, source.called, described.confidence)?;
-    let evaluation = parts.iter().find(|part| part.name == shown.name).map(|part| &part.evaluation);
-    let at_condition = evaluation.and_then(|evaluation| evaluation.at_condition.clone());
     let known = training.and_then(|(record, _)| record.gain.as_ref());
     let known = known.filter(|gain| gain.part == shown.name).map(|gain| gain.interval.clone());
-    let comparison = comparison(subject, &shown, at_condition, known, described.confidence);
-    let circumstances = Circumstances {
-        parts: &parts,
-        shown: &shown.name,
-        refused: shipped.refused.as_deref(),
-        population: source.caution.as_deref(),
-        thresholds_from: source.thresholds_from,
-        tied: pictures.tied,
-        trained: source.positive_share,
-        comparison: comparison.as_ref(),
-    };
-    let written: Option<Goal> = text.parse().ok();
-    Ok(ReportRecord {
+    let mut record = ReportRecord {
         title: described.title.clone(),
         goal: text.to_owned(),
-        goal_words: written.as_ref().unwrap_or(goal).describe(),
-        operating: operating.to_string(),
-        operating_words: operating.describe(),
-        conditions: operating.constraints.iter().map(condition).collect(),
-        cautions: circumstances.cautions(),
-        shown: shown.name,
+        shown: shown.name.clone(),
         parts,
-        comparison,
-        repeats: None,
-        pictures,
         training: training.map(|(record, _)| record.clone()),
         history: training.map(|(_, history)| history.to_vec()).unwrap_or_default(),
         run,
-    })
-}
-
-fn condition(constraint: &Constraint) -> ConditionRecord {
-    let (rate, target) = match constraint {
-        Constraint::Rate { rate, target, .. } | Constraint::PerGroup { rate, target, .. } => {
-            (Some(rate.to_string()), *target)
-        }
-        Constraint::Gap { target, .. } | Constraint::Ratio { target, .. } => (None, *target),
-        Constraint::Top(setpoint::goal::Top::Fraction(share)) => {
-            (Some(Rate::PositiveRate.to_string()), *share)
-        }
-        Constraint::Top(setpoint::goal::Top::Count { k, of }) => {
-            let share = of.map(|of| *k as f64 / of as f64);
-            (share.map(|_| Rate::PositiveRate.to_string()), share.unwrap_or_default())
-        }
+        ..ReportRecord::default()
     };
-    ConditionRecord { condition: constraint.to_string(), words: constraint.describe(), rate, target }
-}
-
-fn pictures(
-    Subject { goal, shipped, .. }: Subject<'_>,
-    shown: &Shown<'_>,
-    called: &'static str,
-    confidence: f64,
-) -> Result<Pictures, Failure> {
-    let margins = shipped.groups.is_some();
-    let cuts = if margins {
-        Cuts::new(shown.sample, &shipped.margins(shown.sample, shown.scores)?)?
-    } else {
-        Cuts::new(shown.sample, shown.scores)?
-    };
-    let base = shown.base.map(|scores| Cuts::new(shown.sample, scores)).transpose()?;
-    Ok(Pictures::of(&Scene {
-        goal,
-        model: Pictured { name: called, cuts: &cuts },
-        baseline: base.as_ref().map(|cuts| Pictured { name: BASELINE, cuts }),
-        threshold: if margins { 0.0 } else { shipped.thresholds[0] },
-        margins,
-        certified: shipped.certificate.as_ref().and_then(covered),
-        weighted: shown.sample.weights().is_some(),
-        confidence,
-    }))
-}
-
-/// The thresholds for which a certificate's proof holds as well: those on the safe side of an order
-/// statistic. `None` where a condition was proved at the threshold alone, or there are groups.
-fn covered(certificate: &Certificate) -> Option<(f32, f32)> {
-    let (mut low, mut high) = (f32::MIN, f32::MAX);
-    if certificate.column.is_some() || certificate.conditions.is_empty() {
-        return None;
-    }
-    for certified in &certificate.conditions {
-        let Method::OrderStatistic { limit, .. } = certified.method else { return None };
-        let parsed = parse_conditions(&certified.condition).ok()?;
-        let Some(Constraint::Rate { rate, relation, .. }) = parsed.first() else { return None };
-        let upwards = match rate {
-            Rate::FalsePositiveRate | Rate::TrueNegativeRate => true,
-            Rate::Recall | Rate::FalseNegativeRate => false,
-            _ => *relation != Relation::AtLeast,
-        };
-        (low, high) = if upwards { (low.max(limit), high) } else { (low, high.min(limit)) };
-    }
-    (low < high).then_some((low, high))
-}
-
-fn comparison(
-    subject: Subject<'_>,
-    shown: &Shown<'_>,
-    model: Option<AtCondition>,
-    known: Option<Option<Bounds>>,
-    confidence: f64,
-) -> Option<ComparisonRecord> {
-    let goal = subject.goal;
-    let (model, base) = (model?, shown.base?);
-    let measurer = Measurer { confidence };
-    let baseline = measurer.at_condition(subject, shown.sample, base).ok()?;
-    let (first, second) = match goal.objective.direction() {
-        Direction::Down => (base, shown.scores),
-        _ => (shown.scores, base),
-    };
-    let gain = match goal.objective.direction() {
-        Direction::Down => baseline.value - model.value,
-        _ => model.value - baseline.value,
-    };
-    let interval = known
-        .unwrap_or_else(|| measurer.difference(goal, subject.shared_threshold, shown.sample, first, second));
-    let counts = natural(goal).map(|(noun, of)| NaturalCount {
-        more: 1000.0 * gain,
-        noun: noun.to_owned(),
-        of: of.to_owned(),
-    });
-    Some(ComparisonRecord {
-        name: BASELINE.to_owned(),
-        model,
-        baseline,
-        gain,
-        interval,
-        counts,
-        baseline_ships: Vec::new(),
-    })
-}
-
-/// The examples that a gain in the objective is counted in, and of which.
-fn natural(goal: &Goal) -> Option<(&'static str, &'static str)> {
-    let rate = match &goal.objective {
-        Objective::Rate(rate) => *rate,
-        Objective::Area(area) if area.curve == Curve::PrecisionRecall => area.height()?,
-        Objective::Area(_) => return None,
-    };
-    match rate {
-        Rate::Recall | Rate::FalseNegativeRate => Some(("positives caught", "positives")),
-        Rate::Precision | Rate::FalseDiscoveryRate => Some(("alarms that are right", "alarms")),
-        Rate::FalsePositiveRate | Rate::TrueNegativeRate => Some(("negatives left alone", "negatives")),
-        Rate::Accuracy | Rate::Error => Some(("rows decided rightly", "rows")),
-        _ => None,
-    }
+    let scene = Scene { shown, source: &source, confidence: described.confidence, known };
+    rule.show(&scene, &mut record)?;
+    Ok(record)
 }
 
 fn run_record(document: &Document, described: &Described, measured_on: Option<String>) -> RunRecord {

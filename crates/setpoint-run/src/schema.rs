@@ -80,10 +80,26 @@ impl Schema {
         }
     }
 
-    /// What counts as positive, for records.
+    /// The classes of the label, where there are several.
+    #[must_use]
+    pub fn classes(&self) -> Option<&[String]> {
+        Some(&self.label()?.rule.classes()?.names)
+    }
+
+    /// Scores of an example: one, or one for each class.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        self.classes().map_or(1, <[String]>::len)
+    }
+
+    /// What counts as positive, or which classes there are, for records.
     pub(crate) fn label_record(&self) -> Option<LabelRecord> {
         let LabelSchema { column, rule, .. } = self.label()?;
-        Some(LabelRecord { column: column.clone(), positive: rule.positive().to_string() })
+        Some(LabelRecord {
+            column: column.clone(),
+            positive: rule.positive().map(|positive| positive.to_string()),
+            classes: self.classes().map(<[String]>::to_vec).unwrap_or_default(),
+        })
     }
 
     /// Values of an example.

@@ -27,12 +27,17 @@ pub enum Scorer {
 }
 
 impl Scorer {
-    /// The score of each row.
+    /// The score of each row, or those of each class next to each other.
     ///
     /// # Errors
     /// If the rows are not the model's, or a score is not finite.
     pub fn scores(&self, held: &mut Held) -> Result<Vec<f32>, Failure> {
-        let mut scores = vec![0.0; held.rows()];
+        let outputs = match (self, &*held) {
+            (Self::Model(_), Held::Model(model)) => model.outputs(),
+            (Self::Trees(ensemble), _) => ensemble.outputs(),
+            _ => 1,
+        };
+        let mut scores = vec![0.0; held.rows() * outputs];
         match (self, held) {
             (Self::Model(combined), Held::Model(model)) => combined.scores(&mut **model, &mut scores)?,
             (Self::Trees(ensemble), Held::Rows(rows)) => ensemble.scores(&rows.view(), &mut scores)?,
@@ -41,7 +46,7 @@ impl Scorer {
         match scores.iter().position(|score| !score.is_finite()) {
             None => Ok(scores),
             Some(row) => {
-                let (score, row) = (scores[row], row + 1);
+                let (score, row) = (scores[row], row / outputs + 1);
                 Err(Failure::input(format!("row {row}: its score is {score}; are its numbers too large?")))
             }
         }
@@ -62,8 +67,8 @@ impl Scorer {
             file.tensors.insert(format!("{prefix}{name}"), Tensor::vector(data));
         };
         match (blueprint, combined.parameters()) {
-            (Blueprint::Linear, Some(parameters)) => {
-                let (weights, bias) = parameters.split_at(parameters.len().saturating_sub(1));
+            (Blueprint::Linear { outputs }, Some(parameters)) => {
+                let (weights, bias) = parameters.split_at(parameters.len().saturating_sub(*outputs));
                 put("weights", TensorData::F32(weights.to_vec()));
                 put("bias", TensorData::F32(bias.to_vec()));
             }
@@ -88,9 +93,10 @@ impl Scorer {
         let named = |name: &str| format!("{prefix}{name}");
         let there = |name: &str| file.tensors.contains_key(&named(name));
         match blueprint {
-            Blueprint::Linear if there("weights") => {
-                let mut parameters = file.tensor::<f32>(&named("weights"), &[columns])?.to_vec();
-                parameters.extend_from_slice(file.tensor::<f32>(&named("bias"), &[1])?);
+            Blueprint::Linear { outputs } if there("weights") => {
+                let weights = columns.saturating_mul(*outputs);
+                let mut parameters = file.tensor::<f32>(&named("weights"), &[weights])?.to_vec();
+                parameters.extend_from_slice(file.tensor::<f32>(&named("bias"), &[*outputs])?);
                 Ok(Some(Self::Model(Combined::single(parameters))))
             }
             Blueprint::Network(architecture) if there("member-weights") => {
@@ -118,7 +124,7 @@ impl Scorer {
                     false => Ok(Some(Self::Trees(Ensemble::from_tensors(&own, columns)?))),
                 }
             }
-            Blueprint::Linear | Blueprint::Network(_) => Ok(None),
+            Blueprint::Linear { .. } | Blueprint::Network(_) => Ok(None),
         }
     }
 }

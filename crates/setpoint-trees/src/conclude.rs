@@ -8,7 +8,7 @@ use setpoint::train::{Gain, MethodChoice, Observer, TrainError};
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::Data;
-use crate::purpose::Purpose;
+use setpoint::goal::AnyGoal;
 use crate::recipe::{Chosen, ranked};
 use crate::session::{Searched, Session};
 use crate::settings::Settings;
@@ -75,7 +75,7 @@ pub struct TreesFit {
 /// # Errors
 /// If LightGBM is not there or refuses, the goal does not fit or cannot be met, a setting makes no
 /// sense, the observer stops the run, or a checkpoint cannot be written.
-pub fn fit<'r, G: Clone + Into<Purpose>>(
+pub fn fit<'r, G: Clone + Into<AnyGoal>>(
     goal: &G,
     train: Data<'r>,
     validation: Data<'r>,
@@ -93,7 +93,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// As [`fit`].
-    pub fn conclude<G: Clone + Into<Purpose>>(
+    pub fn conclude<G: Clone + Into<AnyGoal>>(
         &mut self,
         goal: &G,
         searched: &[Searched],
@@ -125,11 +125,11 @@ impl Session<'_> {
             held_out: (purpose.outputs() > 1).then(|| baseline.scores.to_vec()),
         };
         match (self.settings.method, purpose) {
-            (MethodChoice::Ico, Purpose::Classes(_)) => {
+            (MethodChoice::Ico, AnyGoal::Classes(_)) => {
                 let expected = "auto or cross-entropy for trees of several classes";
                 return Err(TrainError::Setting { what: "method", found: "ico".into(), expected }.into());
             }
-            (MethodChoice::Ico, Purpose::TwoClasses(goal)) => {
+            (MethodChoice::Ico, AnyGoal::Two(goal)) => {
                 let ico = self.grow_ico(goal, baseline.searched)?;
                 let ico = Chosen::new(&ico, &judge, None)?;
                 fit.gain = judge.gain(ico.scores, baseline.scores)?;

@@ -127,7 +127,7 @@ pub(crate) fn pick(values: &[f32], outputs: usize, rows: &[u32]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::purpose::Purpose;
+    use setpoint::goal::AnyGoal;
 
     #[test]
     fn halves_share_out_every_row_and_label() {
@@ -157,7 +157,7 @@ mod tests {
             (0..1100).map(score).collect()
         };
         let judge = |goal| Referee { purpose: goal, shared_threshold: false, sample: &sample, seed: 0 };
-        let purpose = |text: &str| Purpose::TwoClasses(text.parse().unwrap());
+        let purpose = |text: &str| AnyGoal::Two(text.parse().unwrap());
         let (many, few) = (scores(40), scores(5));
         let goal = purpose("recall @ fpr<=1%");
         assert_eq!(judge(&goal).value(&many).unwrap(), judge(&goal).value(&few).unwrap());
@@ -178,7 +178,7 @@ mod tests {
         };
         let (sure, unsure) = (scores(4.0), scores(0.1));
         let sample = Sample::new(labels).unwrap();
-        let goal = Purpose::TwoClasses("recall @ fpr<=1%".parse().unwrap());
+        let goal = AnyGoal::Two("recall @ fpr<=1%".parse().unwrap());
         let judge = Referee { purpose: &goal, shared_threshold: false, sample: &sample, seed: 0 };
         let [sure, unsure] = [sure, unsure].map(|scores| judge.promise(&scores).unwrap());
         assert_eq!(sure.order(&unsure), Ordering::Less);

@@ -67,7 +67,6 @@ pub use features::{Data, Features, Rows};
 pub use grow::Look;
 pub use library::{Library, LibraryError};
 pub use parameters::Parameters;
-pub use purpose::Purpose;
 pub use retrain::Retraining;
 pub use session::{Searched, Session};
 pub use settings::Settings;

@@ -2,44 +2,13 @@
 
 use setpoint::Sample;
 use setpoint::class::{Classes, shift, standard_error};
-use setpoint::goal::{ClassGoal, Direction, Goal};
+use setpoint::goal::{AnyGoal, Direction};
 use setpoint::train::{Gain, Judge, Standard, TrainError, if_any};
-
-/// A goal of two classes, or of several.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Purpose {
-    /// One score a row, and thresholds.
-    TwoClasses(Goal),
-    /// A score for each class, and shifts.
-    Classes(ClassGoal),
-}
-
-impl From<Goal> for Purpose {
-    fn from(goal: Goal) -> Self {
-        Self::TwoClasses(goal)
-    }
-}
-
-impl From<ClassGoal> for Purpose {
-    fn from(goal: ClassGoal) -> Self {
-        Self::Classes(goal)
-    }
-}
-
-impl Purpose {
-    /// Scores of a row.
-    pub(crate) fn outputs(&self) -> usize {
-        match self {
-            Self::TwoClasses(_) => 1,
-            Self::Classes(goal) => goal.classes.len(),
-        }
-    }
-}
 
 /// A purpose on a sample: what scores are worth there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Referee<'a> {
-    pub(crate) purpose: &'a Purpose,
+    pub(crate) purpose: &'a AnyGoal,
     pub(crate) shared_threshold: bool,
     pub(crate) sample: &'a Sample,
     pub(crate) seed: u64,
@@ -50,24 +19,21 @@ impl<'a> Referee<'a> {
     pub(crate) fn judge(&self) -> Option<Judge<'a>> {
         let Self { shared_threshold, sample, seed, .. } = *self;
         match self.purpose {
-            Purpose::TwoClasses(goal) => Some(Judge { goal, shared_threshold, sample, seed }),
-            Purpose::Classes(_) => None,
+            AnyGoal::Two(goal) => Some(Judge { goal, shared_threshold, sample, seed }),
+            AnyGoal::Classes(_) => None,
         }
     }
 
     pub(crate) fn direction(&self) -> Direction {
-        match self.purpose {
-            Purpose::TwoClasses(goal) => goal.objective.direction(),
-            Purpose::Classes(goal) => goal.objective.direction(),
-        }
+        self.purpose.direction()
     }
 
     /// The best value that the conditions allow of these scores.
     pub(crate) fn exact(&self, scores: &[f32]) -> Result<f64, TrainError> {
         match (self.judge(), self.purpose) {
             (Some(judge), _) => judge.exact(scores),
-            (None, Purpose::Classes(goal)) => Ok(shift::best(goal, self.sample, scores, 1)?.value),
-            (None, Purpose::TwoClasses(_)) => unreachable!("it has a judge"),
+            (None, AnyGoal::Classes(goal)) => Ok(shift::best(goal, self.sample, scores, 1)?.value),
+            (None, AnyGoal::Two(_)) => unreachable!("it has a judge"),
         }
     }
 
@@ -80,8 +46,8 @@ impl<'a> Referee<'a> {
     pub(crate) fn gain(&self, first: &[f32], second: &[f32]) -> Result<Option<Gain>, TrainError> {
         let goal = match (self.judge(), self.purpose) {
             (Some(judge), _) => return judge.gain(first, second),
-            (None, Purpose::Classes(goal)) => goal,
-            (None, Purpose::TwoClasses(_)) => unreachable!("it has a judge"),
+            (None, AnyGoal::Classes(goal)) => goal,
+            (None, AnyGoal::Two(_)) => unreachable!("it has a judge"),
         };
         let best = |scores| if_any(shift::best(goal, self.sample, scores, 1));
         let (Some(a), Some(b)) = (best(first)?, best(second)?) else { return Ok(None) };
@@ -95,8 +61,8 @@ impl<'a> Referee<'a> {
     /// What a decision sees of the scores' scale.
     pub(crate) fn spread(&self, scores: &[f32]) -> Result<f64, TrainError> {
         Ok(match self.purpose {
-            Purpose::TwoClasses(_) => Standard::of(self.sample, scores).deviation,
-            Purpose::Classes(goal) => Classes::of(goal, self.sample)?.spread(scores),
+            AnyGoal::Two(_) => Standard::of(self.sample, scores).deviation,
+            AnyGoal::Classes(goal) => Classes::of(goal, self.sample)?.spread(scores),
         })
     }
 }

@@ -12,7 +12,8 @@ use crate::grow::{Growth, Look, dataset, looks};
 use crate::ico::Mixture;
 use crate::library::{Dataset, Library};
 use crate::parameters::Parameters;
-use crate::purpose::{Purpose, Referee};
+use crate::purpose::Referee;
+use setpoint::goal::AnyGoal;
 use crate::settings::Settings;
 use crate::side_by_side::{Tell, grow_all};
 use crate::store::{Finished, Store};
@@ -134,9 +135,9 @@ impl<'r> Session<'r> {
     /// # Errors
     /// If LightGBM is not there or refuses, a goal does not fit the validation rows, the observer stops
     /// the run, or a checkpoint cannot be written.
-    pub fn search<G: Clone + Into<Purpose>>(&mut self, goals: &[G]) -> Result<Vec<Searched>, TreesError> {
-        let goals: Vec<Purpose> = goals.iter().map(|goal| self.fraction(goal.clone().into())).collect();
-        let outputs = goals.first().map_or(1, Purpose::outputs);
+    pub fn search<G: Clone + Into<AnyGoal>>(&mut self, goals: &[G]) -> Result<Vec<Searched>, TreesError> {
+        let goals: Vec<AnyGoal> = goals.iter().map(|goal| self.fraction(goal.clone().into())).collect();
+        let outputs = goals.first().map_or(1, AnyGoal::outputs);
         if goals.iter().any(|goal| goal.outputs() != outputs) {
             let found = "goals of different numbers of classes".to_owned();
             return Err(TreesError::Shape { found, expected: "goals that one search can serve" });
@@ -174,7 +175,7 @@ impl<'r> Session<'r> {
     fn grow_watched(
         &mut self,
         wanted: Vec<Wanted>,
-        goals: &[Purpose],
+        goals: &[AnyGoal],
         ico: Option<&Goal>,
     ) -> Result<Vec<Searched>, TreesError> {
         let (look_every, rounds) = (self.settings.look_every, self.settings.rounds);
@@ -190,7 +191,7 @@ impl<'r> Session<'r> {
         }
         let open: Vec<usize> = (0..wanted.len()).filter(|index| grown[*index].is_none()).collect();
         self.stage += wanted.len() - open.len();
-        let outputs = goals.first().map_or(1, Purpose::outputs);
+        let outputs = goals.first().map_or(1, AnyGoal::outputs);
         if !open.is_empty() && self.train_bins.is_none() {
             self.train_bins = Some(dataset(Library::get()?, &self.train, outputs, self.settings.threads())?);
         }
@@ -250,15 +251,15 @@ impl<'r> Session<'r> {
     }
 
     /// The goal as it is judged: `k=` as a fraction.
-    pub(crate) fn fraction(&self, goal: Purpose) -> Purpose {
+    pub(crate) fn fraction(&self, goal: AnyGoal) -> AnyGoal {
         let rows = self.settings.rows_scored.unwrap_or(self.validation.sample.len() as u64);
         match goal {
-            Purpose::TwoClasses(goal) => Purpose::TwoClasses(as_fraction(&goal, rows)),
-            goal @ Purpose::Classes(_) => goal,
+            AnyGoal::Two(goal) => AnyGoal::Two(as_fraction(&goal, rows)),
+            goal @ AnyGoal::Classes(_) => goal,
         }
     }
 
-    pub(crate) fn referee<'g>(&self, purpose: &'g Purpose) -> Referee<'g>
+    pub(crate) fn referee<'g>(&self, purpose: &'g AnyGoal) -> Referee<'g>
     where
         'r: 'g,
     {

@@ -61,7 +61,7 @@ impl Sample {
     /// # Errors
     /// If there are no rows, a code has no name, or a class has no row.
     pub fn of_classes(label: &str, names: Vec<String>, codes: Vec<u32>) -> Result<Self, SampleError> {
-        Self::new(vec![true; codes.len()])?.with_groups(label, names, codes)
+        Self::new(vec![true; codes.len()])?.coded(label, names, codes)
     }
 
     /// The same sample with a weight for each example.
@@ -82,21 +82,26 @@ impl Sample {
     ///
     /// # Errors
     /// If the lengths differ, a code has no name, or a name has no example.
-    pub fn with_groups(
-        mut self,
-        column: &str,
-        names: Vec<String>,
-        of: Vec<u32>,
-    ) -> Result<Self, SampleError> {
+    pub fn with_groups(self, column: &str, names: Vec<String>, of: Vec<u32>) -> Result<Self, SampleError> {
+        let sample = self.coded(column, names, of)?;
+        let empty = sample.groups.iter().find_map(|groups| {
+            (0..groups.names.len()).find(|group| groups.rows(*group).is_empty()).map(|empty| (groups, empty))
+        });
+        match empty {
+            Some((groups, empty)) => {
+                let (column, group) = (groups.column.clone(), groups.names[empty].clone());
+                Err(SampleError::EmptyGroup { column, group })
+            }
+            None => Ok(sample),
+        }
+    }
+
+    fn coded(mut self, column: &str, names: Vec<String>, of: Vec<u32>) -> Result<Self, SampleError> {
         self.check_length("groups", of.len())?;
         if let Some(index) = of.iter().position(|code| *code as usize >= names.len()) {
             return Err(SampleError::GroupCode { index, code: of[index], names: names.len() });
         }
-        let groups = self.groups.insert(Groups::new(column.to_owned(), names, of));
-        if let Some(empty) = (0..groups.names.len()).find(|group| groups.rows(*group).is_empty()) {
-            let (column, group) = (groups.column.clone(), groups.names[empty].clone());
-            return Err(SampleError::EmptyGroup { column, group });
-        }
+        self.groups = Some(Groups::new(column.to_owned(), names, of));
         self.add_up();
         Ok(self)
     }

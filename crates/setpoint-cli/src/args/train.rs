@@ -15,6 +15,7 @@ Examples:
   setpoint train letter.data --label 1 --positive U --goal \"pr-auc @ recall in 0.95..1\"
   setpoint train adult.data --test adult.test --label 15 --positive \">50K\" --goal \"fnr @ fpr=5%\"
   setpoint train loans.csv --label paid --goal \"accuracy @ gap(positive-rate, sex)<=0.02\"
+  setpoint train shop.csv --label item --goal \"recall(shirt) @ precision(shirt)>=0.9\"
   setpoint train ijcnn1.gz --goal \"recall @ fpr<=1%\" --model mlp --hidden 64,32
   setpoint train cards.csv --label fraud --goal \"recall @ fpr<=0.1%\" --model trees
   setpoint train faces/ --label smiling --goal \"fnr @ fpr=1%\" --model cnn --cnn small
@@ -53,6 +54,12 @@ pub struct TrainArgs {
     /// Which labels are positive: a value, several with commas, "!=normal", or a rule such as ">0.28"
     #[arg(long, value_name = "VALUE", help_heading = "Columns", allow_hyphen_values = true)]
     pub positive: Option<String>,
+    /// Of a label of several classes these alone, in this order; rows of others are left out
+    #[arg(long, value_name = "NAMES", help_heading = "Columns")]
+    pub classes: Option<String>,
+    /// Pool classes with fewer rows than this into one, called "(other)"
+    #[arg(long, value_name = "N", help_heading = "Columns")]
+    pub min_class: Option<u64>,
     /// Columns to leave out: names, numbers and ranges, with commas between
     #[arg(long, value_name = "COLS", help_heading = "Columns")]
     pub drop: Option<String>,

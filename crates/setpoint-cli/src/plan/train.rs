@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use setpoint::Goal;
+use setpoint::goal::GoalText;
 use setpoint::message::quote;
-use setpoint_data::{ImageOptions, ReadOptions, Roles, SplitPlan, list};
+use setpoint_data::{ClassOptions, ImageOptions, ReadOptions, Roles, Several, SplitPlan, list};
 use setpoint_run::{CnnSize, Failure, Job, ModelChoice};
 
 use super::image::image_options;
@@ -50,7 +50,7 @@ impl TrainPlan {
             .goal
             .as_ref()
             .ok_or_else(|| Failure::input("no goal: give one, such as --goal \"recall @ fpr<=1%\""))?;
-        let goal: Goal = text.parse()?;
+        let goal: GoalText = text.parse()?;
         let data = match &args.data {
             Some(data) => data.clone(),
             None if crate::config::is_run_file(&args.path) => {
@@ -99,7 +99,7 @@ fn rotations(args: &TrainArgs, given: Option<usize>) -> Result<Option<usize>, Fa
     }
 }
 
-fn roles(args: &TrainArgs, goal: &Goal) -> Result<Roles, Failure> {
+fn roles(args: &TrainArgs, goal: &GoalText) -> Result<Roles, Failure> {
     if let (Some(given), Some(named)) = (args.group.as_deref(), goal.column())
         && given != named
     {
@@ -109,18 +109,46 @@ fn roles(args: &TrainArgs, goal: &Goal) -> Result<Roles, Failure> {
             quote(named)
         )));
     }
+    let positive = positive(args.positive.as_ref())?;
+    let classes = classes(args, goal)?;
+    // What the goal names is a group column if the label has two values, and a class if it has more.
+    let either = classes.when == Several::IfMore && args.group.is_none();
+    let named = goal.column().map(str::to_owned);
     Ok(Roles {
         label: args.label.clone(),
-        positive: positive(args.positive.as_ref())?,
+        positive,
+        classes,
         missing: args.read.missing.as_deref().map(list),
         drop: args.drop.as_deref().map(list).unwrap_or_default(),
         weight: args.weight.clone(),
-        group: args.group.clone().or_else(|| goal.column().map(str::to_owned)),
+        group: args.group.clone().or_else(|| named.clone().filter(|_| !either)),
+        group_if_there: named.filter(|_| either),
         group_is_feature: args.group_feature,
         split_by: args.split_by.clone(),
         split_time: args.split_time.clone(),
         categorical: args.categorical.as_deref().map(list).unwrap_or_default(),
         ..Roles::default()
+    })
+}
+
+/// Whether the label is of several classes, and which count.
+fn classes(args: &TrainArgs, goal: &GoalText) -> Result<ClassOptions, Failure> {
+    let given = [("classes", args.classes.is_some()), ("min-class", args.min_class.is_some())];
+    let given = given.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag);
+    let refused = match (given, &args.positive) {
+        (Some(flag), Some(_)) => Some(format!("--{flag}: with --positive the label has two classes; give one of them")),
+        (Some(flag), None) if !goal.may_be_of_classes() => {
+            Some(format!("--{flag}: the goal is of two classes; give one of several, such as macro-f1, or leave it out"))
+        }
+        _ => None,
+    };
+    if let Some(refused) = refused {
+        return Err(Failure::input(refused));
+    }
+    Ok(ClassOptions {
+        when: if args.positive.is_some() { Several::Never } else { Several::for_goal(goal) },
+        keep: args.classes.as_deref().map(list).unwrap_or_default(),
+        least: args.min_class,
     })
 }
 
@@ -173,7 +201,7 @@ fn check_idle(args: &TrainArgs, roles: &Roles) -> Result<(), Failure> {
         ));
     }
     let of_groups = [("group-feature", args.group_feature), ("min-group", args.min_group.is_some())];
-    match of_groups.into_iter().find(|(_, given)| *given && roles.group.is_none()) {
+    match of_groups.into_iter().find(|(_, given)| *given && roles.group.is_none() && roles.group_if_there.is_none()) {
         Some((flag, _)) => Err(Failure::input(format!(
             "--{flag}: has no effect without groups; name their column with --group, or leave it out"
         ))),
@@ -182,13 +210,20 @@ fn check_idle(args: &TrainArgs, roles: &Roles) -> Result<(), Failure> {
 }
 
 /// How the files were read, by the names of the flags.
-fn recorded(args: &TrainArgs, goal: &Goal) -> Value {
-    json!({
+fn recorded(args: &TrainArgs, goal: &GoalText) -> Value {
+    let mut recorded = json!({
         "label": args.label, "positive": args.positive, "drop": args.drop,
         "categorical": args.categorical, "weight": args.weight,
         "group": args.group.as_deref().or_else(|| goal.column()), "group-feature": args.group_feature,
         "min-group": args.min_group, "missing": args.read.missing,
         "format": args.read.format, "separator": args.read.separator, "header": args.read.header,
         "split-by": args.split_by, "split-time": args.split_time,
-    })
+    });
+    if let Some(classes) = &args.classes {
+        recorded["classes"] = json!(classes);
+    }
+    if let Some(least) = args.min_class {
+        recorded["min-class"] = json!(least);
+    }
+    recorded
 }

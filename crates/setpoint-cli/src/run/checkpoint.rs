@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use setpoint::artifact::Checkpoint;
-use setpoint::goal::{Direction, Goal};
+use setpoint::goal::Direction;
 use setpoint::optimizer::{OptimizerError, State};
 use setpoint::train::selection::Best;
 use setpoint::train::{Candidate, Running, Snapshot, StageKind, Store};
@@ -66,7 +66,7 @@ impl Directory {
     pub fn open(
         directory: &Path,
         run: Map<String, Value>,
-        goal: &Goal,
+        direction: Direction,
         columns: usize,
         resume: bool,
     ) -> Result<Self, Failure> {
@@ -77,7 +77,6 @@ impl Directory {
             ))
         })?;
         let path = directory.join(FILE);
-        let direction = goal.objective.direction();
         let mut found = Self { path, run, direction, columns, found: None, last: None };
         if found.path.exists() {
             if !resume {
@@ -233,10 +232,10 @@ mod tests {
     fn a_snapshot_comes_back_bit_for_bit() {
         let home = tempfile::tempdir().unwrap();
         for goal in ["recall @ fpr<=1%", "fnr @ fpr<=1%"] {
-            let goal: Goal = goal.parse().unwrap();
+            let goal: setpoint::Goal = goal.parse().unwrap();
             let mut run = Map::new();
             run.insert("goal".to_owned(), Value::String(goal.to_string()));
-            let mut directory = Directory::open(home.path(), run.clone(), &goal, 2, true).unwrap();
+            let mut directory = Directory::open(home.path(), run.clone(), goal.objective.direction(), 2, true).unwrap();
             assert!(!directory.resumes());
             let candidate = |validation| Candidate {
                 kind: StageKind::default(),
@@ -256,7 +255,7 @@ mod tests {
                 }),
             };
             directory.save(&snapshot).unwrap();
-            let mut again = Directory::open(home.path(), run, &goal, 2, true).unwrap();
+            let mut again = Directory::open(home.path(), run, goal.objective.direction(), 2, true).unwrap();
             assert_eq!(again.load(), Some(snapshot));
             again.remove().unwrap();
         }

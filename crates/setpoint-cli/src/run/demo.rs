@@ -7,7 +7,7 @@ use setpoint::train::{Judge, MethodChoice, PositiveWeight, Settings};
 use setpoint_data::{Positive, ReadOptions, Roles, SplitPlan, Table};
 use setpoint_report::{ByPart, RepeatRecord, ReportRecord, Table as Text, mean_and_deviation};
 use setpoint_run::{
-    Described, Examples, Failure, Job, Loaded, ModelChoice, Scorer, Trained, choose, load, measure, score,
+    Described, Failure, Job, Loaded, ModelChoice, Scorer, Trained, choose, load, measure, score,
 };
 
 use super::progress::Display;
@@ -57,11 +57,11 @@ pub fn demo(quiet: bool) -> Result<(), Failure> {
         if seed == 0 {
             page = Some(report_of(&job, &mut loaded, &trained)?);
         }
-        let (mut parts, fitted) = (loaded.parts, trained.fitted);
-        rows = parts.map(|part| part.as_ref().map_or(0, |part| part.sample.len()));
+        let fitted = trained.fitted;
+        rows = loaded.parts.map(|part| part.as_ref().map_or(0, |part| part.sample.len()));
         let fits = [&plain, &fitted.baseline, &fitted.scorer];
         for (scorer, (_, line)) in fits.into_iter().zip(&mut lines) {
-            add(line, &goal, &mut parts, scorer)?;
+            add(line, &goal, &mut loaded, scorer)?;
         }
     }
     if let Some(mut page) = page {
@@ -98,7 +98,7 @@ fn plain(goal: &Goal, loaded: &mut Loaded, seed: u64, display: &mut Display) -> 
 fn job(goal: &Goal, seed: u64) -> Job {
     let recorded = [("label", "letter"), ("positive", "U"), ("split", SPLIT)];
     Job {
-        goal: goal.clone(),
+        goal: goal.clone().into(),
         model: ModelChoice::Linear,
         settings: Settings { seed, rotations: Some(ROTATIONS), ..Settings::default() },
         confidence: Some(CONFIDENCE),
@@ -122,12 +122,13 @@ fn report_of(job: &Job, loaded: &mut Loaded, trained: &Trained) -> Result<Report
 fn add(
     line: &mut Line,
     goal: &Goal,
-    parts: &mut ByPart<Option<Examples>>,
+    loaded: &mut Loaded,
     scorer: &Scorer,
 ) -> Result<(), Failure> {
-    let scores = score(parts, scorer)?;
-    let shipped = choose(&job(goal, 0), goal, parts, &scores)?;
-    let (Some(test), Some(scores)) = (&parts.test, &scores.test) else {
+    let scores = score(&mut loaded.parts, scorer)?;
+    let decision = choose(&job(goal, 0), loaded, &scores)?;
+    let shipped = &decision.threshold()?.shipped;
+    let (Some(test), Some(scores)) = (&loaded.parts.test, &scores.test) else {
         return Err(Failure::input("the demo's split lacks a test part"));
     };
     let margins = shipped.margins(&test.sample, scores)?;

@@ -182,9 +182,15 @@ fn labelled_images(
 fn roles(args: &MeasureArgs, model: &Opened) -> Result<Roles, Failure> {
     let trained =
         |key: &str| model.document.settings.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
-    let groups = model.shipped.groups.as_ref().map(|groups| groups.column.clone());
+    let groups = model.group_column().map(str::to_owned);
     // Groups that share a threshold are wanted by the certificate alone, which says so where they lack.
-    let certified = model.shipped.certificate.as_ref().and_then(|certificate| certificate.column.clone());
+    let certified = model.certified_column().map(str::to_owned);
+    if model.schema.classes().is_some() {
+        let idle = [("positive", args.positive.is_some()), ("group", args.group.is_some())];
+        if let Some((flag, _)) = idle.into_iter().find(|(_, given)| *given) {
+            return Err(Failure::input(format!("--{flag}: the model decides among several classes; leave it out")));
+        }
+    }
     if let (Some(given), Some(needed)) = (&args.group, &groups)
         && given != needed
     {

@@ -50,7 +50,7 @@ pub fn export(args: &ExportArgs, quiet: bool) -> Result<(), Failure> {
 fn of_table(args: &ExportArgs, model: &Opened, data: &Path) -> Result<(Vec<u8>, Checked), Failure> {
     let encoder = model.schema.encoder()?;
     let roles = Roles {
-        group: model.shipped.groups.as_ref().map(|groups| groups.column.clone()),
+        group: model.group_column().map(str::to_owned),
         missing: args.read.missing.as_deref().map(setpoint_data::list),
         ..Roles::default()
     };

@@ -40,8 +40,9 @@ pub fn train(
         if labels.len() > 1 {
             display.prefix(format!("{label}: "));
         }
-        let group = plan.roles.group.as_deref();
-        let task = set.task(label, &plan.roles.positive, group)?;
+        let named = plan.roles.group_if_there.as_deref().filter(|named| set.label_names().iter().any(|name| name == named));
+        let group = plan.roles.group.as_deref().or(named);
+        let task = set.task_of(label, &plan.roles.positive, &plan.roles.classes, group)?;
         let parts = split_images(&task, &plan.split, plan.job.settings.seed)?;
         let mut loaded = load_images(&set, &task, &parts, plan.min_group, plan.images.crop, &plan.job.model)?;
         if let (Some(test), Schema::Images(schema)) = (&test, &loaded.schema) {

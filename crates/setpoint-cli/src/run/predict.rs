@@ -1,4 +1,4 @@
-//! `setpoint predict`: a score and a decision for each row.
+//! `setpoint predict`: scores and a decision for each row.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
@@ -12,8 +12,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{PrimitiveTypeBuilder, Type};
 use setpoint::artifact::{AtomicFile, write_atomically};
+use setpoint::message::clip;
 use setpoint_data::{Codes, Encoder, ImageOptions, Roles, Table};
-use setpoint_run::{Failure, Opened, Schema, hold_images, margins, notes, open};
+use setpoint_run::{Decisions, Failure, Opened, Predicted, Schema, hold_images, notes, open};
 
 use super::progress::{Display, line};
 use super::{images, say_notes};
@@ -21,8 +22,8 @@ use crate::args::PredictArgs;
 use crate::interrupt;
 use crate::plan::{Files, image_options, read_options};
 
-/// The columns that are written of every row.
-const OWN: [&str; 3] = ["score", "probability", "decision"];
+/// The column that holds the decision.
+const DECISION: &str = "decision";
 
 /// Rows of a Parquet row group.
 const ROW_GROUP: usize = 1 << 20;
@@ -48,18 +49,14 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     .check()?;
     let model = open(&args.model)?;
     let mut display = Display::new(quiet);
-    let Rows { files, kept, scores, margins, notes } = scored_rows(args, &model, &mut display)?;
+    let mut rows = scored_rows(args, &model, &mut display)?;
+    let mut predicted = model.predict(&rows.scores, rows.groups.as_ref())?;
+    rows.notes.append(&mut predicted.notes);
+    let Rows { files, kept, notes, .. } = rows;
+    refuse_clash(&kept, &predicted)?;
     interrupt::check()?;
     display.finish();
-    let probabilities =
-        model.probability.map(|curve| scores.iter().map(|score| curve.of(*score)).collect::<Vec<f64>>());
-    let decided = Decided {
-        files: files.as_deref(),
-        kept: &kept,
-        scores: &scores,
-        probabilities: probabilities.as_deref(),
-        margins: &margins,
-    };
+    let decided = Decided { files: files.as_deref(), kept: &kept, predicted: &predicted };
     match output {
         Output::Stdout => decided.to_stdout()?,
         Output::Csv(path) => write_atomically(path, |out| decided.write_csv(out))?,
@@ -67,16 +64,32 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     }
     if !quiet {
         say_notes(&notes);
-        let positive = margins.iter().filter(|margin| **margin >= 0.0).count();
-        line(&format!("{} rows, {positive} of them positive", scores.len()));
+        line(&summary(&predicted.decisions));
     }
     Ok(())
 }
 
-/// Scores every row, without its label, and says how far it is above its threshold.
+/// What the decisions come to, in a line.
+fn summary(decisions: &Decisions) -> String {
+    match decisions {
+        Decisions::Positive(positive) => {
+            let some = positive.iter().filter(|positive| **positive).count();
+            format!("{} rows, {some} of them positive", positive.len())
+        }
+        Decisions::Class { names, of } => {
+            let mut counts = vec![0; names.len()];
+            of.iter().for_each(|class| counts[*class as usize] += 1);
+            let decided = names.iter().zip(counts).filter(|(_, count)| *count > 0);
+            let decided: Vec<String> = decided.map(|(name, count)| format!("{count} {}", clip(name))).collect();
+            format!("{} rows: {}", of.len(), decided.join(", "))
+        }
+    }
+}
+
+/// Scores every row, without its label.
 pub fn scored_rows(args: &PredictArgs, model: &Opened, display: &mut Display) -> Result<Rows, Failure> {
     display.show(&format!("reading {}", args.data.display()));
-    let (mut rows, groups) = match &model.schema {
+    let rows = match &model.schema {
         Schema::Table(encoder) => table_rows(args, model, encoder)?,
         Schema::Images(_) if args.keep.is_some() => {
             return Err(Failure::input(
@@ -84,11 +97,10 @@ pub fn scored_rows(args: &PredictArgs, model: &Opened, display: &mut Display) ->
             ));
         }
         Schema::Images(schema) => {
-            if let Some(groups) = &model.shipped.groups {
+            if let Some(column) = model.group_column() {
                 return Err(Failure::input(format!(
-                    "the model has a threshold for each group of {:?}, and images come without: score them in Python, \
-                     or train with --shared-threshold",
-                    groups.column
+                    "the model has a threshold for each group of {column:?}, and images come without: score them in \
+                     Python, or train with --shared-threshold"
                 )));
             }
             let options = ImageOptions { unlabelled: true, ..image_options(&args.images)? };
@@ -97,20 +109,10 @@ pub fn scored_rows(args: &PredictArgs, model: &Opened, display: &mut Display) ->
             let mut held = hold_images(schema, &model.blueprint, &set, &all)?;
             let scores = model.scorer.scores(&mut held)?;
             let files = set.names().map(<[String]>::to_vec);
-            let notes = set.notes().to_vec();
-            (Rows { files, kept: Vec::new(), scores, margins: Vec::new(), notes }, None)
+            Rows { files, kept: Vec::new(), scores, groups: None, notes: set.notes().to_vec() }
         }
     };
     interrupt::check()?;
-    rows.margins = match (&model.shipped.groups, groups) {
-        (Some(_), Some(codes)) => {
-            let of_group = |name: &String| model.shipped.of_group(&codes.column, name);
-            rows.notes.extend(model.unknown_groups(&codes.names, &codes.of));
-            let by_code: Vec<f32> = codes.names.iter().map(of_group).collect::<Result<_, _>>()?;
-            margins(&rows.scores, &model.shipped.thresholds, Some((&by_code, &codes.of)))
-        }
-        _ => margins(&rows.scores, &model.shipped.thresholds, None),
-    };
     Ok(rows)
 }
 
@@ -121,19 +123,24 @@ pub struct Rows {
     /// Columns of the file that are written beside, each with a code for each row.
     pub kept: Vec<Codes>,
     pub scores: Vec<f32>,
-    /// How far each score is above its threshold.
-    pub margins: Vec<f32>,
+    /// Their groups, where the model has thresholds for some.
+    pub groups: Option<Codes>,
     pub notes: Vec<String>,
 }
 
-/// Scores the rows of a table; their groups beside, where the model has thresholds for some.
-fn table_rows(
-    args: &PredictArgs,
-    model: &Opened,
-    encoder: &Encoder,
-) -> Result<(Rows, Option<Codes>), Failure> {
+impl Rows {
+    /// How far each score is above its threshold; notes on groups are kept.
+    pub fn margins(&mut self, model: &Opened) -> Result<Vec<f32>, Failure> {
+        let groups = self.groups.as_ref();
+        self.notes.extend(groups.and_then(|groups| model.unknown_groups(&groups.names, &groups.of)));
+        model.decision.threshold()?.margins(&self.scores, groups)
+    }
+}
+
+/// Scores the rows of a table.
+fn table_rows(args: &PredictArgs, model: &Opened, encoder: &Encoder) -> Result<Rows, Failure> {
     let roles = Roles {
-        group: model.shipped.groups.as_ref().map(|groups| groups.column.clone()),
+        group: model.group_column().map(str::to_owned),
         missing: args.read.missing.as_deref().map(setpoint_data::list),
         ..Roles::default()
     };
@@ -149,8 +156,7 @@ fn table_rows(
     let data = encoder.encode(table)?;
     interrupt::check()?;
     let notes = notes(&data.notes, Some(&args.data));
-    let scores = model.scores(data.features)?;
-    Ok((Rows { files: None, kept, scores, margins: Vec::new(), notes }, groups))
+    Ok(Rows { files: None, kept, scores: model.scores(data.features)?, groups, notes })
 }
 
 /// The columns to write beside, as the file has them.
@@ -159,13 +165,21 @@ fn kept(args: &PredictArgs, table: &Table) -> Result<Vec<Codes>, Failure> {
     let all = wanted.eq_ignore_ascii_case("all") && !table.names().contains(wanted);
     let keep = if all { table.names().to_vec() } else { setpoint_data::list(wanted) };
     let roles = Roles { keep, missing: Some(Vec::new()), ..Roles::default() };
-    let kept = Table::read(&args.data, &read_options(&args.read)?, &roles)?.kept().to_vec();
-    match kept.iter().find(|codes| OWN.contains(&codes.column.as_str())) {
+    Ok(Table::read(&args.data, &read_options(&args.read)?, &roles)?.kept().to_vec())
+}
+
+/// Refuses columns that are called as those that are written anyway.
+fn refuse_clash(kept: &[Codes], predicted: &Predicted) -> Result<(), Failure> {
+    let own = |codes: &&Codes| {
+        let mut written = predicted.scores.iter().chain(&predicted.probabilities);
+        codes.column == DECISION || codes.column == "probability" || written.any(|(name, _)| *name == codes.column)
+    };
+    match kept.iter().find(own) {
         Some(codes) => Err(Failure::input(format!(
             "--keep: column {:?} is called as one that predict writes; name the others, or rename it",
             codes.column
         ))),
-        None => Ok(kept),
+        None => Ok(()),
     }
 }
 
@@ -187,13 +201,22 @@ fn output(path: &Path) -> Result<Output<'_>, Failure> {
 struct Decided<'a> {
     files: Option<&'a [String]>,
     kept: &'a [Codes],
-    scores: &'a [f32],
-    /// `None` for models of earlier versions.
-    probabilities: Option<&'a [f64]>,
-    margins: &'a [f32],
+    predicted: &'a Predicted,
 }
 
 impl Decided<'_> {
+    fn rows(&self) -> usize {
+        match &self.predicted.decisions {
+            Decisions::Positive(of) => of.len(),
+            Decisions::Class { of, .. } => of.len(),
+        }
+    }
+
+    /// Scores, then probabilities.
+    fn numbers(&self) -> impl Iterator<Item = &(String, Vec<f32>)> {
+        self.predicted.scores.iter().chain(&self.predicted.probabilities)
+    }
+
     fn to_stdout(&self) -> Result<(), Failure> {
         let mut out = BufWriter::new(io::stdout().lock());
         match self.write_csv(&mut out).and_then(|()| out.flush()) {
@@ -208,20 +231,23 @@ impl Decided<'_> {
     fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
         let file = self.files.map(|_| "file").into_iter();
         let kept = self.kept.iter().map(|codes| codes.column.as_str());
-        file.chain(kept).try_for_each(|name| write!(out, "{},", quoted(name)))?;
-        writeln!(out, "score,{}decision", if self.probabilities.is_some() { "probability," } else { "" })?;
-        for (row, (score, margin)) in self.scores.iter().zip(self.margins).enumerate() {
+        let numbers = self.numbers().map(|(name, _)| name.as_str());
+        file.chain(kept).chain(numbers).try_for_each(|name| write!(out, "{},", quoted(name)))?;
+        writeln!(out, "{DECISION}")?;
+        for row in 0..self.rows() {
             if let Some(file) = self.files.and_then(|files| files.get(row)) {
                 write!(out, "{},", quoted(file))?;
             }
             for codes in self.kept {
                 write!(out, "{},", quoted(text_of(codes, row).unwrap_or_default()))?;
             }
-            write!(out, "{score},")?;
-            if let Some(probabilities) = self.probabilities {
-                write!(out, "{},", probabilities[row] as f32)?;
+            for (_, values) in self.numbers() {
+                write!(out, "{},", values[row])?;
             }
-            writeln!(out, "{}", u8::from(*margin >= 0.0))?;
+            match &self.predicted.decisions {
+                Decisions::Positive(of) => writeln!(out, "{}", u8::from(of[row]))?,
+                Decisions::Class { names, of } => writeln!(out, "{}", quoted(&names[of[row] as usize]))?,
+            }
         }
         Ok(())
     }
@@ -241,11 +267,15 @@ impl Decided<'_> {
             let field = plain(&codes.column, kind).with_repetition(Repetition::OPTIONAL);
             fields.push(field.with_logical_type(logical).build()?);
         }
-        fields.push(plain("score", Physical::FLOAT).build()?);
-        if self.probabilities.is_some() {
-            fields.push(plain("probability", Physical::FLOAT).build()?);
+        for (name, _) in self.numbers() {
+            fields.push(plain(name, Physical::FLOAT).build()?);
         }
-        fields.push(plain("decision", Physical::INT32).build()?);
+        fields.push(match &self.predicted.decisions {
+            Decisions::Positive(_) => plain(DECISION, Physical::INT32).build()?,
+            Decisions::Class { .. } => {
+                plain(DECISION, Physical::BYTE_ARRAY).with_logical_type(Some(LogicalType::String)).build()?
+            }
+        });
         Type::group_type_builder("predictions")
             .with_fields(fields.into_iter().map(Arc::new).collect())
             .build()
@@ -260,8 +290,8 @@ impl Decided<'_> {
         // The shell hands bytes on and leaves the commit to us.
         let mut writer =
             SerializedFileWriter::new(Shell(&mut file), schema, Arc::new(properties)).map_err(failed)?;
-        for first in (0..self.scores.len()).step_by(ROW_GROUP) {
-            let rows = first..self.scores.len().min(first + ROW_GROUP);
+        for first in (0..self.rows()).step_by(ROW_GROUP) {
+            let rows = first..self.rows().min(first + ROW_GROUP);
             let mut group = writer.next_row_group().map_err(failed)?;
             if let Some(files) = self.files
                 && let Some(mut column) = group.next_column().map_err(failed)?
@@ -287,22 +317,24 @@ impl Decided<'_> {
                 }
                 column.close().map_err(failed)?;
             }
-            if let Some(mut column) = group.next_column().map_err(failed)? {
-                let scores = &self.scores[rows.clone()];
-                column.typed::<FloatType>().write_batch(scores, None, None).map_err(failed)?;
-                column.close().map_err(failed)?;
-            }
-            if let Some(probabilities) = self.probabilities
-                && let Some(mut column) = group.next_column().map_err(failed)?
-            {
-                let probabilities: Vec<f32> = probabilities[rows.clone()].iter().map(|p| *p as f32).collect();
-                column.typed::<FloatType>().write_batch(&probabilities, None, None).map_err(failed)?;
+            for (_, values) in self.numbers() {
+                let Some(mut column) = group.next_column().map_err(failed)? else { break };
+                let values = &values[rows.clone()];
+                column.typed::<FloatType>().write_batch(values, None, None).map_err(failed)?;
                 column.close().map_err(failed)?;
             }
             if let Some(mut column) = group.next_column().map_err(failed)? {
-                let decisions: Vec<i32> =
-                    self.margins[rows].iter().map(|margin| i32::from(*margin >= 0.0)).collect();
-                column.typed::<Int32Type>().write_batch(&decisions, None, None).map_err(failed)?;
+                match &self.predicted.decisions {
+                    Decisions::Positive(of) => {
+                        let decisions: Vec<i32> = of[rows].iter().map(|one| i32::from(*one)).collect();
+                        column.typed::<Int32Type>().write_batch(&decisions, None, None).map_err(failed)?;
+                    }
+                    Decisions::Class { names, of } => {
+                        let texts: Vec<ByteArray> =
+                            of[rows].iter().map(|class| names[*class as usize].as_str().into()).collect();
+                        column.typed::<ByteArrayType>().write_batch(&texts, None, None).map_err(failed)?;
+                    }
+                }
                 column.close().map_err(failed)?;
             }
             group.close().map_err(failed)?;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::json;
-use setpoint_data::Table;
+use setpoint_data::{Roles, Table};
 use setpoint_report::{Seconds, TrainRecord, to_json};
 use setpoint_run::{Checkpoints, Failure, FailureKind, Loaded, load_more};
 
@@ -120,7 +120,7 @@ fn open_store(
     let Some(path) = &plan.checkpoint else { return Ok(None) };
     let mut run = plan.job.recorded(loaded)?;
     run.insert("setpoint".to_owned(), json!(env!("CARGO_PKG_VERSION")));
-    let store = Directory::open(path, run, &plan.job.goal, loaded.schema.columns(), plan.resume)?;
+    let store = Directory::open(path, run, plan.job.direction(loaded)?, loaded.schema.columns(), plan.resume)?;
     if store.resumes() {
         display.say("going on from the checkpoint");
     } else if plan.resume {
@@ -142,8 +142,27 @@ fn explain(plan: &TrainPlan, failure: Failure) -> Failure {
     }
 }
 
-fn load(plan: &TrainPlan) -> Result<Loaded, Failure> {
+/// Reads the table. What the goal names is a group column if the label has two values: whether it has shows when
+/// it is read.
+fn read(plan: &TrainPlan) -> Result<Table, Failure> {
     let table = Table::read(&plan.data, &plan.read, &plan.roles)?;
+    let named = plan.roles.group_if_there.as_ref();
+    match (table.classes(), named) {
+        (None, Some(_)) if table.groups().is_none() => {
+            let roles = Roles { group: named.cloned(), ..plan.roles.clone() };
+            Ok(Table::read(&plan.data, &plan.read, &roles)?)
+        }
+        // The column of that name is a feature like others.
+        (Some(_), Some(named)) if table.names().contains(named) => {
+            let roles = Roles { group_if_there: None, ..plan.roles.clone() };
+            Ok(Table::read(&plan.data, &plan.read, &roles)?)
+        }
+        _ => Ok(table),
+    }
+}
+
+fn load(plan: &TrainPlan) -> Result<Loaded, Failure> {
+    let table = read(plan)?;
     if table.labels().is_none() {
         return Err(Failure::input(format!(
             "{}: which column is the label? name it with --label",
@@ -151,17 +170,19 @@ fn load(plan: &TrainPlan) -> Result<Loaded, Failure> {
         )));
     }
     interrupt::check()?;
+    plan.job.goal.of(table.classes().map(|classes| &classes.names[..]))?;
     let parts = plan.split.split(&table, plan.job.settings.seed)?;
     let mut loaded = setpoint_run::load(table, &parts, plan.min_group, &plan.job.model)?;
     if let Some(test) = &plan.test {
-        let roles = setpoint_data::Roles {
+        let two = loaded.classes().is_none();
+        let roles = Roles {
             label: plan.roles.label.clone(),
             positive: plan.roles.positive.clone(),
             weight: plan.roles.weight.clone(),
-            group: plan.roles.group.clone(),
+            group: plan.roles.group.clone().or_else(|| plan.roles.group_if_there.clone()).filter(|_| two),
             split_by_if_there: plan.roles.split_by.clone(),
             missing: plan.roles.missing.clone(),
-            ..setpoint_data::Roles::default()
+            ..Roles::default()
         };
         let (examples, hash, notes) =
             load_more(test, &plan.read, &roles, loaded.schema.encoder()?, &loaded.blueprint)?;

@@ -6,6 +6,7 @@ mod answer;
 mod browser;
 mod certify;
 mod check;
+mod classes;
 mod data;
 mod entity;
 mod files;

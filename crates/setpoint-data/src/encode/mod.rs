@@ -64,7 +64,7 @@ pub struct LabelSchema {
     pub column: String,
     /// Its place in the file, from 0.
     pub position: usize,
-    /// What makes a row positive.
+    /// What its values mean.
     pub rule: LabelRule,
 }
 
@@ -153,6 +153,8 @@ pub struct Category {
 pub struct Notes {
     /// Rows left out because they have no label.
     pub unlabelled: u64,
+    /// Rows left out because they are of classes that were not asked for.
+    pub other_classes: u64,
     /// Columns that the model does not know, ignored.
     pub extra_columns: Vec<String>,
     /// Columns left out because the training rows have one value only.

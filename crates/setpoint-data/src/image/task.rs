@@ -1,4 +1,4 @@
-//! One binary label of a set of images.
+//! One label of a set of images.
 
 use setpoint::Sample;
 use setpoint::sample::SampleError;
@@ -8,22 +8,24 @@ use crate::Error;
 use crate::chunk::MISSING;
 use crate::dataset::{Codes, checked_sample, pick};
 use crate::encode::LabelSchema;
-use crate::label::{self, Positive};
+use crate::class::ClassOptions;
+use crate::label::{LabelRule, Positive};
+use crate::meaning;
 use crate::memory::About;
 use crate::role::find;
-use crate::split::{Parts, SplitError, SplitPlan};
+use crate::split::{Kinds, Parts, SplitError, SplitPlan};
 use crate::table::Table;
 
-/// A label column made binary. Rows are those of the set.
+/// A label column made binary, or one of several classes. Rows are those of the set.
 #[derive(Clone, Debug)]
 pub struct ImageTask {
     /// The column and its rule.
     pub label: LabelSchema,
     /// The rows that have a label, ascending; the others take no part.
     pub rows: Vec<u32>,
-    /// For each row of the set whether it is positive; false where it has no label.
+    /// For each row of the set whether it is positive, or has one of several classes; false where it has no label.
     pub labels: Vec<bool>,
-    /// For each row of the set its group, in alphabetical order.
+    /// For each row of the set its group, in alphabetical order, or its class.
     pub groups: Option<Codes>,
     file: String,
     part_of: Option<Vec<u8>>,
@@ -36,7 +38,21 @@ impl ImageSet {
     /// # Errors
     /// If there is no such column, or `positive` does not make it binary.
     pub fn task(&self, label: &str, positive: &Positive, group: Option<&str>) -> Result<ImageTask, Error> {
-        self.make(label, group, |column, texts| Ok(label::decide(&self.file, column, positive, texts)?))
+        self.task_of(label, positive, &ClassOptions::default(), group)
+    }
+
+    /// The task of telling the positives of a label column, or its classes.
+    ///
+    /// # Errors
+    /// If there is no such column, or it is not of the classes asked for.
+    pub fn task_of(
+        &self,
+        label: &str,
+        positive: &Positive,
+        classes: &ClassOptions,
+        group: Option<&str>,
+    ) -> Result<ImageTask, Error> {
+        self.make(label, group, None, (positive, classes))
     }
 
     /// Several tasks at once, in the order given.
@@ -52,17 +68,16 @@ impl ImageSet {
     /// # Errors
     /// If there is no such column, or it holds a value that the rule does not know.
     pub fn task_for(&self, label: &LabelSchema, group: Option<&str>) -> Result<ImageTask, Error> {
-        self.make(&label.column, group, |column, texts| {
-            let texts: Vec<&str> = texts.iter().map(|(text, _)| *text).collect();
-            Ok((label.rule.clone(), label.rule.apply(&self.file, column, &texts)?))
-        })
+        let nothing = (&Positive::default(), &ClassOptions::default());
+        self.make(&label.column, group, Some(&label.rule), nothing)
     }
 
     fn make(
         &self,
         wanted: &str,
         group: Option<&str>,
-        decide: impl FnOnce(&str, &[(&str, u64)]) -> Result<(label::LabelRule, Vec<bool>), Error>,
+        stored: Option<&LabelRule>,
+        asked: (&Positive, &ClassOptions),
     ) -> Result<ImageTask, Error> {
         let names = self.label_names();
         let position = find(&self.file, &names, wanted, "label")?;
@@ -70,19 +85,25 @@ impl ImageSet {
         let mut counts = vec![0; column.names.len()];
         column.of.iter().filter(|code| **code != MISSING).for_each(|code| counts[*code as usize] += 1);
         // A text that no row has any more says nothing about the column.
-        let (kept, texts): (Vec<usize>, Vec<(&str, u64)>) = (column.names.iter().zip(&counts).enumerate())
-            .filter(|(_, (_, count))| **count > 0)
-            .map(|(code, (name, count))| (code, (name.as_str(), *count)))
-            .unzip();
-        let (rule, classes) = decide(&column.column, &texts)?;
-        let mut is_positive = vec![false; column.names.len()];
-        kept.iter().zip(&classes).for_each(|(code, class)| is_positive[*code] = *class);
+        let mut place = vec![MISSING; column.names.len()];
+        let mut texts: Vec<(&str, u64)> = Vec::new();
+        for (code, (name, count)) in column.names.iter().zip(&counts).enumerate() {
+            if *count > 0 {
+                place[code] = texts.len() as u32;
+                texts.push((name, *count));
+            }
+        }
+        let (rule, found) = meaning::of_texts(&self.file, &column.column, stored, asked, &texts)?;
+        let of: Vec<u32> =
+            column.of.iter().map(|code| place.get(*code as usize).copied().unwrap_or(MISSING)).collect();
         let group = group.map(|group| find(&self.file, &names, group, "group")).transpose()?;
+        let classes = found.classes(&column.column, &rule, of.iter());
+        let takes_part = |row: &u32| of[*row as usize] != MISSING && found.keeps(of[*row as usize]);
         Ok(ImageTask {
+            rows: (0..self.rows() as u32).filter(takes_part).collect(),
+            labels: found.labels(of.iter()),
+            groups: classes.or_else(|| group.map(|group| self.labels[group].alphabetical())),
             label: LabelSchema { column: column.column.clone(), position, rule },
-            rows: (0..self.rows() as u32).filter(|row| column.of[*row as usize] != MISSING).collect(),
-            labels: column.of.iter().map(|code| *code != MISSING && is_positive[*code as usize]).collect(),
-            groups: group.map(|group| self.labels[group].alphabetical()),
             file: self.file.clone(),
             part_of: self.part_of.clone(),
         })
@@ -104,7 +125,15 @@ impl ImageTask {
     /// # Panics
     /// If there is no such row.
     pub fn sample(&self, rows: &[u32]) -> Result<Sample, SampleError> {
-        checked_sample(pick(&self.labels, rows), None, self.groups.as_ref().map(|groups| groups.select(rows)))
+        let groups = self.groups.as_ref().map(|groups| groups.select(rows));
+        checked_sample(pick(&self.labels, rows), None, groups, self.classes().is_some())
+    }
+
+    /// Class of each row of the set, of a label of several.
+    #[must_use]
+    pub fn classes(&self) -> Option<&Codes> {
+        self.label.rule.classes()?;
+        self.groups.as_ref()
     }
 
     /// Shares out the rows listed, stratified by label and group.
@@ -134,7 +163,8 @@ impl ImageTask {
     pub fn given_parts(&self) -> Option<Result<Parts, SplitError>> {
         let part_of = self.part_of.as_ref()?;
         let rows = self.rows.iter().map(|row| (*row, part_of[*row as usize] as usize));
-        Some(Parts::given(rows, &self.labels))
+        let kinds = self.classes().map_or(Kinds::Labels(&self.labels), Kinds::Classes);
+        Some(Parts::given(rows, kinds))
     }
 }
 

@@ -31,6 +31,38 @@ pub(crate) struct RawSparse {
     pub unknown: u64,
 }
 
+impl RawSparse {
+    /// Keeps some of the rows; returns how many it left out.
+    pub fn retain(&mut self, keep: &[bool]) -> u64 {
+        let mut left_out = 0;
+        let Sparse { starts, indices, values, .. } = &mut self.matrix;
+        let (mut row, mut end, mut from) = (0, 0, 0);
+        for (old, kept) in keep.iter().enumerate() {
+            let to = starts[old + 1];
+            if *kept {
+                indices.copy_within(from..to, end);
+                values.copy_within(from..to, end);
+                end += to - from;
+                row += 1;
+                starts[row] = end;
+            } else {
+                left_out += 1;
+            }
+            from = to;
+        }
+        starts.truncate(row + 1);
+        indices.truncate(end);
+        values.truncate(end);
+        let mut kept = keep.iter();
+        self.labels.retain(|_| kept.next() == Some(&true));
+        if let Some((queries, _)) = &mut self.queries {
+            let mut kept = keep.iter();
+            queries.retain(|_| kept.next() == Some(&true));
+        }
+        left_out
+    }
+}
+
 #[derive(Default)]
 struct Rows {
     ends: Vec<usize>,

@@ -1,35 +1,35 @@
 //! An entity's rows stay together.
 
-use super::shuffle;
+use super::{Kinds, shuffle};
 
 /// The part of each row.
 ///
 /// Entities come largest first, in random order among equals, and each goes
-/// where it brings the positives and negatives of the parts closest to their
+/// where it brings the positives and negatives of the parts, or their classes, closest to their
 /// shares: where it lowers sum (count - target)^2 / target the most.
 pub(super) fn split(
     of: &[u32],
     entities: usize,
-    labels: Option<&[bool]>,
+    kinds: Kinds<'_>,
     shares: &[f64],
     seed: u64,
 ) -> Vec<usize> {
-    let class = |row: usize| usize::from(labels.is_some_and(|labels| labels[row]));
-    let mut sizes = vec![[0.0; 2]; entities];
-    let mut totals = [0.0; 2];
+    let count = kinds.count();
+    let mut sizes = vec![vec![0.0; count]; entities];
+    let mut totals = vec![0.0; count];
     for (row, entity) in of.iter().enumerate() {
-        sizes[*entity as usize][class(row)] += 1.0;
-        totals[class(row)] += 1.0;
+        sizes[*entity as usize][kinds.of(row)] += 1.0;
+        totals[kinds.of(row)] += 1.0;
     }
     let mut order: Vec<usize> = (0..entities).collect();
     shuffle(&mut order, seed);
     order.sort_by(|a, b| sizes[*b].iter().sum::<f64>().total_cmp(&sizes[*a].iter().sum::<f64>()));
-    let mut counts = vec![[0.0; 2]; shares.len()];
+    let mut counts = vec![vec![0.0; count]; shares.len()];
     let mut part_of_entity = vec![0; entities];
     for entity in order {
-        let size = sizes[entity];
+        let size = &sizes[entity];
         let cost = |part: usize| -> f64 {
-            (0..2)
+            (0..count)
                 .filter(|class| totals[*class] > 0.0)
                 .map(|class| {
                     let target = shares[part] * totals[class];
@@ -45,7 +45,7 @@ pub(super) fn split(
             }
         }
         part_of_entity[entity] = chosen;
-        (0..2).for_each(|class| counts[chosen][class] += size[class]);
+        (0..count).for_each(|class| counts[chosen][class] += size[class]);
     }
     of.iter().map(|entity| part_of_entity[*entity as usize]).collect()
 }
@@ -62,7 +62,7 @@ mod tests {
         let labels: Vec<bool> =
             of.iter().enumerate().map(|(row, who)| (row as u32 + who).is_multiple_of(9)).collect();
         let shares = [0.6, 0.2, 0.2];
-        let part_of = split(&of, 150, Some(&labels), &shares, 4);
+        let part_of = split(&of, 150, Kinds::Labels(&labels), &shares, 4);
         let mut part_of_entity = vec![None; 150];
         for (row, who) in of.iter().enumerate() {
             let part = part_of_entity[*who as usize].get_or_insert(part_of[row]);

@@ -1,9 +1,9 @@
 //! Rows shared out between training, validation, calibration and test.
 //!
-//! - By default stratified by label, and by group where there is one: each part
+//! - By default stratified by label or class, and by group where there is one: each part
 //!   gets its share of every stratum, to within a row.
 //! - By entity (`--split-by`): an entity's rows stay together, and the shares of
-//!   positives and negatives are kept as closely as a greedy choice can.
+//!   positives and negatives, or of the classes, are kept as closely as a greedy choice can.
 //! - By time (`--split-time`): the earliest rows train; rows of the same time stay together.
 //!
 //! The same seed gives the same parts, on any machine, with any number of threads.
@@ -17,9 +17,10 @@ use std::str::FromStr;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use setpoint::message::{number, quote};
+use setpoint::message::{list, number, quote};
 use thiserror::Error;
 
+use crate::dataset::Codes;
 use crate::table::Table;
 
 pub use time::later_half;
@@ -118,6 +119,22 @@ pub enum SplitError {
         /// Rows in all.
         total: usize,
     },
+    /// A part that lacks classes.
+    #[error(
+        "the {part} part would hold no rows of {} {} ({rows} rows of {total}); give it a larger share, or another ‹seed›, pool small classes with ‹min-class›, or name those to keep with ‹classes›",
+        if classes.len() == 1 { "class" } else { "the classes" },
+        list(classes)
+    )]
+    NoClass {
+        /// The part.
+        part: &'static str,
+        /// The classes.
+        classes: Vec<String>,
+        /// Rows it would hold.
+        rows: usize,
+        /// Rows in all.
+        total: usize,
+    },
 }
 
 impl Default for SplitPlan {
@@ -186,12 +203,12 @@ impl SplitPlan {
     /// positives or no negatives.
     pub fn split(&self, table: &Table, seed: u64) -> Result<Parts, SplitError> {
         let shares: Vec<f64> = self.parts.iter().map(|(_, share)| *share).collect();
-        let labels = table.labels();
+        let (labels, kinds) = (table.labels(), Kinds::of_table(table));
         let part_of = match (table.times(), table.entities()) {
             (Some(_), Some(_)) => return Err(SplitError::ByAndTime),
             (Some(times), None) => time::split(times, &shares),
             (None, Some(entities)) => {
-                entity::split(&entities.of, entities.names.len(), labels, &shares, seed)
+                entity::split(&entities.of, entities.names.len(), kinds, &shares, seed)
             }
             (None, None) => {
                 let groups = table.groups().map(|groups| groups.of.as_slice());
@@ -203,8 +220,41 @@ impl SplitPlan {
             rows[*part].push(row as u32);
         }
         let parts = Parts { names: self.parts.iter().map(|(part, _)| *part).collect(), rows };
-        parts.check(labels, table.rows())?;
+        parts.check(kinds, table.rows())?;
         Ok(parts)
+    }
+}
+
+/// What every part must have rows of.
+#[derive(Clone, Copy)]
+pub(crate) enum Kinds<'a> {
+    /// Any.
+    Unknown,
+    /// Positives and negatives.
+    Labels(&'a [bool]),
+    /// Each class.
+    Classes(&'a Codes),
+}
+
+impl<'a> Kinds<'a> {
+    fn of_table(table: &'a Table) -> Self {
+        match (table.classes(), table.labels()) {
+            (Some(classes), _) => Self::Classes(classes),
+            (None, Some(labels)) => Self::Labels(labels),
+            (None, None) => Self::Unknown,
+        }
+    }
+
+    fn count(self) -> usize {
+        if let Self::Classes(classes) = self { classes.names.len() } else { 2 }
+    }
+
+    fn of(self, row: usize) -> usize {
+        match self {
+            Self::Unknown => 0,
+            Self::Labels(labels) => usize::from(labels[row]),
+            Self::Classes(classes) => classes.of[row] as usize,
+        }
     }
 }
 
@@ -238,10 +288,10 @@ impl Parts {
 
     /// Parts as the data gives them: rows, ascending, each with an index into [`PARTS`].
     ///
-    /// `labels` are those of all rows by number.
+    /// `kinds` are those of all rows by number.
     pub(crate) fn given(
         rows: impl Iterator<Item = (u32, usize)>,
-        labels: &[bool],
+        kinds: Kinds<'_>,
     ) -> Result<Self, SplitError> {
         let mut lists = vec![Vec::new(); PARTS.len()];
         rows.for_each(|(row, part)| lists[part].push(row));
@@ -251,7 +301,7 @@ impl Parts {
             .filter(|(part, rows)| *part == "train" || !rows.is_empty())
             .unzip();
         let parts = Self { names, rows };
-        parts.check(Some(labels), total)?;
+        parts.check(kinds, total)?;
         Ok(parts)
     }
 
@@ -261,20 +311,24 @@ impl Parts {
         self
     }
 
-    fn check(&self, labels: Option<&[bool]>, total: usize) -> Result<(), SplitError> {
+    fn check(&self, kinds: Kinds<'_>, total: usize) -> Result<(), SplitError> {
         for (part, rows) in self.iter() {
             let lacks = |missing| SplitError::OneClass { part, missing, rows: rows.len(), total };
             if rows.is_empty() {
                 return Err(lacks("rows"));
             }
-            if let Some(labels) = labels {
-                let positives = rows.iter().filter(|row| labels[**row as usize]).count();
-                if positives == 0 {
-                    return Err(lacks("positives"));
+            let mut there = vec![false; kinds.count()];
+            rows.iter().for_each(|row| there[kinds.of(*row as usize)] = true);
+            let absent = |kind: &usize| !there[*kind];
+            match kinds {
+                Kinds::Unknown => {}
+                Kinds::Labels(_) if !there[1] => return Err(lacks("positives")),
+                Kinds::Labels(_) if !there[0] => return Err(lacks("negatives")),
+                Kinds::Classes(codes) if there.contains(&false) => {
+                    let absent = (0..there.len()).filter(absent).map(|class| codes.names[class].clone());
+                    return Err(SplitError::NoClass { part, classes: absent.collect(), rows: rows.len(), total });
                 }
-                if positives == rows.len() {
-                    return Err(lacks("negatives"));
-                }
+                Kinds::Labels(_) | Kinds::Classes(_) => {}
             }
         }
         Ok(())

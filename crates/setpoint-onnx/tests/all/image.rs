@@ -7,7 +7,7 @@ use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
 use setpoint::model::Architecture;
 use setpoint_data::ImageShape;
 use setpoint_onnx::{Decided, Rows, check, export};
-use setpoint_run::{Schema, opened};
+use setpoint_run::{Decision, Schema, opened};
 
 use crate::{Random, has_runtime};
 
@@ -22,8 +22,7 @@ fn convolutions_batch_norm_and_averages_decide_the_same() {
         };
         let architecture = Arc::new(architecture);
         let mut random = Random(5);
-        let goal = "recall @ fpr<=10%".parse().unwrap();
-        let mut document = Document::new(&goal, "cnn", "ico", vec![0.25]);
+        let mut document = Document::new(&"recall @ fpr<=10%", "cnn", "ico", vec![0.25]);
         document.settings.insert("architecture".to_owned(), serde_json::to_value(&*architecture).unwrap());
         document.features = json!({
             "image": [height, width, channels], "crop": null,
@@ -47,7 +46,8 @@ fn convolutions_batch_norm_and_averages_decide_the_same() {
         let scores = model.scorer.scores(&mut model.blueprint.hold_images(images).unwrap()).unwrap();
         let rows = Rows::of_images(schema.image, &pixels);
         // Right at a score, as thresholds are.
-        model.shipped.thresholds = vec![scores[7]];
+        let Decision::Threshold(decision) = &mut model.decision else { panic!("one threshold") };
+        decision.shipped.thresholds = vec![scores[7]];
         let decided = Decided::new(&model, scores, None).unwrap();
         let bytes = export(&model, Some(decided.observed())).unwrap();
         let checked = check(&bytes, &rows, &decided).unwrap();

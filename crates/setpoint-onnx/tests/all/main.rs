@@ -13,7 +13,7 @@ use setpoint::train::Silent;
 use setpoint_data::{ReadOptions, Roles, SplitPlan, Table};
 use setpoint_onnx::proto::{Model as Proto, element};
 use setpoint_onnx::{Checked, Decided, Rows, check, export};
-use setpoint_run::{Job, ModelChoice, Opened, POOL, load, opened, train};
+use setpoint_run::{Decision, Job, ModelChoice, Opened, POOL, load, opened, train};
 
 /// Whether onnxruntime can be had; says so where not.
 pub fn has_runtime() -> bool {
@@ -90,7 +90,7 @@ fn run_bytes(model: &Opened, bytes: Vec<u8>) -> (Checked, Vec<u8>) {
 /// Rows as they were read, and as Setpoint decides them.
 fn decided(model: &Opened, bytes: Vec<u8>) -> (Rows<'static>, Decided) {
     let encoder = model.schema.encoder().unwrap();
-    let group = model.shipped.groups.as_ref().map(|one| one.column.clone());
+    let group = model.group_column().map(str::to_owned);
     let group_is_feature = encoder.unused.iter().all(|column| Some(column) != group.as_ref());
     let roles = Roles { group, group_is_feature, ..Roles::default() };
     let table = Table::from_bytes("t", bytes, &ReadOptions::default(), &roles, Some(encoder)).unwrap();
@@ -190,7 +190,7 @@ fn an_altered_graph_is_found_out_row_by_row() {
         constant.raw_data[..4].copy_from_slice(&value.to_le_bytes());
         check(&graph.encode_to_vec(), &rows, &decided).unwrap()
     };
-    let threshold = model.shipped.thresholds[0];
+    let threshold = model.decision.threshold().unwrap().shipped.thresholds[0];
     assert!(altered(&after("GreaterOrEqual"), threshold).different.is_empty());
     // Another threshold: the rows between the two.
     let checked = altered(&after("GreaterOrEqual"), threshold + 0.5);
@@ -242,11 +242,12 @@ fn groups_may_be_whole_numbers_and_others_go_to_the_pool() {
         let input = graph.input.iter().find(|input| input.name == "code").unwrap();
         assert_eq!(input.as_tensor().unwrap().0, element::INT64);
         // Two codes are no group of their own any more.
-        let groups = model.shipped.groups.as_mut().unwrap();
+        let Decision::Threshold(decision) = &mut model.decision else { panic!("thresholds") };
+        let groups = decision.shipped.groups.as_mut().unwrap();
         groups.names[1] = POOL.to_owned();
         groups.names.remove(3);
-        model.shipped.thresholds.remove(3);
-        for (place, threshold) in model.shipped.thresholds.iter_mut().enumerate() {
+        decision.shipped.thresholds.remove(3);
+        for (place, threshold) in decision.shipped.thresholds.iter_mut().enumerate() {
             *threshold += [0.5, -0.5, 0.25][place];
         }
         // What is no whole number is none either.

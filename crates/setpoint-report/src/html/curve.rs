@@ -7,7 +7,7 @@ use super::{Section, figure, table};
 use crate::chart::{Axis, Chart, Dot, Join, Scale, Tone};
 use crate::evaluate::EvaluateRecord;
 use crate::number::{percent, widened};
-use crate::picture::{CurveRecord, Window};
+use crate::picture::{CurveRecord, Pictures, Window};
 use crate::record::ReportRecord;
 
 const UNIT: Window = Window { x: (0.0, 1.0), y: (0.0, 1.0) };
@@ -25,15 +25,14 @@ const ROC: Kind =
 const PR: Kind =
     Kind { title: "Precision and recall", axes: ["recall", "precision"], rates: ["recall", "precision"] };
 
-pub(super) fn section(record: &ReportRecord) -> Section {
-    let pictures = &record.pictures;
+pub(super) fn section(record: &ReportRecord, pictures: &Pictures) -> Section {
     let of = |curve: fn(&CurveRecord) -> &[(f64, f64)]| -> Vec<(&str, Vec<(f64, f64)>)> {
         pictures.curves.iter().map(|one| (one.name.as_str(), curve(one).to_vec())).collect()
     };
-    let roc = chart(record, &ROC, UNIT, of(|one| &one.roc), false);
-    let roc_zoom = chart(record, &ROC, pictures.roc_window, of(|one| &one.roc_zoom), true);
-    let pr = chart(record, &PR, UNIT, of(|one| &one.pr), false);
-    let pr_zoom = chart(record, &PR, pictures.pr_window, of(|one| &one.pr_zoom), true);
+    let roc = chart(record, pictures, &ROC, UNIT, of(|one| &one.roc), false);
+    let roc_zoom = chart(record, pictures, &ROC, pictures.roc_window, of(|one| &one.roc_zoom), true);
+    let pr = chart(record, pictures, &PR, UNIT, of(|one| &one.pr), false);
+    let pr_zoom = chart(record, pictures, &PR, pictures.pr_window, of(|one| &one.pr_zoom), true);
     let whole = html! { "Every threshold at once; up and to the left is better." };
     let up = html! { "Every threshold at once; up and to the right is better." };
     let zoomed = html! {
@@ -46,13 +45,14 @@ pub(super) fn section(record: &ReportRecord) -> Section {
             (figure(PR.title, &pr, &up))
             (figure("Precision and recall, zoomed to the goal", &pr_zoom, &zoomed))
         }
-        (area(record))
+        (area(pictures))
     };
     Section::new("curves", "Curves", content)
 }
 
 fn chart(
     record: &ReportRecord,
+    pictures: &Pictures,
     kind: &Kind,
     window: Window,
     curves: Vec<(&str, Vec<(f64, f64)>)>,
@@ -66,7 +66,7 @@ fn chart(
     if !zoomed {
         chart = match kind.axes[0] {
             "recall" => {
-                let share = record.evaluation().map_or(0.0, |one| one.positives as f64 / one.rows as f64);
+                let share = record.evaluation().map_or(0.0, |one| one.positives.unwrap_or_default() as f64 / one.rows as f64);
                 chart.dashed("chance", Tone::Quiet, vec![(0.0, share), (1.0, share)])
             }
             _ => chart.dashed("chance", Tone::Quiet, vec![(0.0, 0.0), (1.0, 1.0)]),
@@ -88,8 +88,7 @@ fn chart(
         let tone = if place == 0 { Tone::Main } else { Tone::Other };
         chart = chart.curve(name, tone, points, Join::Line);
     }
-    let area: Vec<Dot> = record
-        .pictures
+    let area: Vec<Dot> = pictures
         .area
         .iter()
         .filter(|_| zoomed)
@@ -118,8 +117,8 @@ fn shipped(evaluation: &EvaluateRecord, kind: &Kind) -> Option<Dot> {
 }
 
 /// The thresholds that stand for an area.
-fn area(record: &ReportRecord) -> Markup {
-    let points = &record.pictures.area;
+fn area(pictures: &Pictures) -> Markup {
+    let points = &pictures.area;
     let Some(first) = points.first() else { return html! {} };
     let rows = html! {
         @for point in points {

@@ -17,12 +17,11 @@ use crate::record::ReportRecord;
 /// Thresholds in the table, besides the shipped one.
 const TABLED: usize = 10;
 
-pub(super) fn section(record: &ReportRecord) -> Section {
-    let pictures = &record.pictures;
+pub(super) fn section(record: &ReportRecord, pictures: &Pictures) -> Section {
     let sweep = &pictures.sweep;
-    let limited = limited(record);
+    let limited = limited(record, pictures);
     let chart = rates_chart(pictures, &limited);
-    let below = limit_chart(record, &limited);
+    let below = limit_chart(pictures, &limited);
     let caption = html! {
         "Exact rates on the rows shown, with their intervals as bands."
         @if sweep.certified.is_some() { " Every threshold in the shaded range is covered by the certificate." }
@@ -44,12 +43,12 @@ pub(super) fn section(record: &ReportRecord) -> Section {
 }
 
 /// The rates that the goal's conditions are on, with their targets.
-fn limited(record: &ReportRecord) -> Vec<(&RateSweep, &str, f64)> {
+fn limited<'a>(record: &'a ReportRecord, pictures: &'a Pictures) -> Vec<(&'a RateSweep, &'a str, f64)> {
     record
         .conditions
         .iter()
         .filter_map(|condition| {
-            let rate = record.pictures.sweep.rate(condition.rate.as_deref()?)?;
+            let rate = pictures.sweep.rate(condition.rate.as_deref()?)?;
             Some((rate, condition.condition.as_str(), condition.target))
         })
         .collect()
@@ -121,9 +120,9 @@ fn tone_of(rate: &str) -> Tone {
 }
 
 /// The first limited rate, near its target.
-fn limit_chart(record: &ReportRecord, limited: &[(&RateSweep, &str, f64)]) -> Option<Chart> {
+fn limit_chart(pictures: &Pictures, limited: &[(&RateSweep, &str, f64)]) -> Option<Chart> {
     let (rate, condition, target) = limited.first()?;
-    let sweep = &record.pictures.sweep;
+    let sweep = &pictures.sweep;
     let (from, to) = if *target < 0.5 { (0.0, 3.0 * target) } else { (1.0 - 3.0 * (1.0 - target), 1.0) };
     let observed = rate.values[sweep.shipped];
     let description = format!(
@@ -133,7 +132,7 @@ fn limit_chart(record: &ReportRecord, limited: &[(&RateSweep, &str, f64)]) -> Op
         value_of(observed)
     );
     let chart = Chart::new("The limit by threshold", description).axes(
-        Axis::number(score_label(&record.pictures), along(sweep)),
+        Axis::number(score_label(pictures), along(sweep)),
         Axis::percent(rate.name.clone(), Scale::linear(from.max(0.0), to.min(1.0))),
     );
     let tone = tone_of(&rate.name);
@@ -141,7 +140,7 @@ fn limit_chart(record: &ReportRecord, limited: &[(&RateSweep, &str, f64)]) -> Op
         .band("interval", tone, band(sweep, rate))
         .curve(rate.name.clone(), tone, values(sweep, rate), Join::Line)
         .level(*condition, Tone::Limit, *target)
-        .upright("ships", Tone::Limit, f64::from(record.pictures.threshold));
+        .upright("ships", Tone::Limit, f64::from(pictures.threshold));
     Some(chart)
 }
 

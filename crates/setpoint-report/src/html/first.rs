@@ -6,16 +6,20 @@ use setpoint::message::quote;
 use super::number::{grouped, interval, points, rate, threshold};
 use crate::evaluate::{Bounds, EvaluateRecord};
 use crate::gain::NOTHING;
-use crate::number::{capital, level};
+use crate::number::{capital, level, number};
 use crate::record::{ComparisonRecord, ReportRecord};
 
 pub(super) fn header(record: &ReportRecord) -> Markup {
     let rows = record.evaluation().map(|evaluation| {
-        let (rows, positives) = (grouped(evaluation.rows as f64), grouped(evaluation.positives as f64));
-        let label = evaluation.label.as_ref();
-        let what = label
-            .map_or_else(String::new, |label| format!(" ({} is {})", label.column, quote(&label.positive)));
-        format!("{rows} rows, {positives} of them positive{what}")
+        let (rows, label) = (grouped(evaluation.rows as f64), evaluation.label.as_ref());
+        let Some(positives) = evaluation.positives else {
+            let many = evaluation.classes.as_ref().map_or(0, |classes| classes.names.len());
+            let of = label.map_or_else(String::new, |label| format!(" of {}", label.column));
+            return format!("{rows} rows, {many} classes{of}");
+        };
+        let positives = grouped(positives as f64);
+        let what = label.and_then(|label| Some(format!(" ({} is {})", label.column, quote(label.positive.as_ref()?))));
+        format!("{rows} rows, {positives} of them positive{}", what.unwrap_or_default())
     });
     html! {
         header {
@@ -46,6 +50,11 @@ pub(super) fn cards(record: &ReportRecord) -> Markup {
     }
 }
 
+/// Whether the goal is a cost, which is no share.
+fn is_cost(record: &ReportRecord) -> bool {
+    record.goal.starts_with("cost(")
+}
+
 fn rows_shown(record: &ReportRecord) -> String {
     if record.shown == record.title { "these rows".to_owned() } else { format!("the {} rows", record.shown) }
 }
@@ -57,7 +66,7 @@ fn answer(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
             h2 { "The answer" }
             @match (&evaluation.at_condition, &evaluation.at_condition_refused) {
                 (Some(at), _) => {
-                    p class="big" { (rate(at.value)) }
+                    p class="big" { @if is_cost(record) { (number(at.value)) } @else { (rate(at.value)) } }
                     p { code { (record.goal) } " on " (rows_shown(record)) "." }
                     @if let Some(bounds) = &at.interval {
                         p { (level(bounds.confidence)) " interval: " strong { (interval(bounds)) } "." }
@@ -68,8 +77,13 @@ fn answer(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
                         }
                     }
                     p class="aside" {
-                        "The best these scores allow where the condition holds exactly on these rows."
-                        @if tested { " The threshold that ships was chosen on other rows." }
+                        @if evaluation.classes.is_some() {
+                            "The best that shifts found on these very rows can make of the scores."
+                            @if tested { " The shifts that ship were chosen on other rows." }
+                        } @else {
+                            "The best these scores allow where the condition holds exactly on these rows."
+                            @if tested { " The threshold that ships was chosen on other rows." }
+                        }
                     }
                 }
                 (None, reason) => {
@@ -84,7 +98,12 @@ fn answer(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
 
 fn ships(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
     let known = |name: &str| evaluation.at_threshold.iter().find(|one| one.name == name);
-    let mut names = vec!["recall", "fpr", "precision"];
+    let several = evaluation.classes.is_some();
+    let mut names = if several {
+        vec!["accuracy", "balanced-accuracy", "worst(recall)", "macro-f1", "weighted-f1"]
+    } else {
+        vec!["recall", "fpr", "precision"]
+    };
     for condition in record.conditions.iter().filter_map(|condition| condition.rate.as_deref()) {
         if !names.contains(&condition) {
             names.push(condition);
@@ -95,6 +114,8 @@ fn ships(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
             h2 { "What ships" }
             p class="big" {
                 @match &evaluation.thresholds[..] {
+                    [] => { (evaluation.classes.as_ref().map_or(0, |classes| classes.names.len()))
+                        span class="label" { " shifts, one for each class" } }
                     [one] => { span class="label" { "score ≥ " } (threshold(*one)) }
                     many => { (many.len()) span class="label" { " thresholds, one for each group" } }
                 }
@@ -161,7 +182,9 @@ fn promise(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
             @match &evaluation.certificate {
                 Some(certificate) => {
                     p { strong { "The promise: " } "on new rows of the same kind as those it was checked on, each "
-                        "independent of the others, this threshold keeps to " (conditions.join(" and "))
+                        "independent of the others, "
+                        (if evaluation.classes.is_some() { "these shifts keep" } else { "this threshold keeps" })
+                        " to " (conditions.join(" and "))
                         "; promises made in this way are kept " (level(certificate.full.confidence))
                         " of the time." }
                     p { strong { "No promise: " } "for rows of another kind, place or time; for a single row or a "
@@ -170,8 +193,9 @@ fn promise(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
                 None => {
                     p { strong { "The promise: " } "none for new rows; the numbers here describe the rows that were "
                         "looked at." }
-                    p { strong { "No promise: " } "that the same threshold does as well elsewhere or later; measure "
-                        "it again there." }
+                    p { strong { "No promise: " } "that the same "
+                        (if evaluation.classes.is_some() { "shifts do" } else { "threshold does" })
+                        " as well elsewhere or later; measure it again there." }
                 }
             }
         }
@@ -238,7 +262,11 @@ fn compared(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
                 }
             }
             None => {
-                p class="big" { (points(gain)) span class="label" { " points" } }
+                @if is_cost(record) {
+                    p class="big" { (format!("{gain:+.4}")) span class="label" { " less" } }
+                } @else {
+                    p class="big" { (points(gain)) span class="label" { " points" } }
+                }
                 p { "In " code { (record.goal) } ", on the same rows"
                     @if let Some(repeats) = &record.repeats { ", on average over " (repeats.runs) " splits" } "." }
             }
@@ -262,7 +290,7 @@ fn figures(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
     let at_own: Vec<String> = comparison
         .baseline_ships
         .iter()
-        .filter(|one| ["recall", "fpr", "precision"].contains(&one.name.as_str()))
+        .filter(|one| ["recall", "fpr", "precision", "accuracy", "macro-f1"].contains(&one.name.as_str()))
         .map(|one| format!("{} {}", one.name, crate::number::percent(one.value)))
         .collect();
     let baseline = &comparison.baseline;
@@ -278,15 +306,24 @@ fn figures(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
                     }
                 }
             }
-            (entry(&format!("Setpoint{here}"), comparison.model.value, comparison.model.interval.as_ref()))
-            (entry(&format!("{}{here}", comparison.name), baseline.value, baseline.interval.as_ref()))
-            @if record.repeats.is_none() {
+            @if is_cost(record) {
+                div { dt { "Setpoint" } dd { strong { (number(comparison.model.value)) } } }
+                div { dt { (comparison.name) } dd { strong { (number(baseline.value)) } } }
+            } @else {
+                (entry(&format!("Setpoint{here}"), comparison.model.value, comparison.model.interval.as_ref()))
+                (entry(&format!("{}{here}", comparison.name), baseline.value, baseline.interval.as_ref()))
+            }
+            @if record.repeats.is_none() && !is_cost(record) {
                 div { dt { "gain, in points" } dd { strong { (points(comparison.gain)) }
                     @if let Some(bounds) = &comparison.interval {
                         span class="interval" { (points(bounds.lower)) " to " (points(bounds.upper)) } } } }
             }
         }
-        p class="aside" { "The other is cross-entropy with the weight of the positives chosen on validation."
+        p class="aside" {
+            @if record.pictures.is_none() {
+                "The other is cross-entropy with the weights of the classes chosen on validation and the best shifts "
+                "found afterwards: both have that of these rows."
+            } @else { "The other is cross-entropy with the weight of the positives chosen on validation." }
             @if !at_own.is_empty() { " At a threshold of its own, chosen the same way: " (at_own.join(", ")) "." } }
     }
 }
@@ -301,7 +338,8 @@ fn careful(record: &ReportRecord) -> Markup {
         section class="card careful" {
             h2 { "Be careful" }
             @if record.cautions.is_empty() {
-                p { "Nothing stands out: enough rows, no ties at the threshold, no sign of drift." }
+                p { "Nothing stands out: enough rows, "
+                    (if record.pictures.is_some() { "no ties at the threshold, " } else { "" }) "no sign of drift." }
             } @else {
                 ul { @for caution in &record.cautions { li { (caution.text) } } }
             }

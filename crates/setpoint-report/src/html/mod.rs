@@ -5,6 +5,7 @@
 //! Should that ever fail, the page's security policy names its only script and style by their
 //! hashes: nothing else would run, and nothing at all can be loaded.
 
+mod classes;
 mod curve;
 mod explore;
 mod first;
@@ -33,10 +34,12 @@ const SCRIPT: &str = concat!(include_str!("sweep.js"), include_str!("copy.js"));
 /// The report as a page.
 #[must_use]
 pub fn to_html(record: &ReportRecord) -> String {
+    let pictures = record.pictures.as_ref();
     let sections: Vec<Section> = [
-        Some(curve::section(record)),
-        Some(score::section(record)),
-        Some(explore::section(record)),
+        classes::section(record),
+        pictures.map(|pictures| curve::section(record, pictures)),
+        pictures.map(score::section),
+        pictures.map(|pictures| explore::section(record, pictures)),
         group::section(record),
         training::section(record),
         Some(table::section(record)),
@@ -51,8 +54,16 @@ pub fn to_html(record: &ReportRecord) -> String {
         header: first::header(record),
         first: first::cards(record),
         sections,
-        footer: "An example is predicted positive when its score is at or above the threshold. \
-                 The words are explained in docs/glossary.md.",
+        footer: match pictures {
+            Some(_) => {
+                "An example is predicted positive when its score is at or above the threshold. \
+                 The words are explained in docs/glossary.md."
+            }
+            None => {
+                "An example is decided as the class whose score, less the shift of the class, is largest. \
+                 The words are explained in docs/glossary.md."
+            }
+        },
         script: SCRIPT,
     };
     shell.to_html()

@@ -7,10 +7,8 @@ use super::{Section, figure, table};
 use crate::chart::{Axis, Chart, Dot, Join, Scale, Tone};
 use crate::number::percent;
 use crate::picture::{Histogram, Pictures};
-use crate::record::ReportRecord;
 
-pub(super) fn section(record: &ReportRecord) -> Section {
-    let pictures = &record.pictures;
+pub(super) fn section(pictures: &Pictures) -> Section {
     let whole = histogram("Scores of each class", pictures, &pictures.scores);
     let near = histogram("Scores about the threshold", pictures, &pictures.near);
     let share = |beyond: [f64; 2]| percent(beyond[0] + beyond[1]);

@@ -11,7 +11,7 @@ pub(super) fn section(record: &ReportRecord) -> Section {
     let content = html! {
         (at_condition(record))
         (at_threshold(record))
-        (confusion(record))
+        @if record.pictures.is_some() { (confusion(record)) }
         (drift(record))
     };
     Section::new("tables", "Tables", content)
@@ -38,7 +38,7 @@ fn at_condition(record: &ReportRecord) -> Markup {
             tr class=[(part.name == record.shown).then_some("shipped")] {
                 th scope="row" { (part.name) }
                 td { (rows(evaluation.rows)) }
-                td { (rows(evaluation.positives)) }
+                @if let Some(positives) = evaluation.positives { td { (rows(positives)) } }
                 td {
                     @match &evaluation.at_condition {
                         Some(at) => (with_interval(at.value, at.interval.as_ref())),
@@ -49,8 +49,11 @@ fn at_condition(record: &ReportRecord) -> Markup {
             }
         }
     };
-    let columns = ["part", "rows", "positives", if compared { "Setpoint" } else { "value" }, "cross-entropy"];
-    table("At the condition", &caption, &columns[..if compared { 5 } else { 4 }], &rows)
+    let mut columns = vec!["part", "rows"];
+    columns.extend(record.pictures.is_some().then_some("positives"));
+    columns.push(if compared { "Setpoint" } else { "value" });
+    columns.extend(compared.then_some("cross-entropy"));
+    table("At the condition", &caption, &columns, &rows)
 }
 
 /// Every rate and area of a part.
@@ -67,7 +70,10 @@ fn at_threshold(record: &ReportRecord) -> Markup {
         }
     }
     let many = record.parts.iter().any(|part| part.evaluation.thresholds.len() > 1);
-    let caption = html! { "At the shipped threshold" @if many { "s" } ", and areas that need none" };
+    let caption = html! {
+        @if record.pictures.is_some() { "At the shipped threshold" @if many { "s" } ", and areas that need none" }
+        @else { "As it ships, over all classes" }
+    };
     let rows = html! {
         @for name in &names {
             tr {
@@ -102,13 +108,14 @@ fn method(record: &ReportRecord, name: &str) -> String {
 fn confusion(record: &ReportRecord) -> Markup {
     let rows = html! {
         @for part in &record.parts {
-            @let found = part.evaluation.confusion;
-            tr class=[(part.name == record.shown).then_some("shipped")] {
-                th scope="row" { (part.name) }
-                td { (count(found.true_positives)) }
-                td { (count(found.false_negatives)) }
-                td { (count(found.false_positives)) }
-                td { (count(found.true_negatives)) }
+            @if let Some(found) = part.evaluation.confusion {
+                tr class=[(part.name == record.shown).then_some("shipped")] {
+                    th scope="row" { (part.name) }
+                    td { (count(found.true_positives)) }
+                    td { (count(found.false_negatives)) }
+                    td { (count(found.false_positives)) }
+                    td { (count(found.true_negatives)) }
+                }
             }
         }
     };

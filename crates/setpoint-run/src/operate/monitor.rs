@@ -5,10 +5,9 @@ use setpoint::artifact::ModelFile;
 use setpoint::certify::monitor::{Monitor, Sketch};
 use setpoint_report::{HintPointRecord, HintRecord, MonitorRecord, WatchedPoint, WatchedRecord, widened};
 
-use crate::evaluate::known_groups;
 use crate::failure::Failure;
 use crate::model::Opened;
-use crate::train::positive;
+use crate::kind::positive;
 
 /// Begins to watch a model.
 ///
@@ -20,13 +19,14 @@ pub fn begin(file: &ModelFile, model: &Opened, alpha: f64) -> Result<Monitor, Fa
             "‹alpha {alpha}›: expected a chance between 0 and 1, such as 0.05"
         )));
     }
-    if model.shipped.certificate.is_none() && model.sketch.is_none() {
+    let decision = model.decision.threshold()?;
+    if decision.shipped.certificate.is_none() && decision.sketch.is_none() {
         return Err(Failure::input(
             "the model has neither a certificate nor a sketch of its calibration scores, so there is nothing to watch; \
              certify it on labelled rows (setpoint recertify)",
         ));
     }
-    Ok(Monitor::new(&file.digest()?, model.shipped.certificate.as_ref(), alpha)?)
+    Ok(Monitor::new(&file.digest()?, decision.shipped.certificate.as_ref(), alpha)?)
 }
 
 /// Goes on with a state that was kept.
@@ -45,7 +45,7 @@ pub fn resume(state: &str, file: &ModelFile, model: &Opened, alpha: Option<f64>)
             &digest[..12]
         )));
     }
-    if !monitor.fits(&digest, model.shipped.certificate.as_ref()) {
+    if !monitor.fits(&digest, model.decision.threshold()?.shipped.certificate.as_ref()) {
         return Err(Failure::input(
             "the state is damaged, or of another version: it does not fit the certificate",
         ));
@@ -69,13 +69,14 @@ pub fn add(
     sample: &Sample,
     scores: &[f32],
 ) -> Result<Vec<String>, Failure> {
-    let Some(certificate) = &model.shipped.certificate else {
+    let decision = model.decision.threshold()?;
+    let Some(certificate) = &decision.shipped.certificate else {
         return Err(Failure::input(
             "the model has no certificate that labelled rows could break; certify it (setpoint recertify), or watch rows \
              without labels (‹unlabelled›)",
         ));
     };
-    let (sample, unknown) = known_groups(model, sample)?;
+    let (sample, unknown) = decision.known_groups(model.pooled().as_deref(), sample)?;
     let notes = monitor.add(certificate, &sample, scores)?;
     Ok(unknown.into_iter().chain(notes).collect())
 }
@@ -94,7 +95,7 @@ pub fn add_unlabelled(
 }
 
 fn sketch(model: &Opened) -> Result<&Sketch, Failure> {
-    model.sketch.as_ref().ok_or_else(|| {
+    model.decision.threshold()?.sketch.as_ref().ok_or_else(|| {
         Failure::input(
             "the model file holds no sketch of its calibration scores (it was written by an earlier version, its rows \
              come in entities, or were sampled or weighed), so rows without labels tell nothing; recertify the model \
@@ -110,7 +111,8 @@ fn sketch(model: &Opened) -> Result<&Sketch, Failure> {
 pub fn monitor_record(monitor: &Monitor, model: &Opened) -> Result<MonitorRecord, Failure> {
     let ten = std::f64::consts::LN_10;
     let mut conditions = Vec::new();
-    if let Some(certificate) = &model.shipped.certificate {
+    let decision = model.decision.threshold()?;
+    if let Some(certificate) = &decision.shipped.certificate {
         let targets = certificate.conditions.iter().map(|certified| certified.target);
         for (place, (status, target)) in monitor.status(certificate)?.into_iter().zip(targets).enumerate() {
             let history = monitor.history().iter().map(|moment| {
@@ -144,7 +146,7 @@ pub fn monitor_record(monitor: &Monitor, model: &Opened) -> Result<MonitorRecord
             });
         }
     }
-    let hints = model.sketch.as_ref().map(|sketch| monitor.hints(sketch)).transpose()?.unwrap_or_default();
+    let hints = decision.sketch.as_ref().map(|sketch| monitor.hints(sketch)).transpose()?.unwrap_or_default();
     let hint_history = monitor.hint_history().iter().map(|moment| HintPointRecord {
         rows: moment.rows,
         decided: (moment.batch > 0).then(|| moment.decided as f64 / moment.batch as f64),

@@ -10,12 +10,11 @@ use setpoint::message::list;
 use setpoint::mix::{estimate, same_classes};
 use setpoint_report::{CertificateRecord, MixRecord, RecertifyRecord, widened};
 
-use crate::evaluate::known_groups;
 use crate::failure::Failure;
-use crate::model::{CAUTION, EARLIER, Opened, store_calibration};
+use crate::kind::{ByThreshold, Rule, positive};
+use crate::model::{CAUTION, EARLIER, Opened};
 use crate::probability::Probability;
 use crate::threshold::{Scored, Shipped, solve};
-use crate::train::positive;
 
 /// The chance of a false word against label shift.
 const LEVEL: f64 = 0.01;
@@ -56,10 +55,11 @@ pub fn recertify(
     confidence: f64,
     data_hash: Option<&str>,
 ) -> Result<Recertified, Failure> {
-    let (sample, unknown) = known_groups(model, sample)?;
-    check_groups(model, &sample)?;
-    let goal = model.goal.operating();
-    let mix = mix(model, &sample, scores, meant, confidence)?;
+    let decision = model.decision.threshold()?;
+    let (sample, unknown) = decision.known_groups(model.pooled().as_deref(), sample)?;
+    check_groups(decision, &sample)?;
+    let goal = decision.goal.operating();
+    let mix = mix(decision, &sample, scores, meant, confidence)?;
     let prevalence = mix.as_ref().map(|mix| (mix.lower, mix.upper));
     let inclusion = match meant {
         Meant::Sampled(chances) => Some(chances.clone()),
@@ -67,14 +67,14 @@ pub fn recertify(
     };
     let options = CertifyOptions {
         objective: Some(goal.objective.clone()),
-        shared_threshold: model.shared_threshold,
+        shared_threshold: decision.shared_threshold,
         inclusion,
         prevalence,
         ..CertifyOptions::new(confidence)
     };
     let weighed = options.weighed(&sample)?;
     let rows = weighed.as_ref().unwrap_or(&sample);
-    let shipped = shipped(model, &goal, &sample, rows, scores, &options)?;
+    let shipped = shipped(decision, &goal, &sample, rows, scores, &options)?;
     let sketch = match meant {
         Meant::Themselves => {
             let margins = shipped.margins(&sample, scores)?;
@@ -84,7 +84,10 @@ pub fn recertify(
     };
     let mut new = file.clone();
     remember(&mut new, model, data_hash);
-    store_calibration(&mut new, &shipped, Probability::fit(rows, scores), sketch.as_ref())?;
+    let probability = Some(Probability::fit(rows, scores));
+    let now = ByThreshold { shipped, probability, sketch, ..decision.clone() };
+    now.store(&mut new)?;
+    let shipped = now.shipped;
     let (survive, depend): (Vec<_>, Vec<_>) = goal.constraints.iter().partition(|one| one.survives_mix());
     let names = |some: Vec<&Constraint>| some.into_iter().map(ToString::to_string).collect();
     let record = RecertifyRecord {
@@ -92,7 +95,7 @@ pub fn recertify(
         goal: model.document.goal.clone(),
         rows: sample.len() as u64,
         positives: sample.labels().iter().filter(|label| **label).count() as u64,
-        thresholds_before: model.shipped.thresholds.iter().copied().map(widened).collect(),
+        thresholds_before: decision.shipped.thresholds.iter().copied().map(widened).collect(),
         thresholds: shipped.thresholds.iter().copied().map(widened).collect(),
         groups: shipped.groups.as_ref().map(|groups| groups.names.clone()).unwrap_or_default(),
         certificate: shipped.certificate.clone().map(CertificateRecord::new),
@@ -106,8 +109,8 @@ pub fn recertify(
 }
 
 /// Refuses rows without some group that the model has a threshold for: it would be lost.
-fn check_groups(model: &Opened, sample: &Sample) -> Result<(), Failure> {
-    let Some(known) = &model.shipped.groups else { return Ok(()) };
+fn check_groups(decision: &ByThreshold, sample: &Sample) -> Result<(), Failure> {
+    let Some(known) = &decision.shipped.groups else { return Ok(()) };
     let found = sample.groups().map(|groups| groups.names().to_vec()).unwrap_or_default();
     let missing: Vec<String> = known.names.iter().filter(|name| !found.contains(name)).cloned().collect();
     if missing.is_empty() {
@@ -122,7 +125,7 @@ fn check_groups(model: &Opened, sample: &Sample) -> Result<(), Failure> {
 
 /// The share of positives that is meant, where it is not that of the rows, and what speaks against label shift.
 fn mix(
-    model: &Opened,
+    decision: &ByThreshold,
     sample: &Sample,
     scores: &[f32],
     meant: &Meant,
@@ -141,7 +144,7 @@ fn mix(
             (mix.share, mix.lower, mix.upper, Some(mix.p_value))
         }
     };
-    let within = model.sketch.as_ref().map(|sketch| same_classes(sketch, sample, scores));
+    let within = decision.sketch.as_ref().map(|sketch| same_classes(sketch, sample, scores));
     let within: Vec<f64> = within.into_iter().flatten().flatten().collect();
     let within = within.iter().copied().reduce(f64::min).map(|least| (least * within.len() as f64).min(1.0));
     let totals = sample.totals();
@@ -159,7 +162,7 @@ fn mix(
 
 /// The thresholds: certified, or exact where the goal's conditions have no certificate.
 fn shipped(
-    model: &Opened,
+    decision: &ByThreshold,
     goal: &Goal,
     sample: &Sample,
     weighed: &Sample,
@@ -170,7 +173,7 @@ fn shipped(
         Ok(certificate) => {
             let shipped = Shipped::of(certificate.clone(), "calibration");
             let certificate = Some(certificate);
-            return Ok(match model.shared_threshold {
+            return Ok(match decision.shared_threshold {
                 true => Shipped {
                     thresholds: shipped.thresholds[..1].to_vec(),
                     groups: None,
@@ -184,8 +187,8 @@ fn shipped(
         Err(error) => return Err(error.into()),
     };
     let part = Scored { name: "calibration", sample: weighed, scores };
-    let thresholds = solve(goal, model.shared_threshold, part)?;
-    let groups = model.shipped.groups.clone().filter(|groups| groups.names.len() == thresholds.len());
+    let thresholds = solve(goal, decision.shared_threshold, part)?;
+    let groups = decision.shipped.groups.clone().filter(|groups| groups.names.len() == thresholds.len());
     if thresholds.len() > 1 && groups.is_none() {
         return Err(Failure::input("the rows have other groups than the model"));
     }

@@ -28,11 +28,12 @@ pub fn sample(
     if labels == 0 || scores.is_empty() {
         return Err(Failure::input("‹labels 0›: expected at least one label, of at least one row"));
     }
-    let curve = model.probability.ok_or_else(|| {
+    let decision = model.decision.threshold()?;
+    let curve = decision.probability.ok_or_else(|| {
         Failure::input("the model file holds no probabilities, by which rows are chosen: train it again with this version")
     })?;
     let probabilities: Vec<f64> = scores.iter().map(|score| curve.of(*score)).collect();
-    let all = chances(&model.goal.operating().constraints, margins, &probabilities, labels as f64)?;
+    let all = chances(&decision.goal.operating().constraints, margins, &probabilities, labels as f64)?;
     let rows = draw(&all, seed);
     let chances = rows.iter().map(|row| all[*row]).collect();
     Ok(Drawn { rows, chances })

@@ -14,6 +14,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use safetensors::Dtype;
@@ -139,7 +140,7 @@ pub(super) fn read(
     source: &mut dyn Read,
     size: u64,
     purpose: Purpose,
-    format: u32,
+    format: RangeInclusive<u32>,
 ) -> Result<Content, ArtifactErrorKind> {
     let mut start = Vec::with_capacity(16);
     source.take(16).read_to_end(&mut start).map_err(refused)?;
@@ -219,11 +220,12 @@ fn read_numbers(
 }
 
 /// Checks the format before anything else of a document, which another format may have changed.
-fn check_format(document: &str, supported: u32) -> Result<(), ArtifactErrorKind> {
+fn check_format(document: &str, supported: RangeInclusive<u32>) -> Result<(), ArtifactErrorKind> {
     let Stamp { format, setpoint } = serde_json::from_str(document).map_err(ArtifactErrorKind::document)?;
-    if format == u64::from(supported) {
+    if u32::try_from(format).is_ok_and(|format| supported.contains(&format)) {
         return Ok(());
     }
+    let supported = *supported.end();
     Err(ArtifactErrorKind::Version { found: format, supported, written_by: setpoint })
 }
 

@@ -1,19 +1,23 @@
 //! What a model file says about its weights.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::error::{ArtifactError, ArtifactErrorKind};
 use super::tensor::find_not_finite;
-use crate::goal::Goal;
+use crate::goal::{AnyGoal, ClassGoal, ClassObjective};
 
-/// The format of model files that this version writes and reads.
-pub const FORMAT: u32 = 1;
+/// The newest format of model files that this version writes and reads: 2 where the document has a
+/// [`decision`](Document::decision), and 1 where it has none.
+pub const FORMAT: u32 = 2;
 
 /// Most bytes of a goal's text. The longest sensible goals have some hundred.
 const MAX_GOAL: usize = 1 << 12;
+/// Most classes of a label, so that a hostile file cannot ask for a matrix of all memory.
+const MAX_CLASSES: usize = 1 << 12;
 
 /// Everything about a model but its weights: what it was trained for, on which features, and what
 /// is known about its thresholds.
@@ -23,7 +27,7 @@ const MAX_GOAL: usize = 1 << 12;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
-    /// The format: [`FORMAT`].
+    /// The format, up to [`FORMAT`].
     pub format: u32,
     /// The version of Setpoint that wrote it.
     pub setpoint: String,
@@ -37,8 +41,11 @@ pub struct Document {
     pub settings: Map<String, Value>,
     /// How a table becomes the model's features.
     pub features: Value,
-    /// The thresholds: one for each group if there are groups.
+    /// The thresholds: one for each group if there are groups; none where something else decides.
     pub thresholds: Vec<f32>,
+    /// What decides in the place of thresholds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
     /// The groups that have thresholds of their own.
     #[serde(deserialize_with = "Option::deserialize")]
     pub groups: Option<Groups>,
@@ -58,6 +65,22 @@ pub struct Document {
     pub metrics: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
+/// What decides where one score and thresholds do not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Decision {
+    /// The largest of score minus shift.
+    Classes {
+        /// The classes, in the order of the scores.
+        names: Vec<String>,
+        /// A shift for each.
+        shifts: Vec<f64>,
+        /// The costs that the goal means, true class by true class; empty where it means none.
+        costs: Vec<f64>,
+    },
+}
+
 /// Groups with a threshold each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,9 +94,9 @@ pub struct Groups {
 impl Document {
     /// A document of this format and version, with nothing but the essentials: fill in the rest.
     #[must_use]
-    pub fn new(goal: &Goal, model: &str, method: &str, thresholds: Vec<f32>) -> Self {
+    pub fn new(goal: &impl Display, model: &str, method: &str, thresholds: Vec<f32>) -> Self {
         Self {
-            format: FORMAT,
+            format: 1,
             setpoint: env!("CARGO_PKG_VERSION").to_owned(),
             goal: goal.to_string(),
             model: model.to_owned(),
@@ -81,6 +104,7 @@ impl Document {
             settings: Map::new(),
             features: Value::Null,
             thresholds,
+            decision: None,
             groups: None,
             certificate: None,
             approximate: None,
@@ -90,19 +114,38 @@ impl Document {
         }
     }
 
+    /// The same with something else to decide in the place of thresholds.
+    #[must_use]
+    pub fn with_decision(self, decision: Decision) -> Self {
+        Self { format: FORMAT, thresholds: Vec::new(), decision: Some(decision), ..self }
+    }
+
     /// The goal, parsed.
     ///
     /// # Errors
     /// If it does not parse; that of a file that was loaded does.
-    pub fn parse_goal(&self) -> Result<Goal, ArtifactError> {
+    pub fn parse_goal(&self) -> Result<AnyGoal, ArtifactError> {
         Ok(self.check_goal()?)
     }
 
-    fn check_goal(&self) -> Result<Goal, ArtifactErrorKind> {
+    fn check_goal(&self) -> Result<AnyGoal, ArtifactErrorKind> {
         if self.goal.len() > MAX_GOAL {
             return Err(ArtifactErrorKind::document(format!("the goal is longer than {MAX_GOAL} bytes")));
         }
-        self.goal.parse().map_err(|error| ArtifactErrorKind::Goal { error: Box::new(error) })
+        let wrong = |error| ArtifactErrorKind::Goal { error: Box::new(error) };
+        match &self.decision {
+            None => Ok(AnyGoal::Two(self.goal.parse().map_err(wrong)?)),
+            Some(Decision::Classes { names, costs, .. }) => {
+                let goal = ClassGoal::parse(&self.goal, names).map_err(wrong)?;
+                let goal = match goal.objective {
+                    ClassObjective::Cost { .. } => {
+                        goal.with_costs(costs.clone()).map_err(ArtifactErrorKind::document)?
+                    }
+                    ClassObjective::Rate(_) => goal,
+                };
+                Ok(AnyGoal::Classes(goal))
+            }
+        }
     }
 
     pub(super) fn from_text(text: &str) -> Result<Self, ArtifactErrorKind> {
@@ -128,12 +171,13 @@ impl Document {
     }
 
     fn check(&self) -> Result<(), ArtifactErrorKind> {
-        if self.format != FORMAT {
-            let (found, written_by) = (u64::from(self.format), Some(self.setpoint.clone()));
-            return Err(ArtifactErrorKind::Version { found, supported: FORMAT, written_by });
+        if self.format != if self.decision.is_some() { FORMAT } else { 1 } {
+            return Err(ArtifactErrorKind::document("a decision goes with format 2, and thresholds with format 1"));
         }
         self.check_goal()?;
-        if self.thresholds.is_empty() {
+        if let Some(decision) = &self.decision {
+            decision.check()?;
+        } else if self.thresholds.is_empty() {
             return Err(ArtifactErrorKind::NoThresholds);
         }
         let thresholds = self.thresholds.iter().map(|&threshold| f64::from(threshold));
@@ -154,16 +198,35 @@ impl Document {
     }
 }
 
+impl Decision {
+    fn check(&self) -> Result<(), ArtifactErrorKind> {
+        let Self::Classes { names, shifts, .. } = self;
+        if names.len() != shifts.len() || !(2..=MAX_CLASSES).contains(&names.len()) {
+            let (classes, shifts) = (names.len(), shifts.len());
+            return Err(ArtifactErrorKind::document(format!("{shifts} shifts for {classes} classes")));
+        }
+        if let Some((index, value)) = find_not_finite(shifts.iter().copied()) {
+            let what = "the list of shifts".to_owned();
+            return Err(ArtifactErrorKind::NotFinite { what, index, value });
+        }
+        check_names(names)
+    }
+}
+
 impl Groups {
     fn check(&self, thresholds: usize) -> Result<(), ArtifactErrorKind> {
         let groups = self.names.len();
         if groups != thresholds {
             return Err(ArtifactErrorKind::GroupThresholds { thresholds, groups });
         }
-        let mut seen = BTreeSet::new();
-        match self.names.iter().find(|name| !seen.insert(*name)) {
-            Some(name) => Err(ArtifactErrorKind::GroupTwice { name: name.clone() }),
-            None => Ok(()),
-        }
+        check_names(&self.names)
+    }
+}
+
+fn check_names(names: &[String]) -> Result<(), ArtifactErrorKind> {
+    let mut seen = BTreeSet::new();
+    match names.iter().find(|name| !seen.insert(*name)) {
+        Some(name) => Err(ArtifactErrorKind::GroupTwice { name: name.clone() }),
+        None => Ok(()),
     }
 }

@@ -40,7 +40,7 @@ mod tensor;
 
 pub use atomic::{AtomicFile, WriteError, write_atomically};
 pub use checkpoint::Checkpoint;
-pub use document::{Document, FORMAT, Groups};
+pub use document::{Decision, Document, FORMAT, Groups};
 pub use error::{ArtifactError, ArtifactErrorKind};
 pub use tensor::{Element, Tensor, TensorData};
 
@@ -75,7 +75,7 @@ impl ModelFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it is not a whole and sound model file of this [`FORMAT`].
+    /// If it is not a whole and sound model file of a format up to [`FORMAT`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ArtifactError> {
         container::load(path.as_ref(), Self::read)
     }
@@ -101,7 +101,7 @@ impl ModelFile {
     /// Reads a file from its bytes.
     ///
     /// # Errors
-    /// If they are not those of a whole and sound model file of this [`FORMAT`].
+    /// If they are not those of a whole and sound model file of a format up to [`FORMAT`].
     pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, ArtifactError> {
         let size = bytes.len() as u64;
         Ok(Self::read(&mut bytes, size)?)
@@ -116,7 +116,7 @@ impl ModelFile {
     }
 
     fn read(source: &mut dyn Read, size: u64) -> Result<Self, ArtifactErrorKind> {
-        let Content { document, tensors } = container::read(source, size, Purpose::Model, FORMAT)?;
+        let Content { document, tensors } = container::read(source, size, Purpose::Model, 1..=FORMAT)?;
         let file = Self { document: Document::from_text(&document)?, tensors };
         file.check_finite()?;
         Ok(file)

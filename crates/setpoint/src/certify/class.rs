@@ -9,9 +9,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::certificate::{CertifiedCondition, Method};
+use super::certificate::{Certificate, CertifiedCondition, Method};
 use super::claim::Claim;
 use super::cohort::{Tally, check_weights};
+use super::drift::{Drift, Verdict};
 use super::error::CertifyError;
 use crate::class::{Classes, Confusion};
 use crate::goal::{ClassCondition, ClassGoal, Constraint, Over, Rate, Relation, Target};
@@ -36,6 +37,24 @@ pub struct ClassCertificate {
     pub steps: (u64, u64),
     /// What is certified: each condition, for each class that it is on.
     pub conditions: Vec<CertifiedCondition>,
+}
+
+impl ClassCertificate {
+    /// The same without its shifts, as model files and reports keep certificates. No level is shared out: each
+    /// condition has the confidence of all.
+    #[must_use]
+    pub fn certificate(&self) -> Certificate {
+        Certificate {
+            confidence: self.confidence,
+            confidence_each: self.confidence,
+            examples: self.examples,
+            entities: None,
+            column: None,
+            groups: Vec::new(),
+            thresholds: Vec::new(),
+            conditions: self.conditions.clone(),
+        }
+    }
 }
 
 /// A condition on one class, as it is proved.
@@ -89,6 +108,17 @@ impl ClassClaim {
         }
     }
 
+    /// What the rate is a share of.
+    fn noun(&self) -> &'static str {
+        match self.claim.noun() {
+            "positives" => "rows of the class",
+            "negatives" => "rows of other classes",
+            "predicted positives" => "rows decided as it",
+            "predicted negatives" => "rows decided as others",
+            _ => "rows",
+        }
+    }
+
     /// What the rate counts, out of how many, and the p-value of its being past the target.
     fn test(&self, confusion: &Confusion) -> (u64, u64, f64) {
         let counts = confusion.counts(self.class);
@@ -102,6 +132,52 @@ impl ClassClaim {
             if examples == 0 { 1.0 } else { self.claim.tail(examples, self.claim.bad(counted, examples)) };
         (counted, examples, p_value)
     }
+}
+
+/// Tests every condition of a certificate on new labelled rows, decided at its shifts; the level is shared among
+/// the conditions, so that any alarm at all is as rare as the certificate allows.
+///
+/// # Errors
+/// If rows have weights or come in entities, or the certificate is not of the goal.
+pub fn class_drift(
+    goal: &ClassGoal,
+    certificate: &Certificate,
+    sample: &Sample,
+    confusion: &Confusion,
+) -> Result<Vec<Drift>, CertifyError> {
+    check_rows(goal, sample)?;
+    let claims = claims(goal)?;
+    let level = (1.0 - certificate.confidence) / claims.len() as f64;
+    let test = |certified: &CertifiedCondition| {
+        let claim = claims.iter().find(|claim| claim.text == certified.condition);
+        let claim = claim.ok_or(CertifyError::Damaged { reason: "it is not of the model's goal" })?;
+        let (counted, examples, _) = claim.test(confusion);
+        let p_value = claim.claim.opposite_tail(examples, claim.claim.bad(counted, examples));
+        let observed = (examples > 0).then(|| counted as f64 / examples as f64);
+        Ok(Drift {
+            condition: claim.text.clone(),
+            group: None,
+            examples,
+            counted,
+            noun: claim.noun(),
+            observed,
+            p_value,
+            level,
+            verdict: Verdict::of(&claim.claim, observed, p_value, level),
+        })
+    };
+    certificate.conditions.iter().map(test).collect()
+}
+
+/// Refuses rows that are not draws of their own.
+fn check_rows(goal: &ClassGoal, sample: &Sample) -> Result<(), CertifyError> {
+    check_weights(sample)?;
+    if sample.together().is_none() {
+        return Ok(());
+    }
+    let condition = goal.conditions.first().map_or_else(String::new, |condition| goal.condition(condition));
+    let reason = "rows of one entity are no independent draws, and classes are tested row by row";
+    Err(CertifyError::CannotCertify { condition, reason })
 }
 
 fn worst(claims: &[ClassClaim], confusion: &Confusion) -> f64 {
@@ -164,13 +240,7 @@ pub fn certify_classes(
     if !(confidence > 0.0 && confidence < 1.0) {
         return Err(CertifyError::Confidence { value: confidence });
     }
-    check_weights(sample)?;
-    if sample.together().is_some() {
-        let condition =
-            goal.conditions.first().map_or_else(String::new, |condition| goal.condition(condition));
-        let reason = "rows of one entity are no independent draws, and classes are tested row by row";
-        return Err(CertifyError::CannotCertify { condition, reason });
-    }
+    check_rows(goal, sample)?;
     let claims = claims(goal)?;
     let classes = Classes::of(goal, sample)?;
     let mut passed: Option<(&Vec<f64>, Confusion)> = None;

@@ -34,6 +34,16 @@ pub enum Verdict {
     Violated,
 }
 
+impl Verdict {
+    pub(super) fn of(claim: &Claim, observed: Option<f64>, p_value: f64, level: f64) -> Self {
+        match observed {
+            Some(_) if p_value <= level => Self::Violated,
+            Some(rate) if claim.allows(rate) => Self::Holds,
+            _ => Self::Inconclusive,
+        }
+    }
+}
+
 /// The test of one certified condition on new data. Prints as one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drift {
@@ -41,8 +51,6 @@ pub struct Drift {
     pub condition: String,
     /// The group it is tested in.
     pub group: Option<String>,
-    /// The shipped threshold.
-    pub threshold: f32,
     /// New examples that the rate is a share of.
     pub examples: u64,
     /// How many of them the rate counts.
@@ -156,15 +164,10 @@ fn test(
         None => claim.opposite_tail(examples, claim.bad(counted, examples)),
     };
     let observed = (examples > 0).then(|| counted as f64 / examples as f64);
-    let verdict = match observed {
-        Some(_) if p_value <= level => Verdict::Violated,
-        Some(rate) if claim.allows(rate) => Verdict::Holds,
-        _ => Verdict::Inconclusive,
-    };
+    let verdict = Verdict::of(&claim, observed, p_value, level);
     Ok(Drift {
         condition: certified.condition.clone(),
         group: certified.group.clone(),
-        threshold,
         examples,
         counted,
         noun: claim.noun(),

@@ -59,7 +59,7 @@ mod simulation;
 mod tests;
 
 pub use certificate::{Certificate, CertifiedCondition, CertifiedEntities, Method};
-pub use class::{ClassCertificate, certify_classes, class_sequence};
+pub use class::{ClassCertificate, certify_classes, class_drift, class_sequence};
 pub use drift::{Drift, Verdict, drift};
 pub use error::CertifyError;
 pub use sequence::sequence;

@@ -122,6 +122,18 @@ impl Confusion {
         interval::clopper_pearson(share.0 as u64, share.1 as u64, confidence)
     }
 
+    /// The exact interval of the accuracy, in the same way.
+    ///
+    /// # Errors
+    /// If rows have weights.
+    pub fn accuracy_interval(&self, confidence: f64) -> Result<Interval, MetricError> {
+        if self.weighted {
+            return Err(MetricError::Weighted { method: "a binomial interval" });
+        }
+        let right: f64 = (0..self.classes).map(|class| self.of(class, class)).sum();
+        interval::clopper_pearson(right as u64, self.matrix.iter().sum::<f64>() as u64, confidence)
+    }
+
     /// The goal's objective; `None` where it is undefined.
     #[must_use]
     pub fn objective(&self, goal: &ClassGoal) -> Option<f64> {

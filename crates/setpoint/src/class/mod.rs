@@ -17,6 +17,7 @@ mod confusion;
 mod engine;
 mod kernel;
 mod minimise;
+mod probability;
 mod problem;
 #[cfg(test)]
 mod reference;
@@ -24,6 +25,7 @@ pub mod shift;
 
 pub use confusion::{Confusion, decide, standard_error};
 pub use engine::{ShiftEngine, ShiftStep};
+pub use probability::ClassProbability;
 pub(crate) use kernel::{Ask, Softmax, Tally};
 
 use thiserror::Error;

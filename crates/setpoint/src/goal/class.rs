@@ -16,7 +16,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::check::{Clause, Fault};
-use super::{Counts, Direction, GoalError, Rate, Relation, column, number, safe_side};
+use super::{Counts, Direction, GoalError, Rate, Relation, column, describe, number, safe_side};
 
 /// A goal for a label of several classes, whose names it knows.
 #[derive(Clone, Debug, PartialEq)]
@@ -196,6 +196,73 @@ impl ClassGoal {
         match &self.objective {
             ClassObjective::Rate(rate) => self.quantity(*rate),
             ClassObjective::Cost { file, .. } => format!("cost({})", column::quote(file)),
+        }
+    }
+
+    /// Whether the goal makes sense; parsed goals always do.
+    ///
+    /// # Errors
+    /// [`GoalError`] with the first rule that the goal breaks.
+    pub fn check(&self) -> Result<(), GoalError> {
+        self.check_parts().map_err(|fault| fault.error)
+    }
+
+    /// The goal in words, as reports say it.
+    ///
+    /// ```
+    /// use setpoint::goal::ClassGoal;
+    ///
+    /// let goal = ClassGoal::parse("accuracy @ recall(a)>=0.9", &["a", "b", "c"].map(str::to_owned))?;
+    /// assert_eq!(goal.describe(), "the highest accuracy at a recall of a of at least 90%");
+    /// # Ok::<(), setpoint::goal::ParseError>(())
+    /// ```
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let objective = match &self.objective {
+            ClassObjective::Rate(rate) => {
+                let best = match (rate.rate, rate.rate.direction()) {
+                    (Rate::Recall, _) if rate.over != Over::Mean => "most",
+                    (_, Direction::Down) => "lowest",
+                    _ => "highest",
+                };
+                format!("the {best} {}", self.rate_words(*rate))
+            }
+            ClassObjective::Cost { .. } => "the lowest mean cost of a decision".to_owned(),
+        };
+        let conditions: Vec<String> =
+            self.conditions.iter().map(|condition| self.describe_condition(condition)).collect();
+        if conditions.is_empty() { objective } else { format!("{objective} at {}", conditions.join(" and ")) }
+    }
+
+    /// A condition in words, as a thing to hold: `a recall of shirt of at least 90%`.
+    #[must_use]
+    pub fn describe_condition(&self, condition: &ClassCondition) -> String {
+        let side = match condition.relation {
+            Relation::Equal => "",
+            Relation::AtMost => "at most ",
+            Relation::AtLeast => "at least ",
+        };
+        let target = match condition.target {
+            Target::Value(value) => number::words(value),
+            Target::Prior => "its share of the rows".to_owned(),
+        };
+        let words = self.rate_words(condition.rate);
+        let article = if words.starts_with(['a', 'e', 'F']) { "an" } else { "a" };
+        format!("{article} {words} of {side}{target}")
+    }
+
+    fn rate_words(&self, rate: ClassRate) -> String {
+        let words = match rate.rate {
+            Rate::PositiveRate => "coverage".to_owned(),
+            rate => describe::rate_words(rate),
+        };
+        match rate.over {
+            Over::All => words,
+            Over::Class(class) => format!("{words} of {}", quote(&self.classes[class])),
+            Over::Each => format!("{words} of each class"),
+            Over::Mean if rate.rate == Rate::Recall => "balanced accuracy".to_owned(),
+            Over::Mean => format!("mean {words} of the classes"),
+            Over::Worst => format!("{words} of the class where it is worst"),
         }
     }
 

@@ -89,7 +89,7 @@ fn side(relation: Relation) -> &'static str {
     }
 }
 
-fn rate_words(rate: Rate) -> String {
+pub(super) fn rate_words(rate: Rate) -> String {
     match (rate, name::words(rate)) {
         (Rate::FBeta(beta), _) => format!("F{} score", number::fraction(beta)),
         (_, Some(words)) => words.to_owned(),

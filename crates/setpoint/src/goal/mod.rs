@@ -11,6 +11,7 @@
 //! # Ok::<(), setpoint::goal::ParseError>(())
 //! ```
 
+mod any;
 #[cfg(test)]
 mod arbitrary;
 mod build;
@@ -29,6 +30,7 @@ mod parse;
 mod print;
 mod rate;
 
+pub use any::{AnyGoal, GoalText};
 pub use check::check_conditions;
 pub use class::{ClassCondition, ClassGoal, ClassObjective, ClassRate, Over, Target};
 pub use constraint::{Constraint, Relation, Top, safe_side};

@@ -5,7 +5,7 @@ use super::auto::{Fit, Rounds};
 use super::method::{ClassCrossEntropy, ClassIco, Loss};
 use super::stage::{Reporter, Store};
 use super::task::{Start, Task};
-use super::{Bandwidth, MethodChoice, Observer, OptimizerChoice, Part, Settings, Thresholds, TrainError};
+use super::{Bandwidth, ClassBatchLoss, ClassBatchOptions, MethodChoice, Observer, OptimizerChoice, Part, Settings, Thresholds, TrainError};
 use crate::class::{Classes, shift, standard_error};
 use crate::engine::Inequality;
 use crate::goal::{ClassGoal, Direction};
@@ -82,18 +82,26 @@ fn check(settings: &Settings) -> Result<(), TrainError> {
 /// The stages of a run, in order; the method that was asked for comes last.
 fn tasks(settings: &Settings, linear: bool) -> Vec<Task> {
     let shrinkages = if linear { &SHRINKAGES[..] } else { &SHRINKAGES[..1] };
-    let balanced = |balance: f64| {
+    // Of networks one start for each rotation, as for two classes.
+    let balances = if linear || settings.rotations() == 1 { &BALANCES[..] } else { &BALANCES[..1] };
+    let balanced = |balance: &f64| {
+        let balance = *balance;
         shrinkages.iter().map(move |shrinkage| Task::Balanced { balance, shrinkage: *shrinkage })
     };
-    let mut tasks: Vec<Task> = BALANCES.into_iter().flat_map(balanced).collect();
-    let ico =
-        |bandwidth, ridge| Task::Ico { bandwidth, ridge, start: Start::Ranked(0), positive_weight: 1.0 };
+    let mut tasks: Vec<Task> = balances.iter().flat_map(balanced).collect();
+    let ico = |bandwidth, ridge, rank| {
+        let start = Start::Ranked(rank);
+        Task::Ico { bandwidth, ridge, start, positive_weight: 1.0 }
+    };
     match settings.method {
         MethodChoice::CrossEntropy => {}
         MethodChoice::Auto if linear => {
-            tasks.extend(BANDWIDTHS.into_iter().flat_map(|width| RIDGES.map(|ridge| ico(width, ridge))));
+            tasks.extend(BANDWIDTHS.into_iter().flat_map(|width| RIDGES.map(|ridge| ico(width, ridge, 0))));
         }
-        _ => tasks.push(ico(settings.bandwidth, settings.ridge)),
+        MethodChoice::Auto => {
+            tasks.extend((0..tasks.len()).map(|rank| ico(settings.bandwidth, 0.0, rank)));
+        }
+        _ => tasks.push(ico(settings.bandwidth, settings.ridge, 0)),
     }
     tasks
 }
@@ -123,13 +131,18 @@ impl Aim for SeveralClasses<'_> {
         &self,
         task: &Task,
         _: &dyn Shard,
-        _: &Settings,
-        _: Option<u64>,
+        settings: &Settings,
+        batches: Option<u64>,
     ) -> Result<Box<dyn Loss>, TrainError> {
-        match task {
-            Task::Balanced { balance, .. } => Ok(Box::new(ClassCrossEntropy::new(*balance))),
-            Task::Ico { bandwidth, .. } => Ok(Box::new(ClassIco::new(self.goal, *bandwidth))),
-            other => Err(TrainError::Setting {
+        match (task, batches) {
+            (Task::Balanced { balance, .. }, _) => Ok(Box::new(ClassCrossEntropy::new(*balance))),
+            (Task::Ico { bandwidth, .. }, Some(warm_up)) => {
+                let Settings { pool, mix, .. } = *settings;
+                let options = ClassBatchOptions { bandwidth: *bandwidth, pool, mix, warm_up };
+                Ok(Box::new(ClassBatchLoss::new(self.goal, options)))
+            }
+            (Task::Ico { bandwidth, .. }, None) => Ok(Box::new(ClassIco::new(self.goal, *bandwidth))),
+            (other, _) => Err(TrainError::Setting {
                 what: "method",
                 found: other.name(),
                 expected: "auto, ico or cross-entropy for several classes",

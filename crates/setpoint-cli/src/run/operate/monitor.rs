@@ -32,8 +32,9 @@ pub fn monitor(args: &MonitorArgs, quiet: bool) -> Result<(), Failure> {
     let mut monitor = state(args, &file, &model)?;
     let mut display = Display::new(quiet);
     let notes = if args.unlabelled {
-        let rows = scored_rows(&args.rows.predict(&args.model, &args.data), &model, &mut display)?;
-        add_unlabelled(&mut monitor, &model, &rows.scores, &rows.margins)?;
+        let mut rows = scored_rows(&args.rows.predict(&args.model, &args.data), &model, &mut display)?;
+        let margins = rows.margins(&model)?;
+        add_unlabelled(&mut monitor, &model, &rows.scores, &margins)?;
         rows.notes
     } else {
         let (mut examples, _, mut notes) =

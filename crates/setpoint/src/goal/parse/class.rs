@@ -30,6 +30,18 @@ impl ClassGoal {
     /// # Errors
     /// [`ParseError`] with the place in the text.
     pub fn parse(text: &str, classes: &[String]) -> Result<Self, ParseError> {
+        Self::read(text, &mut Known::These(classes))
+    }
+
+    /// Reads a goal for a label that has whatever classes it names.
+    ///
+    /// # Errors
+    /// [`ParseError`] with the place in the text.
+    pub(in crate::goal) fn of_any_classes(text: &str) -> Result<Self, ParseError> {
+        Self::read(text, &mut Known::Any(Vec::new()))
+    }
+
+    fn read(text: &str, classes: &mut Known<'_>) -> Result<Self, ParseError> {
         let mut parser = Parser::new(text, Subject::Goal);
         let goal = parser.class_goal(classes)?;
         goal.check_parts().map_err(|fault| parser.place(fault))?;
@@ -37,8 +49,33 @@ impl ClassGoal {
     }
 }
 
+/// The classes that a goal may name.
+enum Known<'a> {
+    These(&'a [String]),
+    /// Any; those it has named so far.
+    Any(Vec<String>),
+}
+
+impl Known<'_> {
+    fn names(&self) -> &[String] {
+        match self {
+            Self::These(names) => names,
+            Self::Any(names) => names,
+        }
+    }
+
+    fn position(&mut self, name: &str) -> Option<usize> {
+        if let Self::Any(names) = self
+            && !names.iter().any(|known| known == name)
+        {
+            names.push(name.to_owned());
+        }
+        self.names().iter().position(|known| known == name)
+    }
+}
+
 impl Parser<'_> {
-    fn class_goal(&mut self, classes: &[String]) -> Parsed<ClassGoal> {
+    fn class_goal(&mut self, classes: &mut Known<'_>) -> Parsed<ClassGoal> {
         let start = self.text.peek().span.start;
         let objective = self.class_objective(classes)?;
         self.places.objective = start..self.text.read_to();
@@ -51,10 +88,10 @@ impl Parser<'_> {
             self.text.expect(Kind::End, "\",\" or the end")?;
         }
         self.text.expect(Kind::End, "\"@\" or the end")?;
-        Ok(ClassGoal { classes: classes.to_vec(), objective, conditions })
+        Ok(ClassGoal { classes: classes.names().to_vec(), objective, conditions })
     }
 
-    fn class_objective(&mut self, classes: &[String]) -> Parsed<ClassObjective> {
+    fn class_objective(&mut self, classes: &mut Known<'_>) -> Parsed<ClassObjective> {
         let word = self.text.peek().clone();
         let name = name::normalise(word.text);
         match name.as_str() {
@@ -83,7 +120,7 @@ impl Parser<'_> {
         }
     }
 
-    fn class_condition(&mut self, classes: &[String]) -> Parsed<ClassCondition> {
+    fn class_condition(&mut self, classes: &mut Known<'_>) -> Parsed<ClassCondition> {
         let first = self.text.peek().clone();
         let name = name::normalise(first.text);
         if first.kind == Kind::Word && CONDITIONS.contains(&name.as_str()) {
@@ -112,7 +149,7 @@ impl Parser<'_> {
     }
 
     /// A rate with the class that it is of, if it is of one.
-    fn class_rate(&mut self, classes: &[String], places: &mut ConditionPlaces) -> Parsed<ClassRate> {
+    fn class_rate(&mut self, classes: &mut Known<'_>, places: &mut ConditionPlaces) -> Parsed<ClassRate> {
         let word = self.text.peek().clone();
         let name = name::normalise(word.text);
         places.rate = word.span.clone();
@@ -139,7 +176,7 @@ impl Parser<'_> {
             Rate::Accuracy | Rate::Error => Ok(ClassRate { rate, over: Over::All }),
             Rate::BalancedAccuracy => Ok(ClassRate { rate: Rate::Recall, over: Over::Mean }),
             _ => {
-                let example = classes.first().map_or_else(|| "each".to_owned(), |class| column::quote(class));
+                let example = classes.names().first().map_or_else(|| "each".to_owned(), |class| column::quote(class));
                 let form = format!("{name} is of one class here: write {name}({example})");
                 Err(self.text.error(word.span, ParseErrorKind::OfClasses { form }))
             }
@@ -157,7 +194,7 @@ impl Parser<'_> {
     }
 
     /// A class by its name, or `each`, and the parenthesis behind it.
-    fn class(&mut self, classes: &[String], places: &mut ConditionPlaces) -> Parsed<Over> {
+    fn class(&mut self, classes: &mut Known<'_>, places: &mut ConditionPlaces) -> Parsed<Over> {
         let token = self.text.peek().clone();
         let name = match token.kind {
             Kind::Number => {
@@ -171,10 +208,10 @@ impl Parser<'_> {
         if token.kind == Kind::Word && token.text == "each" {
             return Ok(Over::Each);
         }
-        if let Some(class) = classes.iter().position(|class| *class == name) {
+        if let Some(class) = classes.position(&name) {
             return Ok(Over::Class(class));
         }
-        let kind = ParseErrorKind::UnknownClass { name, classes: classes.to_vec() };
+        let kind = ParseErrorKind::UnknownClass { name, classes: classes.names().to_vec() };
         Err(self.text.error(token.span, kind))
     }
 }

@@ -5,9 +5,9 @@ use thiserror::Error;
 
 use super::plan::Plan;
 
-/// The layers of a network from its inputs to its one score.
+/// The layers of a network from its inputs to its scores: one, or one for each class.
 ///
-/// The first layer is dense or a convolution and the last is dense with one output; batch norm comes
+/// The first layer is dense or a convolution and the last is dense; batch norm comes
 /// directly after a dense layer or a convolution.
 ///
 /// ```
@@ -108,8 +108,8 @@ pub enum ArchitectureError {
         /// What is wrong and what would be right.
         problem: String,
     },
-    /// The network does not end in one score.
-    #[error("a network ends with a dense layer of one output; this one ends with {found}")]
+    /// The network does not end in scores.
+    #[error("a network ends with a dense layer; this one ends with {found}")]
     End {
         /// What it ends with.
         found: String,
@@ -189,6 +189,24 @@ impl Architecture {
         }
         layers.extend([Layer::Flatten, Layer::Dense { outputs: 1, bias }]);
         Self { input: InputShape::Image { height, width, channels }, layers }
+    }
+
+    /// The same with so many scores: one for each class.
+    #[must_use]
+    pub fn with_outputs(mut self, scores: usize) -> Self {
+        if let Some(Layer::Dense { outputs, .. }) = self.layers.last_mut() {
+            *outputs = scores;
+        }
+        self
+    }
+
+    /// How many scores an example gets.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        match self.layers.last() {
+            Some(Layer::Dense { outputs, .. }) => *outputs,
+            _ => 0,
+        }
     }
 
     /// Whether the layers fit together and stay within limits that a computer can hold.

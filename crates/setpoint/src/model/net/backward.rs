@@ -83,7 +83,7 @@ impl Pass<'_> {
             let count = block.chunk.min(*rows - start);
             let values = start * block.outputs..(start + count) * block.outputs;
             let (own, on) = if last {
-                let places = *first + start..*first + start + count;
+                let places = (*first + start) * block.outputs..(*first + start + count) * block.outputs;
                 (&slopes.head[places.clone()], &slopes.body[places])
             } else if block.norm.is_some() {
                 let own = grow(&mut scratch.slopes, values.len());

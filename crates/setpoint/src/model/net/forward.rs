@@ -90,7 +90,8 @@ pub(super) fn forward(
     }
     for group in groups.iter() {
         let Some(outputs) = group.outputs.last() else { continue };
-        scores[group.first..][..group.rows].copy_from_slice(&outputs[..group.rows]);
+        let count = group.rows * plan.scores();
+        scores[group.first * plan.scores()..][..count].copy_from_slice(&outputs[..count]);
     }
 }
 

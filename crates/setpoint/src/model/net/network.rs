@@ -117,8 +117,8 @@ impl Network {
         check_length("parameters", self.plan.parameter_count, parameters.len())?;
         check_length("gradient", self.plan.parameter_count, gradient.len())?;
         let (rows, mode) = self.learnt.ok_or(ModelError::NoForward)?;
-        check_length("score gradient", rows, slopes.head.len())?;
-        check_length("direct score gradient", rows, slopes.body.len())?;
+        check_length("score gradient", rows * self.outputs(), slopes.head.len())?;
+        check_length("direct score gradient", rows * self.outputs(), slopes.body.len())?;
         backward(&self.plan, parameters, slopes, mode, &mut self.workspace, gradient);
         Ok(())
     }
@@ -144,6 +144,10 @@ impl Model for Network {
 
     fn parameter_count(&self) -> usize {
         self.plan.parameter_count
+    }
+
+    fn outputs(&self) -> usize {
+        self.plan.scores()
     }
 
     /// Weights uniform in ±sqrt(6 / inputs) (He), which keeps the size of values through ReLU, those of
@@ -196,14 +200,15 @@ impl Model for Network {
             Rows::All => None,
             Rows::At(rows) => Some(rows),
         };
-        check_length("scores", rows.map_or(self.rows(), <[u32]>::len), scores.len())?;
+        let outputs = self.outputs();
+        check_length("scores", rows.map_or(self.rows(), <[u32]>::len) * outputs, scores.len())?;
         check_rows(rows.unwrap_or_default(), self.rows())?;
         self.learnt = None;
         self.workspace.flip(&self.plan, parameters);
-        for (part, scores) in scores.chunks_mut(self.plan.evaluation_rows).enumerate() {
+        for (part, scores) in scores.chunks_mut(self.plan.evaluation_rows * outputs).enumerate() {
             let first = part * self.plan.evaluation_rows;
             let selection = Selection { inputs: &self.inputs, view: self.view.as_deref(), rows, first };
-            self.workspace.cut(&self.plan, scores.len());
+            self.workspace.cut(&self.plan, scores.len() / outputs);
             forward(&self.plan, parameters, selection, Mode::Score, &mut self.workspace, scores);
         }
         Ok(())
@@ -211,7 +216,7 @@ impl Model for Network {
 
     fn learn(&mut self, parameters: &[f32], batch: &Batch<'_>, scores: &mut [f32]) -> Result<(), ModelError> {
         check_length("parameters", self.plan.parameter_count, parameters.len())?;
-        check_length("scores", batch.rows.len(), scores.len())?;
+        check_length("scores", batch.rows.len() * self.outputs(), scores.len())?;
         check_rows(batch.rows, self.rows())?;
         let mode = Mode::Learn { seed: batch.seed, step: batch.step };
         let view = self.view.as_deref();

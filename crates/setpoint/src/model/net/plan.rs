@@ -107,12 +107,14 @@ impl Plan {
             previous = layer.kind();
         }
         match architecture.layers.last() {
-            Some(Layer::Dense { outputs: 1, .. }) => builder.finish(input, inputs),
-            Some(Layer::Dense { outputs, .. }) => {
-                Err(ArchitectureError::End { found: format!("a dense layer of {outputs} outputs") })
-            }
+            Some(Layer::Dense { .. }) => builder.finish(input, inputs),
             _ => Err(ArchitectureError::End { found: previous.to_owned() }),
         }
+    }
+
+    /// Scores of an example.
+    pub(super) fn scores(&self) -> usize {
+        self.blocks.last().map_or(0, |last| last.outputs)
     }
 
     /// Rows of each group of a batch of this many: a function of shapes alone.

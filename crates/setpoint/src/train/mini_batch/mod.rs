@@ -8,7 +8,7 @@ mod order;
 use std::ops::ControlFlow;
 
 use self::order::Batches;
-use super::method::{CrossEntropy, Loss};
+use super::method::{ClassCrossEntropy, CrossEntropy, Loss};
 use super::selection::{Best, Selection};
 use super::stage::{Reporter, Running};
 use super::{Part, Schedule, Settings, Thresholds, TrainError};
@@ -58,8 +58,12 @@ impl Stage<'_, '_, '_, '_> {
             }
             None => self.begin(start)?,
         };
-        let (mut on_batch, mut alone) = (Sample::none(), CrossEntropy::new(1.0));
         let outputs = self.train.model.outputs();
+        let mut on_batch = Sample::none();
+        let mut alone: Box<dyn Loss> = match outputs {
+            1 => Box::new(CrossEntropy::new(1.0)),
+            _ => Box::new(ClassCrossEntropy::new(0.0)),
+        };
         let mut batches = Batches::new(sample.labels(), self.size, settings.seed, settings.batches);
         let epoch = batches.per_epoch();
         let decayed = self.train.model.decayed();

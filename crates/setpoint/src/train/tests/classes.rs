@@ -6,9 +6,9 @@ use rand_chacha::ChaCha8Rng;
 use crate::class::{Classes, Confusion, shift};
 use crate::features::Features;
 use crate::goal::ClassGoal;
-use crate::model::Linear;
+use crate::model::{Architecture, Inputs, Linear, Network};
 use crate::sample::Sample;
-use crate::train::{Fit, MethodChoice, Part, Settings, Silent, TrainError, fit_classes};
+use crate::train::{Bandwidth, Fit, MethodChoice, Part, Settings, Silent, TrainError, fit_classes};
 
 const CLASSES: [&str; 3] = ["few", "many", "wide"];
 
@@ -94,4 +94,32 @@ fn settings_that_several_classes_have_no_use_for_are_refused() {
         &Settings { method: MethodChoice::Ico, steps: Some(2), ..Settings::default() },
     );
     assert!(missing.is_err());
+}
+
+#[test]
+fn networks_learn_several_classes_on_mini_batches() {
+    let network = |count, seed| {
+        let (linear, sample) = rows(count, seed);
+        let layers = Architecture::mlp(2, &[24], 0.0).with_outputs(3);
+        let features = Features::clone(linear.features());
+        (Network::new(layers, Inputs::Matrix(features.into())).unwrap(), sample)
+    };
+    let ((mut a, train), (mut b, validation)) = (network(1500, 1), network(700, 2));
+    let settings = Settings {
+        batch_size: Some(128),
+        epochs: 12,
+        learning_rate: 0.01,
+        bandwidth: Bandwidth::Deviations(0.3),
+        ..Settings::default()
+    };
+    let goal = goal("worst(recall)");
+    let parts = (Part { model: &mut a, sample: &train }, Part { model: &mut b, sample: &validation });
+    let fit = fit_classes(&goal, parts.0, parts.1, &settings, &mut Silent, None).unwrap();
+    // Three fits of cross-entropy and what the goal makes of each.
+    assert_eq!(fit.candidates.len(), 6);
+    let (mut model, test) = network(4000, 3);
+    let mut scores = vec![0.0; 12_000];
+    fit.combined.scores(&mut model, &mut scores).unwrap();
+    let value = shift::best(&goal, &test, &scores, 3).unwrap().value;
+    assert!(value > 0.6, "{value}");
 }

@@ -43,10 +43,6 @@ fn absurd_architectures_are_refused_with_their_reason() {
         (image_layers(&[]), "number of layers 0 is outside 1..=1000"),
         (image_layers(&[Layer::Relu; 2000]), "number of layers 2000"),
         (image_layers(&[conv(4, 3, 1), Layer::Flatten]), "this one ends with flatten"),
-        (
-            image_layers(&[Layer::Flatten, Layer::Dense { outputs: 2, bias: true }]),
-            "a dense layer of 2 outputs",
-        ),
         (image_layers(&[Layer::Flatten, HEAD, Layer::Relu]), "this one ends with relu"),
         (image_layers(&[HEAD]), "layer 0 (from 0), dense: takes a row, not an image"),
         (image_layers(&[Layer::Flatten, conv(4, 3, 1), HEAD]), "conv2d: takes an image"),

@@ -12,7 +12,7 @@ fn check(architecture: Architecture, inputs: Inputs) {
     let rows = inputs.rows();
     let exact: Vec<f64> = parameters.iter().map(|p| f64::from(*p)).collect();
 
-    let mut got = vec![0.0; rows];
+    let mut got = vec![0.0; rows * architecture.outputs()];
     network.scores(&parameters, Rows::All, &mut got).unwrap();
     close("scores", &got, &scores(&architecture, &exact, &inputs, Run::Score));
 
@@ -20,7 +20,7 @@ fn check(architecture: Architecture, inputs: Inputs) {
     network.learn(&parameters, &Batch { rows: &all, seed: 5, step: 6 }, &mut got).unwrap();
     close("learn", &got, &scores(&architecture, &exact, &inputs, LEARN));
 
-    let v = random(7, rows);
+    let v = random(7, got.len());
     let mut gradient = vec![f32::NAN; parameters.len()];
     network.backward(&parameters, &v, &mut gradient).unwrap();
     let loss = |p: &[f64]| -> f64 {
@@ -73,6 +73,7 @@ fn a_dense_layer_matches_finite_differences_with_and_without_bias() {
     for bias in [true, false] {
         let first = Layer::Dense { outputs: 4, bias };
         check(columns(vec![first, Layer::Dense { outputs: 1, bias }]), matrix(9, 5));
+        check(columns(vec![first, Layer::Relu, Layer::Dense { outputs: 3, bias }]), matrix(9, 5));
     }
 }
 

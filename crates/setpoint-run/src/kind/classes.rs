@@ -1,0 +1,447 @@
+//! One of several classes: the largest of score minus shift.
+
+use setpoint::Sample;
+use setpoint::artifact::{self, ModelFile, Tensor, TensorData};
+use setpoint::certify::{Certificate, certify_classes, class_drift, class_sequence};
+use setpoint::class::{ClassProbability, Classes, Confusion, decide, shift, standard_error};
+use setpoint::goal::{ClassCondition, ClassGoal, ClassObjective, ClassRate, Direction, Over, Rate};
+use setpoint::metric::interval::normal_quantile;
+use setpoint::train::{Fit, Observer, Part, Settings, Store, fit_classes};
+use setpoint_data::Codes;
+use setpoint_report::{
+    AtCondition, Bounds, CertificateRecord, ClassDecisions, ClassRecord, ClassesRecord, EvaluateRecord,
+    Measured as Measure, PriceRecord, ReportRecord, TrainRecord, UnmetRecord,
+};
+use setpoint_trees::{Data, TreesFit};
+
+use super::threshold::{PROBABILITY, drift_record};
+use super::{Decision, Decisions, Kind, Measured, Predicted, Rule};
+use crate::class_scene;
+use crate::examples::{Examples, Loaded};
+use crate::failure::Failure;
+use crate::report::Scene;
+use crate::threshold::Scored;
+
+/// Starts of a search for shifts that ship, and for what scores are worth.
+const STARTS: usize = 10;
+const LOOKS: usize = 4;
+
+/// A goal of several classes, tied to a run.
+pub(crate) struct Aim {
+    pub(super) goal: ClassGoal,
+}
+
+/// Shifts, and the goal that they were chosen for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ByShift {
+    /// The goal.
+    pub goal: ClassGoal,
+    /// One for each class; finite.
+    pub shifts: Vec<f64>,
+    /// The proof.
+    pub certificate: Option<Certificate>,
+    /// Why there is no proof.
+    pub refused: Option<String>,
+    /// The part they were chosen on.
+    pub from: &'static str,
+    /// Scores as probabilities.
+    pub probability: Option<ClassProbability>,
+}
+
+impl Kind for Aim {
+    fn direction(&self) -> Direction {
+        self.goal.objective.direction()
+    }
+
+    fn check(&self, loaded: &Loaded) -> Result<(), Failure> {
+        for (_, part) in loaded.parts.iter() {
+            if let Some(part) = part {
+                Classes::of(&self.goal, &part.sample)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fit<'r>(
+        &self,
+        train: Part<'_>,
+        validation: Part<'_>,
+        settings: &Settings,
+        observer: &'r mut (dyn Observer + 'r),
+        store: Option<&'r mut (dyn Store + 'r)>,
+    ) -> Result<Fit, Failure> {
+        Ok(fit_classes(&self.goal, train, validation, settings, observer, store)?)
+    }
+
+    fn fit_trees<'r>(
+        &self,
+        train: Data<'r>,
+        validation: Data<'r>,
+        settings: &'r setpoint_trees::Settings,
+        observer: &'r mut (dyn Observer + 'r),
+        store: Option<&'r mut (dyn setpoint_trees::Store + 'r)>,
+    ) -> Result<TreesFit, Failure> {
+        Ok(setpoint_trees::fit(&self.goal, train, validation, settings, observer, store)?)
+    }
+
+    fn value(&self, sample: &Sample, scores: &[f32]) -> Result<Option<f64>, Failure> {
+        match shift::best(&self.goal, sample, scores, LOOKS) {
+            Ok(found) => Ok(Some(found.value)),
+            Err(error) if error.is_no_value() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn difference(&self, sample: &Sample, first: &[f32], second: &[f32], confidence: f64) -> Option<Bounds> {
+        difference(&self.goal, sample, first, second, confidence).map(|(_, bounds)| bounds)
+    }
+
+    fn choose(
+        &self,
+        validation: Scored<'_>,
+        calibration: Option<Scored<'_>>,
+        confidence: Option<f64>,
+        seed: u64,
+    ) -> Result<Decision, Failure> {
+        let goal = &self.goal;
+        let part = calibration.unwrap_or(validation);
+        let chosen = |part: Scored<'_>| -> Result<Vec<f64>, Failure> {
+            let found = shift::choose(goal, part.sample, part.scores, STARTS, seed);
+            let found = found.map_err(|error| {
+                Failure::from(error).context(format!("{goal} on the {} part", part.name))
+            })?;
+            Ok(centred(found.shifts))
+        };
+        let mut decision = ByShift {
+            goal: goal.clone(),
+            shifts: Vec::new(),
+            certificate: None,
+            refused: None,
+            from: part.name,
+            probability: Some(ClassProbability::fit(part.sample, part.scores)),
+        };
+        match self.prove(validation, calibration, confidence, &chosen) {
+            Ok((shifts, certificate)) => {
+                decision.shifts = centred(shifts);
+                decision.certificate = Some(certificate);
+            }
+            Err(refused) => {
+                decision.refused = refused;
+                decision.shifts = chosen(part)?;
+            }
+        }
+        Ok(Decision::Shift(decision))
+    }
+}
+
+/// Shifts with a mean of zero, which decide the same.
+fn centred(shifts: Vec<f64>) -> Vec<f64> {
+    let mean = shifts.iter().sum::<f64>() / shifts.len() as f64;
+    shifts.iter().map(|shift| shift - mean).collect()
+}
+
+impl Aim {
+    /// Shifts with a proof on calibration rows; or why there are none, where some were asked for.
+    fn prove(
+        &self,
+        validation: Scored<'_>,
+        calibration: Option<Scored<'_>>,
+        confidence: Option<f64>,
+        chosen: &dyn Fn(Scored<'_>) -> Result<Vec<f64>, Failure>,
+    ) -> Result<(Vec<f64>, Certificate), Option<String>> {
+        let confidence = confidence.ok_or(None)?;
+        let part = calibration
+            .ok_or_else(|| Some("there is no calibration part; give it a share with ‹split›".to_owned()))?;
+        let said = |error: &dyn ToString| Some(error.to_string());
+        let shifts = chosen(validation).map_err(|failure| said(&failure))?;
+        let sequence = class_sequence(&self.goal, validation.sample, validation.scores, &shifts, confidence)
+            .map_err(|error| said(&error))?;
+        let found = certify_classes(&self.goal, part.sample, part.scores, &sequence, confidence)
+            .map_err(|error| said(&error))?;
+        Ok((found.shifts.clone(), found.certificate()))
+    }
+}
+
+/// How much better `first` is than `second`, each at its best shifts, by drawing rows again.
+fn difference(
+    goal: &ClassGoal,
+    sample: &Sample,
+    first: &[f32],
+    second: &[f32],
+    confidence: f64,
+) -> Option<(f64, Bounds)> {
+    let [a, b] = [first, second].map(|scores| shift::best(goal, sample, scores, LOOKS).ok());
+    let (a, b) = (a?, b?);
+    let classes = Classes::of(goal, sample).ok()?;
+    let error = standard_error(goal, &classes, (first, &a.shifts), (second, &b.shifts), 0).ok()??;
+    let (difference, room) = (a.value - b.value, normal_quantile(0.5 + confidence / 2.0) * error);
+    let (lower, upper) = (difference - room, difference + room);
+    Some((difference, Bounds { lower, upper, confidence, method: "paired bootstrap" }))
+}
+
+impl Rule for ByShift {
+    fn from(&self) -> &'static str {
+        self.from
+    }
+
+    fn certificate(&self) -> Option<&Certificate> {
+        self.certificate.as_ref()
+    }
+
+    fn compares(&self) -> bool {
+        true
+    }
+
+    fn describe(&self, run: &Measured<'_>, record: &mut TrainRecord) -> Result<(), Failure> {
+        let confusions = run.pair(run.scores).try_map(|pair| match pair {
+            Some((sample, scores)) => self.confusion(sample, scores).map(Some),
+            None => Ok::<_, Failure>(None),
+        })?;
+        let pairs = run.samples.zip(&confusions);
+        let decided = pairs.map(|(sample, confusion)| {
+            Some(self.decisions((**sample)?, confusion.as_ref()?, None))
+        });
+        let shown = run.pair(run.base).iter().filter_map(|(_, pair)| *pair).last();
+        let plain = shown.map(|(sample, base)| self.plain(sample, base, None)).transpose()?;
+        record.classes = Some(ClassesRecord {
+            names: self.goal.classes.clone(),
+            shifts: self.shifts.clone(),
+            decided,
+            plain,
+            prices: Vec::new(),
+        });
+        record.operating = self.goal.to_string();
+        record.constraint_names = self.limits().iter().map(|limit| self.goal.quantity(limit.rate)).collect();
+        record.constraint = confusions.map(|found| {
+            let rates = |found: &Confusion| self.limits().iter().map(|one| found.rate(one.rate)).collect();
+            found.as_ref().map(rates)
+        });
+        record.unmet =
+            confusions.map(|found| found.as_ref().map_or_else(Vec::new, |found| self.unmet(found)));
+        record.certificate = self.certificate.clone().map(CertificateRecord::new);
+        record.certificate_refused.clone_from(&self.refused);
+        Ok(())
+    }
+
+    fn store(&self, file: &mut ModelFile) -> Result<(), Failure> {
+        let costs = match &self.goal.objective {
+            ClassObjective::Cost { table, .. } => table.clone(),
+            ClassObjective::Rate(_) => Vec::new(),
+        };
+        let document = &mut file.document;
+        *document = document.clone().with_decision(artifact::Decision::Classes {
+            names: self.goal.classes.clone(),
+            shifts: self.shifts.clone(),
+            costs,
+        });
+        document.certificate = self.certificate.as_ref().map(serde_json::to_value).transpose()?;
+        if let Some(ClassProbability { slope, shifts }) = &self.probability {
+            let curve = [*slope].iter().chain(shifts).copied().collect();
+            file.tensors.insert(PROBABILITY.to_owned(), Tensor::vector(TensorData::F64(curve)));
+        }
+        Ok(())
+    }
+
+    fn metrics(&self, record: &TrainRecord, part: &str) -> Vec<(String, f64)> {
+        let decided = record.classes.as_ref().and_then(|classes| classes.decided.get(part)?.as_ref());
+        let overall = decided.into_iter().flat_map(|decided| &decided.overall);
+        overall.map(|one| (one.name.clone(), one.value)).collect()
+    }
+
+    fn receive(&self, _: Option<&[&str]>, examples: &mut Examples) -> Result<Option<String>, Failure> {
+        Classes::of(&self.goal, &examples.sample)?;
+        Ok(None)
+    }
+
+    fn measure(
+        &self,
+        text: &str,
+        sample: &Sample,
+        scores: &[f32],
+        base: Option<&[f32]>,
+        confidence: f64,
+    ) -> Result<EvaluateRecord, Failure> {
+        let confusion = self.confusion(sample, scores)?;
+        let decided = self.decisions(sample, &confusion, Some(confidence));
+        let (at_condition, at_condition_refused) = match shift::best(&self.goal, sample, scores, LOOKS) {
+            Ok(found) => (Some(AtCondition { value: found.value, interval: None }), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let tested = self.certificate.as_ref().map(|one| class_drift(&self.goal, one, sample, &confusion));
+        let (drifts, drift_refused) = match tested {
+            None => (Vec::new(), None),
+            Some(Ok(drifts)) => (drifts, None),
+            Some(Err(error)) => (Vec::new(), Some(error.to_string())),
+        };
+        Ok(EvaluateRecord {
+            goal: text.to_owned(),
+            operating: self.goal.to_string(),
+            rows: sample.len() as u64,
+            at_condition,
+            at_condition_refused,
+            at_threshold: decided.overall.clone(),
+            unmet: self.unmet(&confusion),
+            classes: Some(ClassesRecord {
+                names: self.goal.classes.clone(),
+                shifts: self.shifts.clone(),
+                plain: base.map(|base| self.plain(sample, base, Some(confidence))).transpose()?,
+                prices: Vec::new(),
+                decided,
+            }),
+            certificate: self.certificate.clone().map(CertificateRecord::new),
+            certificate_refused: self.refused.clone(),
+            drift: drifts.iter().map(drift_record).collect(),
+            drift_refused,
+            ..EvaluateRecord::default()
+        })
+    }
+
+    fn predict(&self, scores: &[f32], _: Option<&Codes>, _: Option<&[&str]>) -> Result<Predicted, Failure> {
+        let names = &self.goal.classes;
+        let of_class = |what: &str, values: &dyn Fn(usize) -> Vec<f32>| -> Vec<(String, Vec<f32>)> {
+            names.iter().enumerate().map(|(class, name)| (format!("{what}({name})"), values(class))).collect()
+        };
+        let probabilities = self.probabilities(scores).map_or_else(Vec::new, |all| {
+            let column = |class| all.iter().skip(class).step_by(names.len()).map(|p| *p as f32).collect();
+            of_class("probability", &column)
+        });
+        let column = |class| scores.iter().skip(class).step_by(names.len()).copied().collect();
+        Ok(Predicted {
+            scores: of_class("score", &column),
+            probabilities,
+            decisions: Decisions::Class { names: names.clone(), of: self.decide(scores) },
+            notes: Vec::new(),
+        })
+    }
+
+    fn show(&self, scene: &Scene<'_>, record: &mut ReportRecord) -> Result<(), Failure> {
+        class_scene::show(self, scene, record)
+    }
+
+    fn rates(&self, sample: &Sample, scores: &[f32], confidence: f64) -> Result<Vec<Measure>, Failure> {
+        Ok(self.decisions(sample, &self.confusion(sample, scores)?, Some(confidence)).overall)
+    }
+}
+
+impl ByShift {
+    /// The class of each row, by its place among the classes.
+    #[must_use]
+    pub fn decide(&self, scores: &[f32]) -> Vec<u32> {
+        scores.chunks_exact(self.shifts.len()).map(|scores| decide(scores, &self.shifts) as u32).collect()
+    }
+
+    /// The probabilities of each row's classes, next to each other; none where the file has none.
+    #[must_use]
+    pub fn probabilities(&self, scores: &[f32]) -> Option<Vec<f64>> {
+        let curve = self.probability.as_ref()?;
+        let (count, mut all) = (self.shifts.len(), vec![0.0; scores.len()]);
+        let rows = scores.chunks_exact(count).zip(all.chunks_exact_mut(count));
+        rows.for_each(|(scores, out)| curve.of(scores, out));
+        Some(all)
+    }
+
+    fn confusion(&self, sample: &Sample, scores: &[f32]) -> Result<Confusion, Failure> {
+        Ok(Confusion::at(&Classes::of(&self.goal, sample)?, scores, &self.shifts)?)
+    }
+
+    /// What cross-entropy's largest score comes to, as it is without shifts.
+    fn plain(&self, sample: &Sample, base: &[f32], confidence: Option<f64>) -> Result<ClassDecisions, Failure> {
+        let none = vec![0.0; self.shifts.len()];
+        let confusion = Confusion::at(&Classes::of(&self.goal, sample)?, base, &none)?;
+        Ok(self.decisions(sample, &confusion, confidence))
+    }
+
+    /// The conditions, those on each class by itself.
+    pub(crate) fn limits(&self) -> Vec<ClassCondition> {
+        let each = |condition: &ClassCondition| -> Vec<ClassCondition> {
+            let classes = match condition.rate.over {
+                Over::Each => 0..self.goal.classes.len(),
+                _ => return vec![*condition],
+            };
+            let of = |class| ClassRate { over: Over::Class(class), ..condition.rate };
+            classes.map(|class| ClassCondition { rate: of(class), ..*condition }).collect()
+        };
+        self.goal.conditions.iter().flat_map(each).collect()
+    }
+
+    fn unmet(&self, found: &Confusion) -> Vec<UnmetRecord> {
+        let missed = |condition: &ClassCondition| {
+            let observed = found.rate(condition.rate).filter(|_| found.missed(condition) > 0.0)?;
+            let (rate, condition) = (self.goal.quantity(condition.rate), self.goal.condition(condition));
+            Some(UnmetRecord { condition, rate, observed })
+        };
+        self.limits().iter().filter_map(missed).collect()
+    }
+
+    /// Counted decisions as rates, with exact intervals where a confidence is given.
+    fn decisions(&self, sample: &Sample, found: &Confusion, confidence: Option<f64>) -> ClassDecisions {
+        let count = self.goal.classes.len();
+        let share = |rate: Rate, class: Option<usize>| -> Option<Bounds> {
+            let exact = |class| found.interval(rate, class, confidence?).ok();
+            let interval = match class {
+                Some(class) => exact(class)?,
+                None => found.accuracy_interval(confidence?).ok()?,
+            };
+            // Rows of one entity are no independent draws.
+            let (lower, upper) = (interval.lower, interval.upper);
+            let method = "Clopper-Pearson";
+            sample.together().is_none().then_some(Bounds { lower, upper, confidence: confidence?, method })
+        };
+        let whole = |name: &str, value: Option<f64>, interval: Option<Bounds>| {
+            Some(Measure { name: name.to_owned(), value: value?, interval })
+        };
+        let all = ClassRate { rate: Rate::Accuracy, over: Over::All };
+        let mean = |rate| found.rate(ClassRate { rate, over: Over::Mean });
+        let overall = [
+            whole("accuracy", found.rate(all), share(Rate::Accuracy, None)),
+            whole("balanced-accuracy", mean(Rate::Recall), None),
+            whole("worst(recall)", found.rate(ClassRate { rate: Rate::Recall, over: Over::Worst }), None),
+            whole("macro-precision", mean(Rate::Precision), None),
+            whole("macro-f1", mean(Rate::FBeta(1.0)), None),
+            whole("weighted-precision", found.weighted(Rate::Precision), None),
+            whole("weighted-f1", found.weighted(Rate::FBeta(1.0)), None),
+        ];
+        let rates = [Rate::Recall, Rate::Precision, Rate::FBeta(1.0), Rate::FalsePositiveRate, Rate::PositiveRate];
+        let by_class = |class: usize| ClassRecord {
+            class: self.goal.classes[class].clone(),
+            rows: sample.groups().map_or(0, |groups| groups.rows(class).len() as u64),
+            rates: rates
+                .iter()
+                .filter_map(|rate| {
+                    let name = if *rate == Rate::PositiveRate { "coverage".to_owned() } else { rate.to_string() };
+                    let value = rate.of(&found.counts(class))?;
+                    Some(Measure { name, value, interval: share(*rate, Some(class)) })
+                })
+                .collect(),
+        };
+        ClassDecisions {
+            objective: found.objective(&self.goal),
+            overall: overall.into_iter().flatten().collect(),
+            matrix: (0..count).map(|y| (0..count).map(|class| found.of(y, class)).collect()).collect(),
+            by_class: (0..count).map(by_class).collect(),
+        }
+    }
+
+    /// What each condition costs on these rows: the goal's value without it, less its value.
+    pub(crate) fn prices(&self, sample: &Sample, scores: &[f32], value: f64) -> Vec<PriceRecord> {
+        let price = |at: usize| {
+            let mut without = self.goal.clone();
+            let condition = without.conditions.remove(at);
+            // Where nothing else holds a rate of one class, the goal has no value.
+            without.check().ok()?;
+            let best = shift::best(&without, sample, scores, LOOKS).ok()?;
+            Some(PriceRecord { condition: self.goal.condition(&condition), price: best.value - value })
+        };
+        (0..self.goal.conditions.len()).filter_map(price).collect()
+    }
+
+    /// The comparison's interval, for reports.
+    pub(crate) fn difference(&self, sample: &Sample, first: &[f32], second: &[f32], confidence: f64) -> Option<Bounds> {
+        difference(&self.goal, sample, first, second, confidence).map(|(_, bounds)| bounds)
+    }
+
+    /// The value of other scores on the same rows.
+    pub(crate) fn value(&self, sample: &Sample, scores: &[f32]) -> Option<f64> {
+        shift::best(&self.goal, sample, scores, LOOKS).ok().map(|found| found.value)
+    }
+}

@@ -1,0 +1,116 @@
+"""Labels of several classes: the estimator, the model file, what is told of them."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+
+import setpoint
+from setpoint import SetpointClassifier
+
+
+def rows(count=1500, seed=0):
+    """Three classes in the plane, one of them rare."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice(["coat", "T shirt", "bag"], count, p=[0.6, 0.3, 0.1])
+    centres = {"coat": (1, 0), "T shirt": (-1, 0.5), "bag": (0, -1)}
+    X = np.array([centres[label] for label in y]) + rng.normal(0, 0.8, (count, 2))
+    return X, y
+
+
+def test_several_classes_are_decided_scored_and_certified(tmp_path):
+    X, y = rows()
+    model = SetpointClassifier('accuracy @ recall("T shirt")>=0.8').fit(X, y)
+    assert model.classes_.tolist() == ["T shirt", "bag", "coat"]
+    assert model.shifts_.shape == (3,) and len(model.thresholds_) == 0
+    assert model.certificate_["conditions"][0]["condition"] == 'recall("T shirt")>=0.8'
+    new, truth = rows(3000, 1)
+    decided = model.predict(new)
+    assert np.mean(decided[truth == "T shirt"] == "T shirt") > 0.78
+    margins = model.decision_function(new)
+    assert margins.shape == (3000, 3)
+    assert (model.classes_[margins.argmax(axis=1)] == decided).all()
+    chances = model.predict_proba(new)
+    assert chances.shape == (3000, 3) and np.allclose(chances.sum(axis=1), 1)
+    # Calibrated: of the rows with about this chance of a class, as many have it.
+    near = (chances[:, 2] > 0.6) & (chances[:, 2] < 0.9)
+    assert abs(np.mean(truth[near] == "coat") - chances[near, 2].mean()) < 0.08
+    assert model.score(new, truth) > 0.6
+
+    found = model.evaluate(new, truth)
+    matrix = np.array(found["classes"]["decided"]["matrix"])
+    assert matrix.sum() == 3000 and found["drift"][0]["verdict"] == "holds"
+    assert matrix.trace() / 3000 == pytest.approx(np.mean(decided == truth))
+    model.report(tmp_path / "r.html", new, truth)
+    assert "chart matrix" in (tmp_path / "r.html").read_text()
+
+    model.save(tmp_path / "m.safetensors")
+    loaded = setpoint.load(tmp_path / "m.safetensors")
+    assert loaded.classes == ["T shirt", "bag", "coat"]
+    assert (loaded.predict(new) == decided).all()
+    assert (loaded.predict_proba(new) == chances).all()
+    assert loaded.evaluate(new, truth)["at_threshold"] == found["at_threshold"]
+    assert (pickle.loads(pickle.dumps(model)).predict(new) == decided).all()
+    assert "classes" in repr(loaded)
+
+
+def test_frames_hold_a_score_and_a_chance_for_each_class():
+    pandas = pytest.importorskip("pandas")
+    X, y = rows()
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    model = SetpointClassifier("macro-f1", confidence=None).fit(frame, y)
+    found = model.predict_frame(frame, keep="a")
+    expected = ["a", *(f"score({name})" for name in model.classes_), *(f"probability({name})" for name in model.classes_)]
+    assert list(found.columns) == [*expected, "decision"]
+    assert (found["decision"].to_numpy() == model.predict(frame)).all()
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_numbers_are_classes_by_their_value(load):
+    X, y = load(return_X_y=True)
+    model = SetpointClassifier("recall(1) @ precision(1)>=0.7", confidence=None, random_state=1).fit(X, y)
+    assert model.classes_.tolist() == [0, 1, 2] and model.predict(X).dtype == y.dtype
+    assert np.mean(model.predict(X) == y) > 0.7
+    assert model.report_["label"]["classes"] == ["0", "1", "2"]
+    network = SetpointClassifier("balanced-accuracy", model="mlp", hidden=(8,), epochs=30, confidence=None)
+    assert network.fit(X, y).score(X, y) > 0.8
+
+
+def test_two_classes_of_a_goal_of_classes_have_one_margin():
+    X, y = rows()
+    kept = y != "bag"
+    model = SetpointClassifier("macro-f1", confidence=None).fit(X[kept], y[kept])
+    margins = model.decision_function(X)
+    assert margins.shape == (len(X),)
+    assert (model.predict(X) == np.where(margins > 0, "coat", "T shirt")).all()
+    # A goal that both kinds have is one of two classes where there are two.
+    assert len(SetpointClassifier("accuracy", confidence=None).fit(X[kept], y[kept] == "coat").thresholds_) == 1
+
+
+def test_what_does_not_fit_several_classes_is_said(tmp_path):
+    X, y = rows(300)
+    model = SetpointClassifier("macro-f1", confidence=None).fit(X, y)
+    for call, said in [
+        (lambda: SetpointClassifier("recall @ fpr<=1%").fit(X, y), "Only binary classification"),
+        (lambda: SetpointClassifier("accuracy @ recall(hat)>=0.9").fit(X, y), "unknown class"),
+        (lambda: SetpointClassifier("macro-f1").fit(X, y, groups=y), "groups="),
+        (lambda: model.evaluate(X, np.full(len(X), "hat")), "'hat'"),
+        (lambda: model.evaluate(X, y, positive="bag"), "leave them out"),
+        (lambda: model.to_onnx(tmp_path / "m.onnx"), "several classes"),
+        (lambda: SetpointClassifier("cost(none.csv)").fit(X, y), "none.csv"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            call()
+
+
+def test_costs_are_read_from_the_table_that_the_goal_names(tmp_path):
+    X, y = rows()
+    table = tmp_path / "costs.csv"
+    table.write_text("true,coat,bag,T shirt\ncoat,0,1,1\nbag,30,0,30\nT shirt,1,1,0\n")
+    model = SetpointClassifier(f'cost("{table}")', confidence=None).fit(X, y)
+    cheap = SetpointClassifier("accuracy", confidence=None).fit(X, y)
+    caught = [np.mean(one.predict(X)[y == "bag"] == "bag") for one in (model, cheap)]
+    assert caught[0] > caught[1]
+    assert json.loads(json.dumps(model.report_))["goal"].startswith("cost(")
