@@ -8,7 +8,7 @@ use setpoint::class::{Classes, Confusion, ShiftEngine};
 use setpoint::goal::ClassGoal;
 use setpoint::optimizer::State;
 use setpoint::train::method::Loss;
-use setpoint::train::{Bandwidth, ClassBatchLoss, TrainError};
+use setpoint::train::{Bandwidth, ClassBatchLoss, ClassBatchOptions, TrainError};
 
 use crate::array::slice;
 use crate::error::Wrong;
@@ -78,8 +78,7 @@ pub fn class_step<'py>(
 #[pyclass(name = "ClassBatchLoss", module = "setpoint._setpoint")]
 pub struct PyClassBatchLoss {
     goal: ClassGoal,
-    bandwidth: Bandwidth,
-    mix: f64,
+    options: ClassBatchOptions,
     loss: ClassBatchLoss,
 }
 
@@ -102,7 +101,8 @@ impl PyClassBatchLoss {
             )
             .into());
         }
-        Ok(Self { loss: ClassBatchLoss::new(&goal, bandwidth, pool, mix, warm_up), goal, bandwidth, mix })
+        let options = ClassBatchOptions { bandwidth, pool, mix, warm_up };
+        Ok(Self { loss: ClassBatchLoss::new(&goal, options), goal, options })
     }
 
     /// Loss and gradient of a batch; alone where it is not to be kept.
@@ -122,7 +122,7 @@ impl PyClassBatchLoss {
             let loss = match keep {
                 true => &mut self.loss,
                 false => {
-                    alone = ClassBatchLoss::new(&self.goal, self.bandwidth, 1, self.mix, 0);
+                    alone = ClassBatchLoss::new(&self.goal, ClassBatchOptions { warm_up: 0, ..self.options });
                     &mut alone
                 }
             };

@@ -1,6 +1,7 @@
 //! The surrogate's width, in units of the scores that it is used on.
 
 use super::{Bandwidth, Standard};
+use crate::class::Classes;
 use crate::goal::{Constraint, Goal, Objective, Rate, Top};
 use crate::shard::Shard;
 
@@ -11,6 +12,16 @@ impl Bandwidth {
         1.0 / match self {
             Self::Deviations(share) => share * Standard::of(rows, scores).deviation,
             Self::Tail(share) => share * tail_scale(goal, rows, scores),
+            Self::Score(width) => width,
+        }
+    }
+}
+
+impl Bandwidth {
+    /// The width at these scores of several classes.
+    pub(super) fn of_classes(self, classes: &Classes<'_>, scores: &[f32]) -> f64 {
+        match self {
+            Self::Deviations(share) | Self::Tail(share) => share * classes.spread(scores),
             Self::Score(width) => width,
         }
     }

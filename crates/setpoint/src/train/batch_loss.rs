@@ -8,13 +8,17 @@
 //! - *Algorithm 1* of the paper: the thresholds are tracked to first order after each step and
 //!   corrected on the unrelaxed rates of several batches now and then.
 //!
-//! The gradient of cross-entropy may be mixed in, both brought to the same size by moving averages.
+//! The gradient of cross-entropy may be mixed in, both brought to the same size by moving averages E:
+//!
+//! ```text
+//! v = mix v_ce + (1 - mix) b v_goal,      b = E[mean |v_ce|] / E[mean |v_goal|]
+//! ```
 //!
 //! A batch (or pool) without positives or without negatives says nothing about a rate of that class, and some
 //! cannot meet the goal: such a step is cross-entropy alone.
 
 use super::method::{CrossEntropy, Loss};
-use super::pool::{Balance, Pool};
+use super::pool::{Balance, Pool, REFRESH, sharpness};
 use super::{Bandwidth, Detail, Scope, TrainError};
 use crate::engine::{Engine, EngineOptions, Solve};
 use crate::goal::Goal;
@@ -23,8 +27,6 @@ use crate::problem::Problem;
 use crate::sample::Sample;
 use crate::shard::Shard;
 
-/// Steps between measurements of the scores' scale.
-const REFRESH: u64 = 10;
 /// Relative error of a rate that may be left to the next batch, whose search starts a Newton step on: what chance
 /// makes of a hundred examples. So thresholds cost one pass over the pool.
 const TOLERANCE: f64 = 0.1;
@@ -119,7 +121,7 @@ impl BatchLoss {
     /// The examples that thresholds are solved on, and their scores; none before the first batch.
     #[must_use]
     pub fn pool(&self) -> Option<(&Sample, &[f32])> {
-        (!self.pool.scores.is_empty()).then_some((&self.pool.sample, &self.pool.scores))
+        self.pool.held()
     }
 
     /// Batches seen.
@@ -225,10 +227,11 @@ impl Loss for BatchLoss {
             Ok(goal) => {
                 self.beside.resize(scores.len(), 0.0);
                 let mut beside = std::mem::take(&mut self.beside);
-                let entropy = self.cross_entropy.evaluate(rows, scores, &mut beside);
+                let entropy = self.cross_entropy.evaluate(rows, scores, &mut beside)?;
+                let vs = [v, &mut self.direct[..]];
+                let mixed = self.balance.mix(self.options.mix, (entropy, &beside), goal, vs);
                 self.beside = beside;
-                let entropy = (entropy?, &self.beside[..]);
-                Ok(self.balance.mix(self.options.mix, entropy, (goal, v), &mut self.direct))
+                Ok(mixed)
             }
             Err(error) if error.lacks_examples() || error.is_about_the_scores() => {
                 self.alone += 1;
@@ -268,34 +271,30 @@ impl Loss for BatchLoss {
     }
 
     fn state(&self) -> State {
-        let state = State::default()
+        State::default()
             .with("steps", vec![self.steps, self.alone])
             .with_some("thresholds", self.thresholds.clone())
-            .with_some("sharpness", self.sharpness.map(|sharpness| vec![sharpness]));
-        self.pool.save(self.balance.save(state))
+            .with_some("sharpness", self.sharpness.map(|sharpness| vec![sharpness]))
+            .with_all("", self.balance.state())
+            .with_all("", self.pool.state())
     }
 
     fn restore(&mut self, state: &State) -> Result<(), TrainError> {
-        let damaged = |name| TrainError::from(damaged(name));
         let [steps, alone] = state.array("steps")?;
-        let (pool, balance) = (Pool::restored(state, 1)?, Balance::restored(state)?);
+        let pool = Pool::restored(state, 1)?;
         let thresholds = state.find("thresholds")?;
-        let sharpness: Option<&[f64]> = state.find("sharpness")?;
         let problem = Problem::new(&self.goal, &pool.sample, &self.options.engine.problem);
         let expected = problem.ok().map(|problem| problem.thresholds());
         let fit = |found: &[f64]| {
             found.iter().all(|t| t.is_finite()) && expected.is_none_or(|expected| found.len() == expected)
         };
         if !thresholds.is_none_or(fit) {
-            return Err(damaged("thresholds"));
+            return Err(damaged("thresholds").into());
         }
-        if !sharpness.is_none_or(|found| found.len() == 1 && found[0].is_finite() && found[0] > 0.0) {
-            return Err(damaged("sharpness"));
-        }
+        let (sharpness, balance) = (sharpness(state)?, Balance::restored(state)?);
         self.thresholds = thresholds.map(<[f64]>::to_vec);
-        self.sharpness = sharpness.map(|sharpness| sharpness[0]);
+        (self.sharpness, self.balance, self.pool) = (sharpness, balance, pool);
         (self.steps, self.alone) = (steps, alone);
-        (self.pool, self.balance) = (pool, balance);
         self.engine = None;
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::StageKind;
+use crate::class::ShiftStep;
 use crate::engine::Step;
 
 /// Where a run stands after an evaluation of its objective.
@@ -46,6 +47,15 @@ impl Detail {
             objective: step.objective,
             constraints: step.constraints.to_vec(),
             thresholds: step.thresholds.to_vec(),
+        }
+    }
+
+    /// That of a step with shifts.
+    pub(super) fn of_classes(step: &ShiftStep<'_>) -> Self {
+        Self {
+            objective: step.objective,
+            constraints: step.constraints.to_vec(),
+            thresholds: step.shifts.to_vec(),
         }
     }
 }

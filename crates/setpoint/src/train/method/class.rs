@@ -3,14 +3,13 @@
 use super::Loss;
 use crate::class::{Ask, Classes, ShiftEngine, Softmax, Tally};
 use crate::goal::ClassGoal;
-use crate::optimizer::{State, damaged};
+use crate::optimizer::State;
 use crate::shard::Shard;
 use crate::train::{Bandwidth, Detail, TrainError};
 
 /// The smooth loss of a goal of classes, through its shifts.
 ///
-/// The first scores seen fix the sharpness in units of their spread, until it is [measured
-/// anew](Self::measure_anew).
+/// The first scores seen fix the sharpness in units of their spread.
 #[derive(Debug)]
 pub struct ClassIco {
     goal: ClassGoal,
@@ -27,26 +26,12 @@ impl ClassIco {
     pub fn new(goal: &ClassGoal, bandwidth: Bandwidth) -> Self {
         Self { goal: goal.clone(), bandwidth, engine: None, sharpness: None, shifts: None, detail: None }
     }
-
-    /// The shifts of the last step, if there was one.
-    #[must_use]
-    pub fn shifts(&self) -> Option<&[f64]> {
-        self.engine.as_ref().map(ShiftEngine::shifts).or(self.shifts.as_deref())
-    }
-
-    /// Takes the sharpness from the next scores.
-    pub fn measure_anew(&mut self) {
-        self.sharpness = None;
-    }
 }
 
 impl Loss for ClassIco {
     fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
         let classes = Classes::of(&self.goal, rows.whole())?;
-        let width = || match self.bandwidth {
-            Bandwidth::Deviations(share) | Bandwidth::Tail(share) => share * classes.spread(scores),
-            Bandwidth::Score(width) => width,
-        };
+        let width = || self.bandwidth.of_classes(&classes, scores);
         let sharpness = *self.sharpness.get_or_insert_with(|| 1.0 / width());
         let engine = match &mut self.engine {
             Some(engine) => engine,
@@ -58,13 +43,8 @@ impl Loss for ClassIco {
                 self.engine.insert(engine)
             }
         };
-        engine.set_sharpness(sharpness);
         let step = engine.step(&classes, scores, v)?;
-        self.detail = Some(Detail {
-            objective: step.objective,
-            constraints: step.constraints.to_vec(),
-            thresholds: step.shifts.to_vec(),
-        });
+        self.detail = Some(Detail::of_classes(&step));
         Ok(step.loss)
     }
 
@@ -73,25 +53,14 @@ impl Loss for ClassIco {
     }
 
     fn state(&self) -> State {
-        State::default()
-            .with_some("shifts", self.shifts().map(<[f64]>::to_vec))
-            .with_some("sharpness", self.sharpness.map(|sharpness| vec![sharpness]))
+        let (Some(engine), Some(sharpness)) = (&self.engine, self.sharpness) else { return State::default() };
+        State::default().with("shifts", engine.shifts().to_vec()).with("sharpness", vec![sharpness])
     }
 
     fn restore(&mut self, state: &State) -> Result<(), TrainError> {
-        let shifts: Option<&[f64]> = state.find("shifts")?;
-        let count = self.goal.classes.len();
-        if !shifts.is_none_or(|found| found.len() == count && found.iter().all(|shift| shift.is_finite())) {
-            return Err(damaged("shifts").into());
-        }
-        let sharpness: Option<&[f64]> = state.find("sharpness")?;
-        let sound = |found: &[f64]| found.len() == 1 && found[0].is_finite() && found[0] > 0.0;
-        if !sharpness.is_none_or(sound) {
-            return Err(damaged("sharpness").into());
-        }
-        self.shifts = shifts.map(<[f64]>::to_vec);
-        self.sharpness = sharpness.map(|found| found[0]);
-        self.engine = None;
+        let shifts = state.find::<f64>("shifts")?.map(|_| state.sized("shifts", self.goal.classes.len()));
+        self.shifts = shifts.transpose()?.map(<[f64]>::to_vec);
+        self.sharpness = state.find("sharpness")?.and_then(|values| values.first().copied());
         Ok(())
     }
 }
