@@ -193,7 +193,9 @@ impl Circumstances<'_> {
     fn few_positives(&self) -> Option<String> {
         let shown = &self.shown()?.evaluation;
         let (few, noun) = match (shown.positives, &shown.classes) {
-            (Some(positives), _) if positives <= shown.rows - positives => (positives, "positives".to_owned()),
+            (Some(positives), _) if positives <= shown.rows - positives => {
+                (positives, "positives".to_owned())
+            }
             (Some(positives), _) => (shown.rows - positives, "negatives".to_owned()),
             (None, classes) => {
                 let fewest = classes.as_ref()?.decided.by_class.iter().min_by_key(|class| class.rows)?;

@@ -18,7 +18,8 @@ pub(super) fn header(record: &ReportRecord) -> Markup {
             return format!("{rows} rows, {many} classes{of}");
         };
         let positives = grouped(positives as f64);
-        let what = label.and_then(|label| Some(format!(" ({} is {})", label.column, quote(label.positive.as_ref()?))));
+        let what = label
+            .and_then(|label| Some(format!(" ({} is {})", label.column, quote(label.positive.as_ref()?))));
         format!("{rows} rows, {positives} of them positive{}", what.unwrap_or_default())
     });
     html! {

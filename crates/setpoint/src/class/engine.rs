@@ -31,7 +31,7 @@ use crate::goal::ClassGoal;
 
 /// Most steps of one search.
 const STEPS: usize = 40;
-/// A condition this close to its limit is met.
+/// A condition this close to its limit is met; what is left of it is made up for to first order.
 const MET: f64 = 2e-5;
 /// A limit passed by no more than this ties nothing.
 const SLACK: f64 = 1e-6;
@@ -224,7 +224,7 @@ impl State {
     pub(super) fn new(problem: Problem) -> Self {
         let count = problem.classes;
         Self {
-            tolerance: SLACK,
+            tolerance: MET,
             shifts: vec![0.0; count],
             held: vec![0.0; count],
             active: problem.conditions.iter().map(|held| held.equal).collect(),
@@ -288,7 +288,7 @@ impl State {
     pub(super) fn improve(&mut self, pass: &mut dyn Pass, sharpness: f64) -> bool {
         self.passes = 0;
         let mut held = self.held.clone();
-        let tolerance = self.tolerance * sharpness;
+        let tolerance = self.tolerance.min(SLACK) * sharpness;
         let found = minimise(&mut held, tolerance, 200, |held, gradient| {
             // Shifts that are tied move along, so that their search starts near its end.
             for (class, held) in held.iter().enumerate() {
@@ -419,7 +419,7 @@ impl State {
                 break;
             }
         }
-        good && value.sqrt() < MET
+        good && value.sqrt() < MET * (ties.len() as f64).sqrt()
     }
 
     /// Goes where all conditions together are missed least; whether that is not at all.
@@ -429,7 +429,7 @@ impl State {
         classes.sort_unstable();
         classes.dedup();
         let mut x: Vec<f64> = classes.iter().map(|class| shifts[*class]).collect();
-        let tolerance = self.tolerance * sharpness;
+        let tolerance = self.tolerance.min(SLACK) * sharpness;
         let found = minimise(&mut x, tolerance, 3 * STEPS, |x, gradient| {
             classes.iter().zip(x).for_each(|(class, x)| shifts[*class] = *x);
             if !self.look(pass, sharpness, shifts, all) {
@@ -481,6 +481,8 @@ impl State {
             let prices = damped_least_squares(&matrix, &right, ties.len(), 0.0);
             for (k, price) in ties.iter().zip(prices) {
                 self.prices[*k] = price;
+                // Where the condition is met, df = df/dλ dλ and dλ = -g / (dg/dλ).
+                self.loss -= price * self.excess[*k];
                 problem.add_condition(&problem.conditions[*k], &self.tally, -price, &mut self.partial);
             }
         }

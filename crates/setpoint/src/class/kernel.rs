@@ -35,7 +35,8 @@ pub(crate) struct Ask<'a> {
     pub gram: &'a [usize],
     /// Costs by true and decided class, or none.
     pub costs: &'a [f64],
-    /// Weights of the classes in the sum of -w ln p of the true class, which is then all that is added up.
+    /// Weights of the classes in the sum of -w ln p of the true class, which is then all that is added up; what is
+    /// written is its gradient by the scores.
     pub loss: Option<&'a [f64]>,
 }
 
@@ -82,7 +83,8 @@ struct Chunk {
 }
 
 impl Softmax {
-    /// Writes the probabilities, and adds up what is asked for; false where a score is not finite.
+    /// Writes the probabilities, or the gradient of cross-entropy, and adds up what is asked for; false where a score
+    /// is not finite.
     pub(crate) fn count(
         &mut self,
         classes: &Classes<'_>,
@@ -247,11 +249,13 @@ impl WithSimd for CountOp<'_> {
             let sum = vector.sum(sum) - padding;
             chunk.finite &= vector.sum(zeros) == 0.0;
             let weight = weights.map_or(1.0, |weights| weights[row]);
-            if let Some(weights) = ask.loss {
-                chunk.loss += weights[y] * f64::from(weight) * (f64::from(sum).ln() - f64::from(margin));
+            // Of cross-entropy: w (p - 1 at the true class).
+            let factor = ask.loss.map_or(1.0, |weights| weights[y] as f32 * weight);
+            if ask.loss.is_some() {
+                chunk.loss += f64::from(factor) * f64::from(sum.ln() - margin);
             }
             let (line, _) = S::as_mut_simd_f32s(line);
-            let scale = vector.splat(1.0 / sum);
+            let scale = vector.splat(factor / sum);
             line.iter_mut().for_each(|slot| *slot = vector.multiply(*slot, scale));
             {
                 let (full, rest) = S::as_mut_simd_f32s(p);
@@ -262,6 +266,7 @@ impl WithSimd for CountOp<'_> {
                 }
             }
             if ask.loss.is_some() {
+                p[y] -= factor;
                 continue;
             }
             let add = |into: &mut [f32], factor: f32| {

@@ -57,7 +57,12 @@ impl Pass for Plain<'_, '_> {
                 }
             }
             out.loss -= ask.loss.map_or(0.0, |weights| weights[y]) * w * p[y].ln();
-            self.p[row * count..][..count].copy_from_slice(&p);
+            for (j, (into, p)) in self.p[row * count..][..count].iter_mut().zip(&p).enumerate() {
+                *into = match ask.loss {
+                    Some(weights) => weights[y] * w * (p - f64::from(u8::from(j == y))),
+                    None => *p,
+                };
+            }
         }
         self.scores.iter().all(|score| score.is_finite())
     }

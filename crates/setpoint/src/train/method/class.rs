@@ -1,7 +1,5 @@
 //! Losses of several classes: the smooth goal through its shifts, and cross-entropy with weights by class.
 
-use rayon::prelude::*;
-
 use super::Loss;
 use crate::class::{Ask, Classes, ShiftEngine, Softmax, Tally};
 use crate::goal::ClassGoal;
@@ -97,19 +95,14 @@ impl Loss for ClassCrossEntropy {
             prior if prior > 0.0 => prior.powf(-self.balance),
             _ => 0.0,
         };
-        let weights: Vec<f64> = (0..count).map(weight).collect();
+        let mut weights: Vec<f64> = (0..count).map(weight).collect();
         let total: f64 = weights.iter().zip(classes.totals()).map(|(weight, rows)| weight * rows).sum();
+        weights.iter_mut().for_each(|weight| *weight /= total);
         let ask = Ask { sharpness: 1.0, shifts: &vec![0.0; count], loss: Some(&weights), ..Ask::default() };
         if scores.len() != v.len() || !self.softmax.count(&classes, scores, ask, v, &mut self.tally) {
             classes.check_scores(scores)?;
         }
-        v.par_chunks_exact_mut(count.max(1)).enumerate().with_min_len(1024).for_each(|(row, v)| {
-            let y = classes.codes()[row] as usize;
-            let factor = (classes.weight(row) * weights[y] / total) as f32;
-            v[y] -= 1.0;
-            v.iter_mut().for_each(|v| *v *= factor);
-        });
-        Ok(self.tally.loss / total)
+        Ok(self.tally.loss)
     }
 }
 
