@@ -47,6 +47,8 @@ pub struct Fitted {
     pub kept: Vec<usize>,
     /// What the user should know, in sentences.
     pub notes: Vec<String>,
+    /// The scores of the validation rows by what had not seen them, where the model has.
+    pub held_out: Option<Vec<f32>>,
 }
 
 /// Fits a model.
@@ -128,6 +130,7 @@ impl Fitted {
             rotations: fit.rotations,
             kept: fit.kept,
             notes: Vec::new(),
+            held_out: None,
         }
     }
 
@@ -169,6 +172,7 @@ impl Fitted {
             rotations: 1,
             kept: fit.kept,
             notes,
+            held_out: fit.held_out,
         }
     }
 }

@@ -179,7 +179,10 @@ pub fn train<'r>(
     let mut recorder = Recorder::new(observer);
     let fitted = fit(job, loaded, &mut recorder, store.map(|store| store as &mut dyn Checkpoints))?;
     let history = recorder.finish(&fitted.kept, fitted.rotations);
-    let scores = score(&mut loaded.parts, &fitted.scorer)?;
+    let mut scores = score(&mut loaded.parts, &fitted.scorer)?;
+    if let Some(held_out) = &fitted.held_out {
+        scores.validation = Some(held_out.clone());
+    }
     let decision = choose_by(&*kind, job, &loaded.parts, &scores)?;
     let record = measured(job, &*kind, loaded, &fitted, &scores, &decision)?;
     let file = model::file(job, loaded, &fitted, &decision, &record)?;

@@ -27,7 +27,7 @@ use crate::sample::Sample;
 
 /// Most rows that are searched whole; of more, so many are searched, and so many gone over before all are.
 const SEARCHED: usize = 50_000;
-const COARSE: usize = 4_000;
+const COARSE: usize = 2_000;
 /// Rows counted as one unit, so that sums do not depend on the number of threads.
 const CHUNK: usize = 8_192;
 /// Rounds over the classes: of a search, and of a quick look.
@@ -75,7 +75,7 @@ pub fn best(goal: &ClassGoal, sample: &Sample, scores: &[f32], starts: usize) ->
     let whole = Search::new(goal, &classes, scores);
     let rows = classes.codes.len();
     if rows <= SEARCHED {
-        let shifts = whole.search(starts);
+        let shifts = whole.search(starts, ROUNDS);
         let value = Confusion::at(&classes, scores, &shifts)?.value(goal)?;
         return Ok(Shifts { shifts, value });
     }
@@ -84,15 +84,17 @@ pub fn best(goal: &ClassGoal, sample: &Sample, scores: &[f32], starts: usize) ->
         (sample.select(&picked), picked_scores(scores, classes.count(), &picked))
     };
     let (coarse, coarse_scores) = part(COARSE);
-    let mut shifts = Search::new(goal, &Classes::new(&coarse), &coarse_scores).search(starts);
+    let mut shifts = Search::new(goal, &Classes::new(&coarse), &coarse_scores).search(starts, QUICK);
     let (fine, fine_scores) = part(SEARCHED);
     let fine_classes = Classes::new(&fine);
     let part = Search::new(goal, &fine_classes, &fine_scores);
-    if part.cover(&mut shifts, 0.1) {
-        whole.cover(&mut shifts, 0.02);
-    } else {
-        part.go_over(&mut shifts, NEAR);
-        whole.go_over(&mut shifts, NEAREST);
+    for (search, share) in [(&part, NEAR), (&whole, NEAREST)] {
+        search.near_decisions(&mut shifts, share, |near, shifts, reach| {
+            // Two shifts that move apart by this much each pass no row beyond reach.
+            if !near.cover(shifts, reach / 2.0) {
+                near.once(shifts, Some(reach / 2.0));
+            }
+        });
     }
     let value = Confusion::at(&classes, scores, &shifts)?.value(goal)?;
     Ok(Shifts { shifts, value })
@@ -168,17 +170,17 @@ impl<'a> Search<'a> {
         Self { goal, classes, scores, fixed: None }
     }
 
-    /// The best of several starts: as the scores are, by the classes' shares, and at random.
-    fn search(&self, starts: usize) -> Vec<f64> {
+    /// The best of several starts, of so many rounds each: as the scores are, by the classes' shares, and at random.
+    fn search(&self, starts: usize, rounds: usize) -> Vec<f64> {
         let count = self.classes.count();
         let mut best = vec![0.0; count];
-        if self.cover(&mut best, 0.5) {
+        let spread = self.classes.spread(self.scores);
+        if self.cover(&mut best, 0.5 * spread) {
             // What is still off by a few rows, and the goal within what is allowed.
-            self.improve(&mut best, ROUNDS);
+            self.improve(&mut best, rounds);
             return best;
         }
-        let mut merit = self.improve(&mut best, if starts > 1 { ROUNDS } else { QUICK });
-        let spread = self.classes.spread(self.scores);
+        let mut merit = self.improve(&mut best, if starts > 1 { rounds } else { QUICK });
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         for start in 1..starts {
             let mut shifts = match start {
@@ -186,7 +188,7 @@ impl<'a> Search<'a> {
                 2 => by_share(self.classes, 0.5),
                 _ => (0..count).map(|_| spread * rng.random_range(-1.0..1.0)).collect(),
             };
-            let found = self.improve(&mut shifts, ROUNDS);
+            let found = self.improve(&mut shifts, rounds);
             if found.better_than(&merit) {
                 (best, merit) = (shifts, found);
             }
@@ -220,7 +222,10 @@ impl<'a> Search<'a> {
             let counted = Confusion::at(self.classes, self.scores, shifts);
             counted.is_ok_and(|counted| conditions.iter().any(|condition| counted.missed(condition) > 0.0))
         };
-        if conditions.is_empty() || !missed(shifts) || self.cover(shifts, 0.5) {
+        if conditions.is_empty()
+            || !missed(shifts)
+            || self.cover(shifts, 0.5 * self.classes.spread(self.scores))
+        {
             return;
         }
         let of = |class: &usize| {
@@ -240,8 +245,14 @@ impl<'a> Search<'a> {
         order.into_iter().map(|class| self.along(shifts, class, within)).last().unwrap_or_default()
     }
 
-    /// Every class once, as far as only rows near another decision change: such a share of them.
-    fn go_over(&self, shifts: &mut [f64], share: f64) {
+    /// Works on the rows near another decision alone, such a share of them; the others are counted once. Their
+    /// decisions hold as long as no two shifts move apart by more than what `work` is told.
+    fn near_decisions(
+        &self,
+        shifts: &mut [f64],
+        share: f64,
+        work: impl FnOnce(&Search<'_>, &mut [f64], f64),
+    ) {
         let (count, classes) = (self.classes.count(), self.classes);
         let sampled = self.scores.chunks_exact(count).step_by(64);
         let mut gaps: Vec<f64> = sampled.map(|scores| first_two(scores, shifts).2).collect();
@@ -274,9 +285,11 @@ impl<'a> Search<'a> {
             classes.weights.map(|weights| near.iter().map(|row| weights[*row as usize]).collect());
         let rows = Classes { codes: &codes, weights: weights.as_deref(), ..classes.clone() };
         let scores = picked_scores(self.scores, count, &near);
-        let search = Search { goal: self.goal, classes: &rows, scores: &scores, fixed: Some(&fixed) };
-        // Two shifts that move apart by this much each pass no row beyond reach.
-        search.once(shifts, Some(reach / 2.0));
+        work(
+            &Search { goal: self.goal, classes: &rows, scores: &scores, fixed: Some(&fixed) },
+            shifts,
+            reach,
+        );
     }
 
     /// Sets the shift of one class to the best there is, with the others held, or to the best of those within
@@ -331,16 +344,15 @@ impl<'a> Search<'a> {
         best.0
     }
 
-    /// Coverages that equal their targets, by Newton steps with a Jacobian that is counted within a window, at first
-    /// such a share of the scores' spread; false where no condition asks for that.
-    fn cover(&self, shifts: &mut [f64], window: f64) -> bool {
+    /// Coverages that equal their targets, by Newton steps with a Jacobian that is counted within a window, at first of
+    /// this width; false where no condition asks for that.
+    fn cover(&self, shifts: &mut [f64], mut window: f64) -> bool {
         let Some(condition) = self.goal.conditions.iter().find(|condition| ties_all(condition)) else {
             return false;
         };
         let (count, classes) = (self.classes.count(), self.classes);
         let targets: Vec<f64> =
             (0..count).map(|class| condition.target.of(classes.prior(class)) * classes.total).collect();
-        let mut window = window * self.classes.spread(self.scores);
         let mut best = (f64::INFINITY, shifts.to_vec());
         let mut damping = 1e-6;
         for _ in 0..60 {
@@ -403,7 +415,8 @@ impl<'a> Search<'a> {
             (decided, pairs)
         };
         let partials: Vec<_> = self.scores.par_chunks(CHUNK * count).enumerate().map(partial).collect();
-        let mut sums = (vec![0.0; count], vec![0.0; count * count]);
+        let decided = self.fixed.map_or_else(|| vec![0.0; count], |fixed| fixed.decided.clone());
+        let mut sums = (decided, vec![0.0; count * count]);
         for (decided, pairs) in partials {
             sums.0.iter_mut().zip(decided).for_each(|(sum, more)| *sum += more);
             sums.1.iter_mut().zip(pairs).for_each(|(sum, more)| *sum += more);
