@@ -111,6 +111,7 @@ pub fn class_goal(text: &GoalText, classes: &[String]) -> Result<ClassGoal, Fail
 
 /// What a model decides by, and the goal that it was chosen for.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a model has one")]
 pub enum Decision {
     /// One score against thresholds: positive or negative.
     Threshold(ByThreshold),

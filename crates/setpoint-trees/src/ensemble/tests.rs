@@ -142,7 +142,7 @@ fn text_that_is_no_sound_tree_is_refused_by_its_line() {
 #[test]
 fn trees_come_back_from_a_model_file_bit_for_bit() {
     let ensemble = Ensemble::combine(&[(0.5, &ensemble()), (0.1, &ensemble())]).unwrap();
-    let goal = "recall @ fpr<=1%".parse().unwrap();
+    let goal: setpoint::Goal = "recall @ fpr<=1%".parse().unwrap();
     let mut file = ModelFile::new(Document::new(&goal, "trees", "auto", vec![0.0]));
     file.tensors = ensemble.to_tensors();
     let read = ModelFile::from_bytes(&file.to_bytes().unwrap()).unwrap();

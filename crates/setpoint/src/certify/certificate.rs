@@ -215,10 +215,18 @@ impl fmt::Display for Certificate {
 impl fmt::Display for CertifiedCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (counted, examples) = (self.counted, self.examples);
-        write!(f, "{}{}: observed {}", of_group(self.group.as_deref()), self.condition, percent(self.observed))?;
+        write!(
+            f,
+            "{}{}: observed {}",
+            of_group(self.group.as_deref()),
+            self.condition,
+            percent(self.observed)
+        )?;
         match self.method {
             // The rate is not that of the rows as they are.
-            Method::InverseProbability { .. } | Method::AtPrevalence { .. } => write!(f, " from {examples} rows")?,
+            Method::InverseProbability { .. } | Method::AtPrevalence { .. } => {
+                write!(f, " from {examples} rows")?
+            }
             _ => write!(f, " ({counted} of {examples})")?,
         }
         write!(f, ", by {}", self.method.name())?;
