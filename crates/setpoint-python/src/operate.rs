@@ -109,7 +109,8 @@ pub fn recertify<'py>(
 ) -> PyResult<(Model, String, String)> {
     let sample = together(sample_of(slice(&labels)?, None, groups.as_ref())?, entities.as_ref())?;
     let view = features.view()?;
-    let others = unlabelled.as_ref().map(|(features, names)| Ok::<_, Wrong>((features.view()?, names.clone())));
+    let others =
+        unlabelled.as_ref().map(|(features, names)| Ok::<_, Wrong>((features.view()?, names.clone())));
     let others = others.transpose()?;
     let found = work(py, || {
         let (scores, mut notes) = scored(model, view, names)?;

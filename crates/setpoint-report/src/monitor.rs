@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use setpoint::message::{self, counted, quote};
 
-use crate::evaluate::said_of_mix;
 use crate::chart::{Axis, Chart, Dot, Join, Scale, Tone};
+use crate::evaluate::said_of_mix;
 use crate::html::{Chapter, Page};
 use crate::number::percent;
 use crate::table::Table;
@@ -222,24 +222,26 @@ impl MonitorRecord {
     fn hint_charts(&self) -> Vec<(Chart, String)> {
         let history = &self.hint_history;
         let Some(last) = history.last() else { return Vec::new() };
-        let curve = |place: usize| history.iter().map(|point| (point.rows as f64, point.log10_evidence[place])).collect();
+        let curve = |place: usize| {
+            history.iter().map(|point| (point.rows as f64, point.log10_evidence[place])).collect()
+        };
         let values: Vec<f64> = history.iter().flat_map(|point| point.log10_evidence).collect();
         let limit = self.hints[0].alarm_at.log10();
         let along = Axis::number("rows without a label", Scale::linear(0.0, last.rows as f64));
-        let evidence = Chart::new("Evidence of a change", "The evidence that rows are other than the calibration rows.")
-            .axes(along.clone(), Axis::number("evidence, powers of ten", evidence_scale(&values, limit)))
-            .curve("share decided positive", Tone::Main, curve(0), Join::Line)
-            .curve("scores", Tone::Other, curve(1), Join::Line)
-            .level("hint", Tone::Limit, limit);
-        let shares: Vec<Dot> = history
-            .iter()
-            .filter_map(|point| Some(Dot::new(point.rows as f64, point.decided?)))
-            .collect();
+        let evidence =
+            Chart::new("Evidence of a change", "The evidence that rows are other than the calibration rows.")
+                .axes(along.clone(), Axis::number("evidence, powers of ten", evidence_scale(&values, limit)))
+                .curve("share decided positive", Tone::Main, curve(0), Join::Line)
+                .curve("scores", Tone::Other, curve(1), Join::Line)
+                .level("hint", Tone::Limit, limit);
+        let shares: Vec<Dot> =
+            history.iter().filter_map(|point| Some(Dot::new(point.rows as f64, point.decided?))).collect();
         let highest = history.iter().filter_map(|point| point.decided).fold(self.hints[0].expected, f64::max);
-        let share = Chart::new("Share decided positive", "The share of each batch that was decided positive.")
-            .axes(along, Axis::percent("share", Scale::linear(0.0, (1.2 * highest).clamp(1e-6, 1.0))))
-            .dots("batches", Tone::Main, shares)
-            .level("calibration", Tone::Quiet, self.hints[0].expected);
+        let share =
+            Chart::new("Share decided positive", "The share of each batch that was decided positive.")
+                .axes(along, Axis::percent("share", Scale::linear(0.0, (1.2 * highest).clamp(1e-6, 1.0))))
+                .dots("batches", Tone::Main, shares)
+                .level("calibration", Tone::Quiet, self.hints[0].expected);
         vec![
             (evidence, "At the line, rows are other than the calibration rows.".to_owned()),
             (share, "Each batch, and what the calibration rows had.".to_owned()),
@@ -249,7 +251,8 @@ impl MonitorRecord {
 
 /// A scale for logarithms of evidence that shows the line.
 fn evidence_scale(values: &[f64], limit: f64) -> Scale {
-    let (low, high) = values.iter().fold((-1.0_f64, limit), |ends, value| (ends.0.min(*value), ends.1.max(*value)));
+    let (low, high) =
+        values.iter().fold((-1.0_f64, limit), |ends, value| (ends.0.min(*value), ends.1.max(*value)));
     Scale::linear(low.max(-6.0), (high + 0.5).min(limit + 12.0))
 }
 
@@ -270,7 +273,9 @@ impl WatchedRecord {
     fn still_needed(&self) -> String {
         match (self.needed, self.needed_rows) {
             (Some(0), _) => "none".to_owned(),
-            (Some(needed), Some(rows)) if rows != needed => format!("{needed} {} (about {rows} rows)", self.of),
+            (Some(needed), Some(rows)) if rows != needed => {
+                format!("{needed} {} (about {rows} rows)", self.of)
+            }
             (Some(needed), _) => format!("{needed} {}", self.of),
             (None, _) => "-".to_owned(),
         }
@@ -283,19 +288,24 @@ impl WatchedRecord {
         let evidence: Vec<(f64, f64)> =
             self.history.iter().map(|point| (point.rows as f64, point.log10_evidence)).collect();
         let values: Vec<f64> = evidence.iter().map(|point| point.1).collect();
-        let first = Chart::new(format!("{name}: evidence"), format!("The evidence against {name} over time."))
-            .axes(along(), Axis::number("evidence, powers of ten", evidence_scale(&values, limit)))
-            .curve("evidence", Tone::Main, evidence, Join::Line)
-            .level("alarm", Tone::Limit, limit);
+        let first =
+            Chart::new(format!("{name}: evidence"), format!("The evidence against {name} over time."))
+                .axes(along(), Axis::number("evidence, powers of ten", evidence_scale(&values, limit)))
+                .curve("evidence", Tone::Main, evidence, Join::Line)
+                .level("alarm", Tone::Limit, limit);
         let band: Vec<(f64, f64, f64)> =
             self.history.iter().map(|point| (point.rows as f64, point.lower, point.upper)).collect();
         let dots: Vec<Dot> =
             self.history.iter().filter_map(|point| Some(Dot::new(point.rows as f64, point.rate?))).collect();
-        let seen = dots.iter().map(|dot| dot.y).chain(self.history.iter().skip(2).flat_map(|p| [p.lower, p.upper]));
+        let seen =
+            dots.iter().map(|dot| dot.y).chain(self.history.iter().skip(2).flat_map(|p| [p.lower, p.upper]));
         let (low, high) = seen.fold((self.target, self.target), |ends, y| (ends.0.min(y), ends.1.max(y)));
         let room = 0.1 * (high - low).max(1e-4);
         let second = Chart::new(format!("{name}: rate"), format!("The rate of {name} in each batch."))
-            .axes(along(), Axis::percent("rate", Scale::linear((low - room).max(0.0), (high + room).min(1.0))))
+            .axes(
+                along(),
+                Axis::percent("rate", Scale::linear((low - room).max(0.0), (high + room).min(1.0))),
+            )
             .band("interval of all so far", Tone::Quiet, band)
             .dots("batches", Tone::Main, dots)
             .level("target", Tone::Limit, self.target);

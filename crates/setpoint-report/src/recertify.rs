@@ -106,7 +106,10 @@ impl fmt::Display for RecertifyRecord {
             (None, Some(reason)) => writeln!(f, "\n{}", uncertified(reason))?,
             (None, None) => {}
         }
-        let at = self.mix.as_ref().map_or_else(|| "of these rows".to_owned(), |mix| format!("of {}", level(mix.share)));
+        let at = self
+            .mix
+            .as_ref()
+            .map_or_else(|| "of these rows".to_owned(), |mix| format!("of {}", level(mix.share)));
         let survives = self.survives_mix.iter().map(|name| (name.as_str(), true));
         let depends = self.depends_on_mix.iter().map(|name| (name.as_str(), false));
         f.write_str(&said_of_mix(survives.chain(depends), &at))

@@ -46,7 +46,12 @@ pub struct Mix {
 ///
 /// # Errors
 /// If the labelled rows lack a class, there are no other rows, or the confidence is not in (0, 1).
-pub fn estimate(sample: &Sample, scores: &[f32], unlabelled: &[f32], confidence: f64) -> Result<Mix, MetricError> {
+pub fn estimate(
+    sample: &Sample,
+    scores: &[f32],
+    unlabelled: &[f32],
+    confidence: f64,
+) -> Result<Mix, MetricError> {
     if !(confidence > 0.0 && confidence < 1.0) {
         return Err(MetricError::Confidence { value: confidence });
     }
@@ -62,7 +67,8 @@ pub fn estimate(sample: &Sample, scores: &[f32], unlabelled: &[f32], confidence:
     }
     let (share, deviance) = fit(&classes, &rows);
     let parts = classes.each_ref().map(|class| normalised(class));
-    let expected: Vec<f64> = parts[1].iter().zip(&parts[0]).map(|(one, other)| share * one + (1.0 - share) * other).collect();
+    let expected: Vec<f64> =
+        parts[1].iter().zip(&parts[0]).map(|(one, other)| share * one + (1.0 - share) * other).collect();
     let sizes = [&classes[0], &classes[1], &rows].map(|counts| counts.iter().sum::<f64>());
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let (mut drawn, mut unlike) = (Vec::with_capacity(DRAWS), 0);
@@ -100,7 +106,9 @@ fn fit(classes: &[Vec<f64>; 2], rows: &[f64]) -> (f64, f64) {
     }
     let deviance = (rows.iter().zip(positives.iter().zip(&negatives)))
         .filter(|(count, _)| **count > 0.0)
-        .map(|(count, (one, other))| 2.0 * count * (count / (total * (share * one + (1.0 - share) * other))).ln())
+        .map(|(count, (one, other))| {
+            2.0 * count * (count / (total * (share * one + (1.0 - share) * other))).ln()
+        })
         .sum();
     (share, deviance)
 }
@@ -153,7 +161,8 @@ mod tests {
     fn drawn(rng: &mut ChaCha8Rng, rows: usize, share: f64, gap: f64) -> (Sample, Vec<f32>) {
         let normal = |rng: &mut ChaCha8Rng| normal_quantile(rng.random::<f64>().clamp(1e-12, 1.0 - 1e-12));
         let labels: Vec<bool> = (0..rows).map(|_| rng.random::<f64>() < share).collect();
-        let scores = labels.iter().map(|label| (normal(rng) + if *label { gap } else { 0.0 }) as f32).collect();
+        let scores =
+            labels.iter().map(|label| (normal(rng) + if *label { gap } else { 0.0 }) as f32).collect();
         (Sample::new(labels).unwrap(), scores)
     }
 
@@ -168,7 +177,10 @@ mod tests {
             let mix = estimate(&sample, &scores, &unlabelled, 0.9).unwrap();
             missed += u64::from(!(mix.lower..=mix.upper).contains(&share));
             refused += u64::from(mix.p_value <= 0.1);
-            assert!(mix.lower <= mix.share && mix.share <= mix.upper && (mix.share - share).abs() < 0.03, "{mix:?}");
+            assert!(
+                mix.lower <= mix.share && mix.share <= mix.upper && (mix.share - share).abs() < 0.03,
+                "{mix:?}"
+            );
         }
         // An interval by draws is approximate: it may miss half as often again as it says.
         assert!(upper_tail(draws, missed, 0.15) > 1e-3, "{missed} of {draws}");

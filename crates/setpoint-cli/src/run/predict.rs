@@ -127,7 +127,11 @@ pub struct Rows {
 }
 
 /// Scores the rows of a table; their groups beside, where the model has thresholds for some.
-fn table_rows(args: &PredictArgs, model: &Opened, encoder: &Encoder) -> Result<(Rows, Option<Codes>), Failure> {
+fn table_rows(
+    args: &PredictArgs,
+    model: &Opened,
+    encoder: &Encoder,
+) -> Result<(Rows, Option<Codes>), Failure> {
     let roles = Roles {
         group: model.shipped.groups.as_ref().map(|groups| groups.column.clone()),
         missing: args.read.missing.as_deref().map(setpoint_data::list),

@@ -58,7 +58,10 @@ fn a_watch_is_quiet_until_a_condition_breaks_and_says_so_from_then_on() {
     write(home, "night.csv", &drifted(2000, 7));
     let run = monitor(home, "night.csv", &["--report", "watch.html"]);
     assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.stderr.contains("error: fpr<=10% is broken: the alarm was raised after 6800 rows"), "{run:?}");
+    assert!(
+        run.stderr.contains("error: fpr<=10% is broken: the alarm was raised after 6800 rows"),
+        "{run:?}"
+    );
     let page = String::from_utf8(read(home, "watch.html")).unwrap();
     assert!(page.contains("A certified condition is broken.") && page.contains("fpr&lt;=10%: evidence"));
     write(home, "night.csv", &shop(800, 200));
@@ -78,8 +81,13 @@ fn rows_without_labels_give_hints_and_no_alarm() {
     assert_eq!((quiet["hint"].as_bool(), quiet["unlabelled"].as_u64()), (Some(false), Some(2000)));
     write(home, "new.csv", &unlabelled(drifted(2000, 6)));
     let run = monitor(home, "new.csv", &["--unlabelled", "--report", "hint.html"]).ok();
-    assert!(run.stdout.contains("hint      the share decided positive changed, told after 4000 rows"), "{run:?}");
-    assert!(String::from_utf8(read(home, "hint.html")).unwrap().contains("A hint is not a broken certificate"));
+    assert!(
+        run.stdout.contains("hint      the share decided positive changed, told after 4000 rows"),
+        "{run:?}"
+    );
+    assert!(
+        String::from_utf8(read(home, "hint.html")).unwrap().contains("A hint is not a broken certificate")
+    );
 }
 
 #[test]
@@ -117,10 +125,14 @@ fn groups_are_watched_and_certified_anew_by_name() {
     let groups: Vec<&str> =
         status["conditions"].as_array().unwrap().iter().map(|one| one["group"].as_str().unwrap()).collect();
     assert_eq!((groups, status["conditions"][0]["alarm_at"].as_f64()), (vec!["f", "m"], Some(40.0)));
-    let run = setpoint(home, &["recertify", "m.safetensors", "night.csv", "-o", "n.safetensors", "--json", "-q"]);
+    let run =
+        setpoint(home, &["recertify", "m.safetensors", "night.csv", "-o", "n.safetensors", "--json", "-q"]);
     assert_eq!(run.ok().json()["thresholds"].as_array().unwrap().len(), 2);
-    let women: String =
-        shop(1500, 4).lines().filter(|line| line.contains("sex") || line.contains(",f,")).map(|l| l.to_owned() + "\n").collect();
+    let women: String = shop(1500, 4)
+        .lines()
+        .filter(|line| line.contains("sex") || line.contains(",f,"))
+        .map(|l| l.to_owned() + "\n")
+        .collect();
     write(home, "women.csv", &women);
     monitor(home, "women.csv", &[]).ok();
     let run = setpoint(home, &["recertify", "m.safetensors", "women.csv", "-o", "x.safetensors"]);
@@ -135,7 +147,10 @@ fn a_certificate_anew_keeps_the_old_one_and_the_model() {
     train(home, "recall @ fpr<=10%", &["--drop", "sex"]);
     write(home, "june.csv", &shop(3000, 9));
     let run = setpoint(home, &["recertify", "m.safetensors", "june.csv", "-o", "n.safetensors"]).ok();
-    assert!(run.stdout.contains("(before: ") && run.stdout.contains("certified at 95% confidence on 3000 examples"));
+    assert!(
+        run.stdout.contains("(before: ")
+            && run.stdout.contains("certified at 95% confidence on 3000 examples")
+    );
     let scores = |model: &str| {
         let run = setpoint(home, &["predict", model, "june.csv"]).ok();
         run.stdout.lines().map(|line| line.split(',').next().unwrap().to_owned()).collect::<Vec<_>>()
@@ -156,12 +171,14 @@ fn sampled_rows_certify_with_their_chances() {
     let home = home.path();
     train(home, "recall @ fpr<=5%", &["--drop", "sex"]);
     write(home, "pool.csv", &shop(20_000, 11));
-    let run = setpoint(home, &["sample", "m.safetensors", "pool.csv", "--labels", "1500", "-o", "rows.csv"]).ok();
+    let run =
+        setpoint(home, &["sample", "m.safetensors", "pool.csv", "--labels", "1500", "-o", "rows.csv"]).ok();
     assert!(run.stderr.contains("of 20000 rows"), "{run:?}");
     let rows = String::from_utf8(read(home, "rows.csv")).unwrap();
     assert!(rows.starts_with("age,income,town,sex,bought,row,score,inclusion\n"), "{}", &rows[..100]);
     assert!((1300..1700).contains(&rows.lines().count()), "{}", rows.lines().count());
-    let again = setpoint(home, &["sample", "m.safetensors", "pool.csv", "--labels", "1500", "-o", "again.csv"]);
+    let again =
+        setpoint(home, &["sample", "m.safetensors", "pool.csv", "--labels", "1500", "-o", "again.csv"]);
     again.ok();
     assert_eq!(read(home, "rows.csv"), read(home, "again.csv"));
     let run = setpoint(
@@ -173,7 +190,10 @@ fn sampled_rows_certify_with_their_chances() {
     // Its rows are not draws of what is scored, so that the file has no sketch of them.
     let run = setpoint(home, &["monitor", "n.safetensors", "pool.csv", "--unlabelled", "--state", "s.json"]);
     assert!(run.code == Some(2) && run.stderr.contains("holds no sketch"), "{run:?}");
-    let run = setpoint(home, &["recertify", "m.safetensors", "rows.csv", "--inclusion", "score", "-o", "x.safetensors"]);
+    let run = setpoint(
+        home,
+        &["recertify", "m.safetensors", "rows.csv", "--inclusion", "score", "-o", "x.safetensors"],
+    );
     assert_eq!(run.code, Some(2), "{run:?}");
 }
 
@@ -200,16 +220,23 @@ fn another_share_of_positives_moves_what_depends_on_it() {
     assert!(rare["mix"]["classes_p_value"].as_f64().unwrap() > 0.001);
     // Every second positive left out: 1 in 11 instead of 1 in 6.
     let mut positives = 0;
-    let kept = shop(6000, 22).lines().filter(|line| {
-        positives += usize::from(line.ends_with(",yes"));
-        !line.ends_with(",yes") || positives % 2 == 0
-    }).map(|line| line.rsplit_once(',').unwrap().0.to_owned() + "\n").collect::<String>();
+    let kept = shop(6000, 22)
+        .lines()
+        .filter(|line| {
+            positives += usize::from(line.ends_with(",yes"));
+            !line.ends_with(",yes") || positives % 2 == 0
+        })
+        .map(|line| line.rsplit_once(',').unwrap().0.to_owned() + "\n")
+        .collect::<String>();
     write(home, "abroad.csv", &kept);
     let abroad = recertified(&["--unlabelled", "abroad.csv"]);
     let mix = &abroad["mix"];
     assert!(mix["lower"].as_f64().unwrap() < 0.0909 && mix["upper"].as_f64().unwrap() > 0.0909, "{mix}");
     assert!(mix["estimated"].as_bool().unwrap() && !mix["doubtful"].as_bool().unwrap(), "{mix}");
     assert!(threshold(&abroad) > threshold(&plain));
-    let run = setpoint(home, &["recertify", "m.safetensors", "june.csv", "-o", "x.safetensors", "--prevalence", "2"]);
+    let run = setpoint(
+        home,
+        &["recertify", "m.safetensors", "june.csv", "-o", "x.safetensors", "--prevalence", "2"],
+    );
     assert!(run.code == Some(2) && run.stderr.contains("--prevalence 2: expected a probability"), "{run:?}");
 }

@@ -16,7 +16,9 @@ use crate::train::positive;
 /// If alpha is not in (0, 1), or there is nothing to watch.
 pub fn begin(file: &ModelFile, model: &Opened, alpha: f64) -> Result<Monitor, Failure> {
     if !(alpha > 0.0 && alpha < 1.0) {
-        return Err(Failure::input(format!("‹alpha {alpha}›: expected a chance between 0 and 1, such as 0.05")));
+        return Err(Failure::input(format!(
+            "‹alpha {alpha}›: expected a chance between 0 and 1, such as 0.05"
+        )));
     }
     if model.shipped.certificate.is_none() && model.sketch.is_none() {
         return Err(Failure::input(
@@ -44,7 +46,9 @@ pub fn resume(state: &str, file: &ModelFile, model: &Opened, alpha: Option<f64>)
         )));
     }
     if !monitor.fits(&digest, model.shipped.certificate.as_ref()) {
-        return Err(Failure::input("the state is damaged, or of another version: it does not fit the certificate"));
+        return Err(Failure::input(
+            "the state is damaged, or of another version: it does not fit the certificate",
+        ));
     }
     match alpha {
         Some(alpha) if alpha != monitor.alpha() => Err(Failure::input(format!(
@@ -59,7 +63,12 @@ pub fn resume(state: &str, file: &ModelFile, model: &Opened, alpha: Option<f64>)
 ///
 /// # Errors
 /// If the model has no certificate, or the rows do not fit it.
-pub fn add(monitor: &mut Monitor, model: &Opened, sample: &Sample, scores: &[f32]) -> Result<Vec<String>, Failure> {
+pub fn add(
+    monitor: &mut Monitor,
+    model: &Opened,
+    sample: &Sample,
+    scores: &[f32],
+) -> Result<Vec<String>, Failure> {
     let Some(certificate) = &model.shipped.certificate else {
         return Err(Failure::input(
             "the model has no certificate that labelled rows could break; certify it (setpoint recertify), or watch rows \
@@ -75,7 +84,12 @@ pub fn add(monitor: &mut Monitor, model: &Opened, sample: &Sample, scores: &[f32
 ///
 /// # Errors
 /// If the model's file holds no sketch.
-pub fn add_unlabelled(monitor: &mut Monitor, model: &Opened, scores: &[f32], margins: &[f32]) -> Result<(), Failure> {
+pub fn add_unlabelled(
+    monitor: &mut Monitor,
+    model: &Opened,
+    scores: &[f32],
+    margins: &[f32],
+) -> Result<(), Failure> {
     Ok(monitor.add_unlabelled(sketch(model)?, scores, positive(margins))?)
 }
 

@@ -193,7 +193,14 @@ fn shipped(
         names: sample.groups().map_or(groups.names, |found| found.names().to_vec()),
         ..groups
     });
-    Ok(Shipped { thresholds, groups, certificate: None, approximate: None, refused: Some(refused), from: "calibration" })
+    Ok(Shipped {
+        thresholds,
+        groups,
+        certificate: None,
+        approximate: None,
+        refused: Some(refused),
+        from: "calibration",
+    })
 }
 
 /// Keeps what the new certificate takes the place of.

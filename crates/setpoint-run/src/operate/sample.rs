@@ -18,7 +18,13 @@ pub struct Drawn {
 ///
 /// # Errors
 /// If the conditions cannot be certified, the model knows no probabilities, or `labels` is not a number of rows.
-pub fn sample(model: &Opened, scores: &[f32], margins: &[f32], labels: u64, seed: u64) -> Result<Drawn, Failure> {
+pub fn sample(
+    model: &Opened,
+    scores: &[f32],
+    margins: &[f32],
+    labels: u64,
+    seed: u64,
+) -> Result<Drawn, Failure> {
     if labels == 0 || scores.is_empty() {
         return Err(Failure::input("‹labels 0›: expected at least one label, of at least one row"));
     }

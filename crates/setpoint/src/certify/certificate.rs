@@ -151,7 +151,8 @@ impl CertifiedCondition {
     /// Whether it was proved for the share of positives of the calibration rows alone.
     fn depends_on_mix(&self) -> bool {
         !matches!(self.method, Method::AtPrevalence { .. })
-            && parse_conditions(&self.condition).is_ok_and(|parsed| !parsed.iter().all(Constraint::survives_mix))
+            && parse_conditions(&self.condition)
+                .is_ok_and(|parsed| !parsed.iter().all(Constraint::survives_mix))
     }
 }
 
@@ -214,10 +215,18 @@ impl fmt::Display for Certificate {
 impl fmt::Display for CertifiedCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (counted, examples) = (self.counted, self.examples);
-        write!(f, "{}{}: observed {}", of_group(self.group.as_deref()), self.condition, percent(self.observed))?;
+        write!(
+            f,
+            "{}{}: observed {}",
+            of_group(self.group.as_deref()),
+            self.condition,
+            percent(self.observed)
+        )?;
         match self.method {
             // The rate is not that of the rows as they are.
-            Method::InverseProbability { .. } | Method::AtPrevalence { .. } => write!(f, " from {examples} rows")?,
+            Method::InverseProbability { .. } | Method::AtPrevalence { .. } => {
+                write!(f, " from {examples} rows")?
+            }
             _ => write!(f, " ({counted} of {examples})")?,
         }
         write!(f, ", by {}", self.method.name())?;
@@ -229,7 +238,11 @@ impl fmt::Display for CertifiedCondition {
                 write!(f, ", assuming that none that could be a mistake stands for more than {heaviest:.1}")
             }
             Method::AtPrevalence { lower, upper, .. } => {
-                let range = if lower == upper { percent(lower) } else { format!("{} to {}", percent(lower), percent(upper)) };
+                let range = if lower == upper {
+                    percent(lower)
+                } else {
+                    format!("{} to {}", percent(lower), percent(upper))
+                };
                 write!(f, ", for a share of positives of {range} and each class scoring as here")
             }
             _ => Ok(()),

@@ -60,7 +60,8 @@ pub fn chances(
         };
         let of = |margin: f32, probability: f64| {
             let positive = probability.clamp(LEAST_DOUBT, 1.0 - LEAST_DOUBT);
-            let decided = |predicted| positive * square(true, predicted) + (1.0 - positive) * square(false, predicted);
+            let decided =
+                |predicted| positive * square(true, predicted) + (1.0 - positive) * square(false, predicted);
             let (as_positive, as_negative) = (margin >= low, margin < high);
             f64::max(
                 if as_positive { decided(true) } else { 0.0 },
@@ -73,7 +74,8 @@ pub fn chances(
     }
     let roots: Vec<f64> = total.into_iter().map(f64::sqrt).collect();
     let sum: f64 = roots.iter().sum();
-    let wanted: Vec<f64> = roots.iter().map(|root| EVENLY / rows as f64 + (1.0 - EVENLY) * root / sum).collect();
+    let wanted: Vec<f64> =
+        roots.iter().map(|root| EVENLY / rows as f64 + (1.0 - EVENLY) * root / sum).collect();
     // Where some chances are 1, the others grow until the labels are used up.
     let expected = |factor: f64| wanted.iter().map(|wanted| (factor * wanted).min(1.0)).sum::<f64>();
     let (mut few, mut many) = (labels, labels);
@@ -102,7 +104,8 @@ mod tests {
 
     /// Rows of which a hundredth is at or above the threshold.
     fn pool() -> (Vec<f32>, Vec<f64>) {
-        let margins: Vec<f32> = (0..10_000).map(|row| (row % 100) as f32 - 99.0 + row as f32 / 20_000.0).collect();
+        let margins: Vec<f32> =
+            (0..10_000).map(|row| (row % 100) as f32 - 99.0 + row as f32 / 20_000.0).collect();
         let probabilities = margins.iter().map(|margin| 1.0 / (1.0 + f64::from(-margin).exp())).collect();
         (margins, probabilities)
     }
@@ -117,7 +120,12 @@ mod tests {
             assert!(chances.iter().all(|chance| *chance > 0.0 && *chance <= 1.0));
             let top = (0..10_000).find(|row| margins[*row] >= 0.0).unwrap();
             let bottom = (0..10_000).find(|row| margins[*row] < -90.0).unwrap();
-            assert!(chances[top] > 3.0 * chances[bottom] || near_low, "{condition} {} {}", chances[top], chances[bottom]);
+            assert!(
+                chances[top] > 3.0 * chances[bottom] || near_low,
+                "{condition} {} {}",
+                chances[top],
+                chances[bottom]
+            );
         }
         let all = chances(&parse_conditions("fpr<=1%").unwrap(), &margins, &probabilities, 20_000.0).unwrap();
         assert!(all.iter().all(|chance| *chance == 1.0));

@@ -86,7 +86,8 @@ impl<'a> EntityClaim<'a> {
     ) -> Option<Self> {
         let entities = cohort.sample.together();
         let claim = Self { claim, cohort, entities, test, delta, grid };
-        let counted = test == Test::Sampled || entities.is_some() && claim.largest(&claim.counts(f32::MIN)) > 1.0;
+        let counted =
+            test == Test::Sampled || entities.is_some() && claim.largest(&claim.counts(f32::MIN)) > 1.0;
         counted.then_some(claim)
     }
 
@@ -132,7 +133,8 @@ impl<'a> EntityClaim<'a> {
 
     /// Most rows that a draw stands for which could be bad at a threshold: what the proof from sampled rows assumes.
     pub fn at_risk(&self, threshold: f32) -> f64 {
-        let risky = |predicted| [false, true].map(|label| self.claim.of_decision(label, predicted).0).contains(&true);
+        let risky =
+            |predicted| [false, true].map(|label| self.claim.of_decision(label, predicted).0).contains(&true);
         let risky = [risky(false), risky(true)];
         self.most(|score| risky[usize::from(score >= threshold)])
     }
@@ -140,7 +142,9 @@ impl<'a> EntityClaim<'a> {
     /// Most rows of a draw whose score is such.
     fn most(&self, such: impl Fn(f32) -> bool) -> f64 {
         let mut rows = vec![0.0; self.draws()];
-        self.cohort.visit_rows(|row, score, _| rows[self.of(row)] += if such(score) { self.weight(row) } else { 0.0 });
+        self.cohort.visit_rows(|row, score, _| {
+            rows[self.of(row)] += if such(score) { self.weight(row) } else { 0.0 }
+        });
         rows.into_iter().fold(0.0, f64::max)
     }
 

@@ -115,7 +115,10 @@ impl Classes {
         let ends = |(above, rows): (u64, u64)| {
             let confidence = 1.0 - delta / 2.0;
             // No rows say nothing.
-            [at_least(above, rows, confidence).unwrap_or(0.0), at_most(above, rows, confidence).unwrap_or(1.0)]
+            [
+                at_least(above, rows, confidence).unwrap_or(0.0),
+                at_most(above, rows, confidence).unwrap_or(1.0),
+            ]
         };
         let mut worst = 0.0_f64;
         for recall in ends(self.positives) {
@@ -166,16 +169,21 @@ pub(super) fn sequence(
 ) -> Result<Passed, CertifyError> {
     let refuse = |reason| Err(CertifyError::CannotCertify { condition: condition.to_owned(), reason });
     if cohort.group.is_some() {
-        return refuse("it is on groups, and the share of positives within each is not known; certify it on rows of the new mix");
+        return refuse(
+            "it is on groups, and the share of positives within each is not known; certify it on rows of the new mix",
+        );
     }
     if cohort.sample.together().is_some() {
-        return refuse("it rests on exact bounds for both classes, and rows come in entities; certify it on rows of the new mix");
+        return refuse(
+            "it rests on exact bounds for both classes, and rows come in entities; certify it on rows of the new mix",
+        );
     }
     let mut thresholds = grid.map_or_else(|| choose(claim, cohort, level, range), <[f32]>::to_vec);
     sort(claim, &mut thresholds);
     let rows = tested_rows(grid);
     let worst = |threshold: f32| Classes::count(cohort, threshold, rows).worst(claim, level.delta(), range);
-    let passed = thresholds.iter().take_while(|threshold| worst(**threshold) <= claim.allowed_share()).count();
+    let passed =
+        thresholds.iter().take_while(|threshold| worst(**threshold) <= claim.allowed_share()).count();
     let tested = thresholds.len();
     if passed > 0 {
         thresholds.truncate(passed);
@@ -217,7 +225,8 @@ fn choose(claim: &Claim, cohort: &Cohort, level: &Level, range: (f64, f64)) -> V
         .map(|threshold| (*threshold, Classes::count(cohort, *threshold, Rows::Choosing)))
         .collect();
     let worst = |(_, classes): &(f32, Classes)| classes.worst(claim, level.delta(), range);
-    let start = (0..looked.len()).min_by(|a, b| worst(&looked[*a]).total_cmp(&worst(&looked[*b]))).unwrap_or(0);
+    let start =
+        (0..looked.len()).min_by(|a, b| worst(&looked[*a]).total_cmp(&worst(&looked[*b]))).unwrap_or(0);
     let share = 0.5 * (range.0 + range.1);
     let meets = |place: &usize| claim.allows(looked[*place].1.rate(claim, share));
     let end = (start..looked.len()).rev().find(meets).unwrap_or(start);

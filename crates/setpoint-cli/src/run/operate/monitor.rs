@@ -41,7 +41,8 @@ pub fn monitor(args: &MonitorArgs, quiet: bool) -> Result<(), Failure> {
         add_unlabelled(&mut monitor, &model, &rows.scores, &rows.margins)?;
         rows.notes
     } else {
-        let (mut examples, _, mut notes) = labelled_rows(&args.rows.measure(), &args.data, &model, &mut display)?;
+        let (mut examples, _, mut notes) =
+            labelled_rows(&args.rows.measure(), &args.data, &model, &mut display)?;
         let scores = examples.scores(&model.scorer)?;
         notes.extend(add(&mut monitor, &model, &examples.sample, &scores)?);
         notes

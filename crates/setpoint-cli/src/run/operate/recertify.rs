@@ -44,8 +44,7 @@ pub fn recertify(args: &RecertifyArgs, quiet: bool) -> Result<(), Failure> {
     };
     interrupt::check()?;
     display.show("certifying");
-    let found =
-        certify_anew(&file, &model, &examples.sample, &scores, &meant, confidence, hash.as_deref())?;
+    let found = certify_anew(&file, &model, &examples.sample, &scores, &meant, confidence, hash.as_deref())?;
     let mut record = found.record;
     record.artifact = args.output.display().to_string();
     record.notes.splice(0..0, notes);

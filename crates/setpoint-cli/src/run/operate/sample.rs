@@ -45,7 +45,11 @@ pub fn sample(args: &SampleArgs, quiet: bool) -> Result<(), Failure> {
     if !quiet {
         say_notes(&rows.notes);
         let sure = drawn.chances.iter().filter(|chance| **chance >= 1.0).count();
-        line(&format!("{} of {} rows, {sure} of them certain to be drawn", drawn.rows.len(), rows.scores.len()));
+        line(&format!(
+            "{} of {} rows, {sure} of them certain to be drawn",
+            drawn.rows.len(),
+            rows.scores.len()
+        ));
         line(&format!("wrote {}", args.output.display()));
     }
     Ok(())

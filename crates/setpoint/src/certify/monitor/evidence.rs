@@ -49,7 +49,9 @@ impl Draws<'_> {
     pub(super) fn sums(&self) -> (f64, f64) {
         match self {
             Self::Examples { bad, examples } => (*bad as f64, *examples as f64),
-            Self::Units { units, .. } => units.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1)),
+            Self::Units { units, .. } => {
+                units.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+            }
         }
     }
 }
@@ -110,7 +112,8 @@ impl Evidence {
             let place = |place: usize| self.at_stake.get(place).copied().unwrap_or(f64::NEG_INFINITY);
             let grown = RATIOS.iter().enumerate().map(|(index, ratio)| {
                 let stake = stake(*ratio, allowed);
-                let growth = share * (stake * (1.0 - allowed)).ln_1p() + (1.0 - share) * (-stake * allowed).ln_1p();
+                let growth =
+                    share * (stake * (1.0 - allowed)).ln_1p() + (1.0 - share) * (-stake * allowed).ln_1p();
                 log_sum(place(index), fresh) + examples as f64 * growth
             });
             grown.fold(f64::NEG_INFINITY, log_sum) >= goal
@@ -170,13 +173,18 @@ mod tests {
             .iter()
             .map(|ratio| {
                 let q = ratio * ALLOWED / (1.0 - ALLOWED + ratio * ALLOWED);
-                let factor = |bad: f64, good: f64| (q / ALLOWED).powf(bad) * ((1.0 - q) / (1.0 - ALLOWED)).powf(good);
+                let factor =
+                    |bad: f64, good: f64| (q / ALLOWED).powf(bad) * ((1.0 - q) / (1.0 - ALLOWED)).powf(good);
                 (fresh(0.0, 1.0) * factor(3.0, 97.0) + fresh(started(1.0), 1.5)) * factor(0.0, 50.0)
             })
             .sum::<f64>()
             + 1.0
             - started(1.5);
-        assert!((evidence.log(ALLOWED).exp() - expected).abs() < 1e-12, "{} {expected}", evidence.log(ALLOWED).exp());
+        assert!(
+            (evidence.log(ALLOWED).exp() - expected).abs() < 1e-12,
+            "{} {expected}",
+            evidence.log(ALLOWED).exp()
+        );
     }
 
     #[test]

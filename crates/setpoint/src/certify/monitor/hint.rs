@@ -38,7 +38,14 @@ pub(super) struct Furthest {
 
 impl Shift {
     /// Adds a batch: rows at or above each edge, where the calibration part had `known` of `total`.
-    pub(super) fn add(&mut self, known: &[u64], total: u64, above: &[u64], rows: u64, alpha: f64) -> Result<(), CertifyError> {
+    pub(super) fn add(
+        &mut self,
+        known: &[u64],
+        total: u64,
+        above: &[u64],
+        rows: u64,
+        alpha: f64,
+    ) -> Result<(), CertifyError> {
         self.sides.resize(known.len(), <[Evidence; 2]>::default());
         self.above.resize(known.len(), 0);
         for (place, [higher, lower]) in self.sides.iter_mut().enumerate() {

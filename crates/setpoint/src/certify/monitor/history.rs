@@ -90,11 +90,17 @@ mod tests {
     fn long_histories_are_joined_and_lose_no_row() {
         let mut history = Vec::new();
         for batch in 1..=5000_u64 {
-            push(&mut history, HintMoment { rows: 10 * batch, batch: 10, decided: batch % 3, log_evidence: [0.0; 2] });
+            push(
+                &mut history,
+                HintMoment { rows: 10 * batch, batch: 10, decided: batch % 3, log_evidence: [0.0; 2] },
+            );
         }
         assert!(history.len() <= MOST && history.len() > MOST / 2, "{}", history.len());
         assert_eq!(history.iter().map(|moment| moment.batch).sum::<u64>(), 50_000);
-        assert_eq!(history.iter().map(|moment| moment.decided).sum::<u64>(), (1..=5000_u64).map(|b| b % 3).sum::<u64>());
+        assert_eq!(
+            history.iter().map(|moment| moment.decided).sum::<u64>(),
+            (1..=5000_u64).map(|b| b % 3).sum::<u64>()
+        );
         assert_eq!(history[history.len() - 1].rows, 50_000);
         assert!(history.is_sorted_by(|a, b| a.rows < b.rows));
     }

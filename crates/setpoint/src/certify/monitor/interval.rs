@@ -129,7 +129,10 @@ mod tests {
     fn log_gamma_is_that_of_factorials_and_of_a_half() {
         let mut factorial = 1.0_f64;
         for n in 1..40 {
-            assert!((log_gamma(f64::from(n)) - factorial.ln()).abs() < 1e-12 * factorial.ln().max(1.0), "{n}");
+            assert!(
+                (log_gamma(f64::from(n)) - factorial.ln()).abs() < 1e-12 * factorial.ln().max(1.0),
+                "{n}"
+            );
             factorial *= f64::from(n);
         }
         assert!((log_gamma(0.5) - 0.5 * std::f64::consts::PI.ln()).abs() < 1e-13);
@@ -158,6 +161,9 @@ mod tests {
         examples.add_examples(200, 2000);
         assert_eq!(units, examples);
         let (one, other) = (units.of_units(0.05), examples.of_examples(0.05));
-        assert!((one.lower - other.lower).abs() < 0.01 && (one.upper - other.upper).abs() < 0.01, "{one:?} {other:?}");
+        assert!(
+            (one.lower - other.lower).abs() < 0.01 && (one.upper - other.upper).abs() < 0.01,
+            "{one:?} {other:?}"
+        );
     }
 }

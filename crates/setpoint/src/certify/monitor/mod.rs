@@ -278,7 +278,9 @@ impl Monitor {
                     let mut found = of_units(&claim, cohort, threshold, weighted);
                     let known = match certified.method {
                         Method::Betting { largest, .. } if !weighted => Some(largest as f64),
-                        _ => found.iter().map(|unit| unit.1).reduce(f64::max).filter(|largest| *largest > 0.0),
+                        _ => {
+                            found.iter().map(|unit| unit.1).reduce(f64::max).filter(|largest| *largest > 0.0)
+                        }
                     };
                     watched.largest = watched.largest.or(known);
                     let (sums, larger) = watched.add_units(&claim, &mut found);
@@ -309,7 +311,12 @@ impl Monitor {
     ///
     /// # Errors
     /// If the sketch is not that of this watch.
-    pub fn add_unlabelled(&mut self, sketch: &Sketch, scores: &[f32], decided: u64) -> Result<(), CertifyError> {
+    pub fn add_unlabelled(
+        &mut self,
+        sketch: &Sketch,
+        scores: &[f32],
+        decided: u64,
+    ) -> Result<(), CertifyError> {
         let (total, rows, alpha) = (sketch.rows(), scores.len() as u64, self.alpha);
         let mut hints = self.hints.clone();
         hints[0].add(&[sketch.decided], total, &[decided.min(rows)], rows, alpha)?;
@@ -350,7 +357,9 @@ impl Monitor {
                 alarm: watched.alarm,
                 told: if claim.bad(1, 1) == 1 { told } else { 1.0 - told },
                 needed,
-                needed_rows: needed.filter(|_| share > 0.0).map(|needed| (needed as f64 / share).ceil() as u64),
+                needed_rows: needed
+                    .filter(|_| share > 0.0)
+                    .map(|needed| (needed as f64 / share).ceil() as u64),
                 survives_mix: claim.rate.survives_mix(),
             })
         };
@@ -387,7 +396,8 @@ impl Watched {
     /// Adds examples that are draws; returns what the rate counts, and out of how many.
     fn add_examples(&mut self, claim: &Claim, cohort: &Cohort, threshold: f32) -> (f64, f64) {
         let (counted, examples) = claim.share(&cohort.tally(threshold));
-        self.evidence.add(claim.allowed_share(), Draws::Examples { bad: claim.bad(counted, examples), examples });
+        self.evidence
+            .add(claim.allowed_share(), Draws::Examples { bad: claim.bad(counted, examples), examples });
         self.sums.add_examples(counted, examples);
         (counted as f64, examples as f64)
     }

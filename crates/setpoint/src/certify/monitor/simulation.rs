@@ -26,7 +26,11 @@ fn binomial(rng: &mut ChaCha8Rng, n: u64, p: f64) -> u64 {
 }
 
 /// The streams in which `alarmed` is ever true after a batch.
-fn alarms<S>(seed: u64, start: impl Fn() -> S + Sync, step: impl Fn(&mut S, &mut ChaCha8Rng) -> bool + Sync) -> u64 {
+fn alarms<S>(
+    seed: u64,
+    start: impl Fn() -> S + Sync,
+    step: impl Fn(&mut S, &mut ChaCha8Rng) -> bool + Sync,
+) -> u64 {
     let stream = |index: u64| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(index);
@@ -65,10 +69,14 @@ fn three_conditions_in_two_groups_share_the_chance_of_a_false_alarm() {
         let mut alarm = false;
         for group in 0..2 {
             let positives = binomial(rng, BATCH / 2, 0.0426);
-            let (missed, false_alarms) = (binomial(rng, positives, 0.1), binomial(rng, BATCH / 2 - positives, 0.01));
+            let (missed, false_alarms) =
+                (binomial(rng, positives, 0.1), binomial(rng, BATCH / 2 - positives, 0.01));
             let caught = positives - missed;
-            let batches =
-                [(false_alarms, BATCH / 2 - positives), (missed, positives), (false_alarms, caught + false_alarms)];
+            let batches = [
+                (false_alarms, BATCH / 2 - positives),
+                (missed, positives),
+                (false_alarms, caught + false_alarms),
+            ];
             for (place, (bad, examples)) in batches.into_iter().enumerate() {
                 let evidence = &mut state[3 * group + place];
                 evidence.add(limits[place], Draws::Examples { bad, examples });
@@ -100,12 +108,16 @@ fn entities_of_alike_rows_and_rows_with_weights_keep_the_promise() {
 #[test]
 fn intervals_hold_at_every_look_together() {
     // Looked at after every twentieth batch.
-    let found = alarms(6, || (super::Sums::default(), 0), |(sums, batches), rng| {
-        sums.add_examples(binomial(rng, BATCH, 0.02), BATCH);
-        *batches += 1;
-        let interval = (*batches % 20 == 0).then(|| sums.of_examples(ALPHA));
-        interval.is_some_and(|interval| !(interval.lower..=interval.upper).contains(&0.02))
-    });
+    let found = alarms(
+        6,
+        || (super::Sums::default(), 0),
+        |(sums, batches), rng| {
+            sums.add_examples(binomial(rng, BATCH, 0.02), BATCH);
+            *batches += 1;
+            let interval = (*batches % 20 == 0).then(|| sums.of_examples(ALPHA));
+            interval.is_some_and(|interval| !(interval.lower..=interval.upper).contains(&0.02))
+        },
+    );
     assert_rare(found);
 }
 

@@ -103,7 +103,8 @@ mod tests {
         assert!(sketch.edges.len() <= 22 && sketch.rows() == 1000);
         for class in [None, Some(false), Some(true)] {
             let slow = sketch.edges.iter().map(|edge| {
-                let of = |row: &usize| class.is_none_or(|class| labels[*row] == class) && scores[*row] >= *edge;
+                let of =
+                    |row: &usize| class.is_none_or(|class| labels[*row] == class) && scores[*row] >= *edge;
                 (0..1000).filter(of).count() as u64
             });
             assert_eq!(sketch.above(class), slow.collect::<Vec<_>>());

@@ -32,7 +32,11 @@ fn a_broken_condition_raises_an_alarm_that_stays() {
     let quiet = &monitor.status(&certificate).unwrap()[0];
     assert_eq!((quiet.alarm, quiet.alarm_at, quiet.rate), (None, 20.0, Some(0.05)));
     assert!(quiet.interval.lower < 0.05 && quiet.interval.upper > 0.05 && quiet.survives_mix);
-    assert!((quiet.told - 0.075).abs() < 1e-12 && quiet.needed.unwrap() > 100 && quiet.needed == quiet.needed_rows);
+    assert!(
+        (quiet.told - 0.075).abs() < 1e-12
+            && quiet.needed.unwrap() > 100
+            && quiet.needed == quiet.needed_rows
+    );
     let (sample, scores) = negatives(80, 420);
     monitor.add(&certificate, &sample, &scores).unwrap();
     assert_eq!(monitor.status(&certificate).unwrap()[0].alarm, Some(2500));
