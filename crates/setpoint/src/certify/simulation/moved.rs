@@ -57,7 +57,7 @@ fn few_labels_near_the_threshold_certify_as_promised_and_more_than_uniform_ones(
         }
         assert!(found > draws / 2, "{condition}: {found} of {draws}");
         assert!(upper_tail(draws, broken, DELTA) > 1e-4, "{condition}: {broken} of {draws}");
-        // What is sampled for fpr certifies looser thresholds than as many labels of any rows: in 3 of 4 draws when tried.
+        // What is sampled for fpr certifies looser thresholds than as many labels of any rows: in 3 of 4 draws when it was tried.
         assert!(seed != 71 || better > draws * 2 / 3, "{better} of {draws}");
     }
 }
