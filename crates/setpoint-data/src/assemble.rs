@@ -70,7 +70,13 @@ pub(crate) fn from_raw(
             columns.iter().filter_map(|column| Some((column.name.clone(), column.form?.to_string())));
         read_as.extend(formed);
     }
-    let notes = Notes { unlabelled, other_classes: left_out, extra_columns: layout.extra.clone(), read_as, ..Notes::default() };
+    let notes = Notes {
+        unlabelled,
+        other_classes: left_out,
+        extra_columns: layout.extra.clone(),
+        read_as,
+        ..Notes::default()
+    };
     Ok(Table {
         file: file.to_owned(),
         rows,
@@ -107,21 +113,23 @@ pub(crate) fn from_sparse(
     let asked = (&roles.positive, &roles.classes);
     let decided = meaning::of_texts(file, column, rule, asked, &texts_of(&raw.label_texts));
     // Every row starts with a label, but in a file to predict for it may be a stand-in.
-    let Labelled { label, labels, classes, left_out } =
-        if rule.is_some() && roles.label.is_none() && (decided.is_err() || missing.is_some()) {
-            Labelled::default()
-        } else {
-            refuse_missing(file, column, "label", missing)?;
-            let (rule, found) = decided?;
-            let mut left_out = 0;
-            if found.leaves_out() {
-                let keep: Vec<bool> = raw.labels.iter().map(|code| found.keeps(*code)).collect();
-                left_out = raw.retain(&keep);
-            }
-            Labelled::new(LabelSchema { column: column.to_owned(), position: 0, rule }, &found, left_out, || {
-                raw.labels.iter()
-            })
-        };
+    let Labelled { label, labels, classes, left_out } = if rule.is_some()
+        && roles.label.is_none()
+        && (decided.is_err() || missing.is_some())
+    {
+        Labelled::default()
+    } else {
+        refuse_missing(file, column, "label", missing)?;
+        let (rule, found) = decided?;
+        let mut left_out = 0;
+        if found.leaves_out() {
+            let keep: Vec<bool> = raw.labels.iter().map(|code| found.keeps(*code)).collect();
+            left_out = raw.retain(&keep);
+        }
+        Labelled::new(LabelSchema { column: column.to_owned(), position: 0, rule }, &found, left_out, || {
+            raw.labels.iter()
+        })
+    };
     let queries = raw.queries.map(|(of, texts)| Codes { column: "qid".to_owned(), names: texts.values, of });
     if roles.split_by.is_some() && queries.is_none() {
         let (setting, hint) = ("split-by qid", "this one has no qid");

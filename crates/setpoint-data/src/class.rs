@@ -207,7 +207,9 @@ mod tests {
         assert_eq!(decide(&several(Several::IfMore), &texts), Ok(None));
         assert_eq!(decide(&several(Several::Never), &[("a", 1), ("b", 1), ("c", 1)]), Ok(None));
         assert_eq!(decide(&several(Several::Always), &texts).unwrap().unwrap().names, ["no", "yes"]);
-        assert!(decide(&several(Several::Always), &texts[..1]).unwrap_err().contains("holds 1 different value"));
+        assert!(
+            decide(&several(Several::Always), &texts[..1]).unwrap_err().contains("holds 1 different value")
+        );
     }
 
     #[test]
@@ -225,12 +227,18 @@ mod tests {
         assert_eq!(rule, Ok(None), "not asked for several classes");
         let options = ClassOptions { when: Several::IfMore, least: Some(5), ..ClassOptions::default() };
         let rule = decide(&options, &texts).unwrap().unwrap();
-        assert_eq!((&rule.names[..], &rule.pooled[..]), (&["a", "d", "(other)"].map(str::to_owned)[..], &["b", "c"].map(str::to_owned)[..]));
+        assert_eq!(
+            (&rule.names[..], &rule.pooled[..]),
+            (&["a", "d", "(other)"].map(str::to_owned)[..], &["b", "c"].map(str::to_owned)[..])
+        );
         assert_eq!(rule.apply("t", "y", &["c", "d"]), Ok(vec![Some(2), Some(1)]));
         let error = decide(&ClassOptions { least: Some(9), ..options }, &texts).unwrap_err();
         assert!(error.contains("have 7 rows together, fewer than ‹min-class 9›"), "{error}");
         let error = decide(&keep(&["a", "q"], None), &texts).unwrap_err();
-        assert!(error.contains("has no class \"q\"; the classes are \"d\" (80 rows), \"a\" (50 rows)"), "{error}");
+        assert!(
+            error.contains("has no class \"q\"; the classes are \"d\" (80 rows), \"a\" (50 rows)"),
+            "{error}"
+        );
         assert!(decide(&keep(&["a", "b", "a"], None), &texts).unwrap_err().contains("\"a\" is named twice"));
     }
 }

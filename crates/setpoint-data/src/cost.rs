@@ -136,12 +136,18 @@ mod tests {
         for (text, message) in [
             ("true,a\na,0\nb,1\n", "costs.csv: expected one column for each of the classes a, b, found a"),
             ("true,a,b\na,0,1\n", "costs.csv: expected one row for each of the classes a, b, found a"),
-            ("true,a,c\na,0,1\nb,1,0\n", "costs.csv: expected one column for each of the classes a, b, found a, c"),
+            (
+                "true,a,c\na,0,1\nb,1,0\n",
+                "costs.csv: expected one column for each of the classes a, b, found a, c",
+            ),
             (
                 "true,a,b\na,0,much\nb,1,0\n",
                 "costs.csv: the cost of deciding \"b\" where \"a\" is true is \"much\"; expected a finite number",
             ),
-            ("true,a,b\na,0,\nb,1,0\n", "costs.csv: the cost of deciding \"b\" where \"a\" is true is \"\"; expected a finite number"),
+            (
+                "true,a,b\na,0,\nb,1,0\n",
+                "costs.csv: the cost of deciding \"b\" where \"a\" is true is \"\"; expected a finite number",
+            ),
         ] {
             assert_eq!(read(text, &["a", "b"]).unwrap_err(), message, "{text}");
         }

@@ -2,12 +2,12 @@
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
+use setpoint::class::shift;
 use setpoint::goal::{Area, Counts, Curve, Direction, Goal, Objective, ParseError, Rate};
 use setpoint::metric::interval::{Bootstrap, delong, of_rate};
 use setpoint::metric::{At, Cuts, MetricError, Ranked, confusion, value_of};
 use setpoint::problem::ProblemOptions;
 use setpoint::threshold::exact;
-use setpoint::class::shift;
 use setpoint_run::class_goal;
 
 use crate::array::{GroupArrays, class_sample, sample, slice};

@@ -117,7 +117,11 @@ pub fn evaluate_scores(
         };
         let rows = ScoredRows { goal: &goal, sample: &sample, scores, chosen: &chosen, chosen_here };
         let mut record = setpoint_run::evaluate_scores(&rows, confidence)?;
-        record.label = positive.map(|positive| LabelRecord { column: "y".to_owned(), positive });
+        record.label = positive.map(|positive| LabelRecord {
+            column: "y".to_owned(),
+            positive: Some(positive),
+            classes: Vec::new(),
+        });
         if let Some(page) = page {
             let report = report_scores(&rows, &record, &described(&page, confidence))?;
             write_page(page, report)?;

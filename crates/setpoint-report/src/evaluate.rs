@@ -201,7 +201,8 @@ impl fmt::Display for EvaluateRecord {
         match (self.positives, &self.classes) {
             (Some(positives), _) => {
                 writeln!(f, "rows      {}, {positives} of them positive", self.rows)?;
-                let thresholds: Vec<String> = self.thresholds.iter().map(|one| message::number(*one)).collect();
+                let thresholds: Vec<String> =
+                    self.thresholds.iter().map(|one| message::number(*one)).collect();
                 writeln!(f, "threshold {}\n", thresholds.join(", "))?;
             }
             (None, Some(classes)) => {

@@ -227,7 +227,8 @@ impl fmt::Display for TrainRecord {
             write!(f, "\non the {part} part, by group{with}\n{}", group_table(&self.group_rates))?;
         }
         if let Some(ClassesRecord { shifts, decided, plain, .. }) = &self.classes
-            && let Some((part, decided)) = decided.iter().filter_map(|(part, one)| Some((part, one.as_ref()?))).last()
+            && let Some((part, decided)) =
+                decided.iter().filter_map(|(part, one)| Some((part, one.as_ref()?))).last()
         {
             write!(f, "\non the {part} part, by class")?;
             writeln!(f, "{}", if plain.is_some() { "; plain: cross-entropy's largest score" } else { "" })?;
@@ -393,7 +394,11 @@ impl TrainRecord {
                         let from = &self.thresholds_from;
                         let met = self.unmet.get(from).is_none_or(Vec::is_empty);
                         let holds = if met { ", where it holds exactly" } else { "" };
-                        let holds = if self.constraint_names.is_empty() && self.classes.is_some() { "" } else { holds };
+                        let holds = if self.constraint_names.is_empty() && self.classes.is_some() {
+                            ""
+                        } else {
+                            holds
+                        };
                         writeln!(f, "          not certified{asked}: chosen on the {from} part{holds}")?;
                     }
                 }

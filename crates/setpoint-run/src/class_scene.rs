@@ -12,7 +12,8 @@ use crate::report::{BASELINE, Scene};
 pub(crate) fn show(decision: &ByShift, scene: &Scene<'_>, record: &mut ReportRecord) -> Result<(), Failure> {
     let Scene { shown, source, known, confidence } = scene;
     let goal = &decision.goal;
-    let value = record.evaluation().and_then(|evaluation| evaluation.at_condition.as_ref()).map(|at| at.value);
+    let value =
+        record.evaluation().and_then(|evaluation| evaluation.at_condition.as_ref()).map(|at| at.value);
     record.goal_words = goal.describe();
     record.operating = goal.to_string();
     record.operating_words = goal.describe();
@@ -32,9 +33,8 @@ pub(crate) fn show(decision: &ByShift, scene: &Scene<'_>, record: &mut ReportRec
             Direction::Down => (other - model, base, shown.scores),
             _ => (model - other, shown.scores, base),
         };
-        let interval = known
-            .clone()
-            .unwrap_or_else(|| decision.difference(shown.sample, first, second, *confidence));
+        let interval =
+            known.clone().unwrap_or_else(|| decision.difference(shown.sample, first, second, *confidence));
         let at = |value| AtCondition { value, interval: None };
         Some(ComparisonRecord {
             name: BASELINE.to_owned(),

@@ -153,7 +153,9 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
     };
     if decision.outputs() != outputs || scores != outputs {
         let decided = decision.outputs();
-        return Err(bad(format!("gives {scores} scores and decides by {decided}, of a label with {outputs}")));
+        return Err(bad(format!(
+            "gives {scores} scores and decides by {decided}, of a label with {outputs}"
+        )));
     }
     Ok(Opened { document, schema, blueprint, scorer, baseline, decision })
 }

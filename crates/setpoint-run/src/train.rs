@@ -5,7 +5,7 @@ use setpoint::artifact::ModelFile;
 use setpoint::goal::{AnyGoal, ClassObjective, Direction, GoalText};
 use setpoint::train::{Bandwidth, MethodChoice, Observer, Settings};
 use setpoint_data::SplitPlan;
-use setpoint_report::{BaselineRecord, GainRecord, ByPart, StageRecord, TrainRecord};
+use setpoint_report::{BaselineRecord, ByPart, GainRecord, StageRecord, TrainRecord};
 
 use crate::choice::ModelChoice;
 use crate::examples::{Examples, Loaded};

@@ -8,11 +8,11 @@ use setpoint::train::{Gain, MethodChoice, Observer, TrainError};
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::Data;
-use setpoint::goal::AnyGoal;
 use crate::recipe::{Chosen, ranked};
 use crate::session::{Searched, Session};
 use crate::settings::Settings;
 use crate::store::Store;
+use setpoint::goal::AnyGoal;
 
 /// A booster as the goal chose it.
 #[derive(Clone, Debug, PartialEq)]

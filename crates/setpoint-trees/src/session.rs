@@ -13,11 +13,11 @@ use crate::ico::Mixture;
 use crate::library::{Dataset, Library};
 use crate::parameters::Parameters;
 use crate::purpose::Referee;
-use setpoint::goal::AnyGoal;
 use crate::settings::Settings;
 use crate::side_by_side::{Tell, grow_all};
 use crate::store::{Finished, Store};
 use crate::watched::Watched;
+use setpoint::goal::AnyGoal;
 
 /// Most train rows for boosters to grow side by side: each holds scores and gradients of all rows.
 const SIDE_BY_SIDE: usize = 1_000_000;

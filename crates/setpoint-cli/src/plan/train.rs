@@ -136,10 +136,12 @@ fn classes(args: &TrainArgs, goal: &GoalText) -> Result<ClassOptions, Failure> {
     let given = [("classes", args.classes.is_some()), ("min-class", args.min_class.is_some())];
     let given = given.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag);
     let refused = match (given, &args.positive) {
-        (Some(flag), Some(_)) => Some(format!("--{flag}: with --positive the label has two classes; give one of them")),
-        (Some(flag), None) if !goal.may_be_of_classes() => {
-            Some(format!("--{flag}: the goal is of two classes; give one of several, such as macro-f1, or leave it out"))
+        (Some(flag), Some(_)) => {
+            Some(format!("--{flag}: with --positive the label has two classes; give one of them"))
         }
+        (Some(flag), None) if !goal.may_be_of_classes() => Some(format!(
+            "--{flag}: the goal is of two classes; give one of several, such as macro-f1, or leave it out"
+        )),
         _ => None,
     };
     if let Some(refused) = refused {
@@ -201,7 +203,10 @@ fn check_idle(args: &TrainArgs, roles: &Roles) -> Result<(), Failure> {
         ));
     }
     let of_groups = [("group-feature", args.group_feature), ("min-group", args.min_group.is_some())];
-    match of_groups.into_iter().find(|(_, given)| *given && roles.group.is_none() && roles.group_if_there.is_none()) {
+    match of_groups
+        .into_iter()
+        .find(|(_, given)| *given && roles.group.is_none() && roles.group_if_there.is_none())
+    {
         Some((flag, _)) => Err(Failure::input(format!(
             "--{flag}: has no effect without groups; name their column with --group, or leave it out"
         ))),

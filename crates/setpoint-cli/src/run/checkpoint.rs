@@ -235,7 +235,8 @@ mod tests {
             let goal: setpoint::Goal = goal.parse().unwrap();
             let mut run = Map::new();
             run.insert("goal".to_owned(), Value::String(goal.to_string()));
-            let mut directory = Directory::open(home.path(), run.clone(), goal.objective.direction(), 2, true).unwrap();
+            let mut directory =
+                Directory::open(home.path(), run.clone(), goal.objective.direction(), 2, true).unwrap();
             assert!(!directory.resumes());
             let candidate = |validation| Candidate {
                 kind: StageKind::default(),

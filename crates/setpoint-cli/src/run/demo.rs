@@ -119,12 +119,7 @@ fn report_of(job: &Job, loaded: &mut Loaded, trained: &Trained) -> Result<Report
 }
 
 /// Adds what a method's model comes to on the test part.
-fn add(
-    line: &mut Line,
-    goal: &Goal,
-    loaded: &mut Loaded,
-    scorer: &Scorer,
-) -> Result<(), Failure> {
+fn add(line: &mut Line, goal: &Goal, loaded: &mut Loaded, scorer: &Scorer) -> Result<(), Failure> {
     let scores = score(&mut loaded.parts, scorer)?;
     let decision = choose(&job(goal, 0), loaded, &scores)?;
     let shipped = &decision.threshold()?.shipped;

@@ -188,7 +188,9 @@ fn roles(args: &MeasureArgs, model: &Opened) -> Result<Roles, Failure> {
     if model.schema.classes().is_some() {
         let idle = [("positive", args.positive.is_some()), ("group", args.group.is_some())];
         if let Some((flag, _)) = idle.into_iter().find(|(_, given)| *given) {
-            return Err(Failure::input(format!("--{flag}: the model decides among several classes; leave it out")));
+            return Err(Failure::input(format!(
+                "--{flag}: the model decides among several classes; leave it out"
+            )));
         }
     }
     if let (Some(given), Some(needed)) = (&args.group, &groups)

@@ -40,7 +40,11 @@ pub fn train(
         if labels.len() > 1 {
             display.prefix(format!("{label}: "));
         }
-        let named = plan.roles.group_if_there.as_deref().filter(|named| set.label_names().iter().any(|name| name == named));
+        let named = plan
+            .roles
+            .group_if_there
+            .as_deref()
+            .filter(|named| set.label_names().iter().any(|name| name == named));
         let group = plan.roles.group.as_deref().or(named);
         let task = set.task_of(label, &plan.roles.positive, &plan.roles.classes, group)?;
         let parts = split_images(&task, &plan.split, plan.job.settings.seed)?;

@@ -80,7 +80,8 @@ fn summary(decisions: &Decisions) -> String {
             let mut counts = vec![0; names.len()];
             of.iter().for_each(|class| counts[*class as usize] += 1);
             let decided = names.iter().zip(counts).filter(|(_, count)| *count > 0);
-            let decided: Vec<String> = decided.map(|(name, count)| format!("{count} {}", clip(name))).collect();
+            let decided: Vec<String> =
+                decided.map(|(name, count)| format!("{count} {}", clip(name))).collect();
             format!("{} rows: {}", of.len(), decided.join(", "))
         }
     }
@@ -172,7 +173,9 @@ fn kept(args: &PredictArgs, table: &Table) -> Result<Vec<Codes>, Failure> {
 fn refuse_clash(kept: &[Codes], predicted: &Predicted) -> Result<(), Failure> {
     let own = |codes: &&Codes| {
         let mut written = predicted.scores.iter().chain(&predicted.probabilities);
-        codes.column == DECISION || codes.column == "probability" || written.any(|(name, _)| *name == codes.column)
+        codes.column == DECISION
+            || codes.column == "probability"
+            || written.any(|(name, _)| *name == codes.column)
     };
     match kept.iter().find(own) {
         Some(codes) => Err(Failure::input(format!(

@@ -120,7 +120,8 @@ fn open_store(
     let Some(path) = &plan.checkpoint else { return Ok(None) };
     let mut run = plan.job.recorded(loaded)?;
     run.insert("setpoint".to_owned(), json!(env!("CARGO_PKG_VERSION")));
-    let store = Directory::open(path, run, plan.job.direction(loaded)?, loaded.schema.columns(), plan.resume)?;
+    let store =
+        Directory::open(path, run, plan.job.direction(loaded)?, loaded.schema.columns(), plan.resume)?;
     if store.resumes() {
         display.say("going on from the checkpoint");
     } else if plan.resume {

@@ -7,13 +7,7 @@ use super::{Kinds, shuffle};
 /// Entities come largest first, in random order among equals, and each goes
 /// where it brings the positives and negatives of the parts, or their classes, closest to their
 /// shares: where it lowers sum (count - target)^2 / target the most.
-pub(super) fn split(
-    of: &[u32],
-    entities: usize,
-    kinds: Kinds<'_>,
-    shares: &[f64],
-    seed: u64,
-) -> Vec<usize> {
+pub(super) fn split(of: &[u32], entities: usize, kinds: Kinds<'_>, shares: &[f64], seed: u64) -> Vec<usize> {
     let count = kinds.count();
     let mut sizes = vec![vec![0.0; count]; entities];
     let mut totals = vec![0.0; count];

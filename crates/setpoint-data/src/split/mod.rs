@@ -207,9 +207,7 @@ impl SplitPlan {
         let part_of = match (table.times(), table.entities()) {
             (Some(_), Some(_)) => return Err(SplitError::ByAndTime),
             (Some(times), None) => time::split(times, &shares),
-            (None, Some(entities)) => {
-                entity::split(&entities.of, entities.names.len(), kinds, &shares, seed)
-            }
+            (None, Some(entities)) => entity::split(&entities.of, entities.names.len(), kinds, &shares, seed),
             (None, None) => {
                 let groups = table.groups().map(|groups| groups.of.as_slice());
                 stratified::split(table.rows(), labels, groups, &shares, seed)
@@ -326,7 +324,12 @@ impl Parts {
                 Kinds::Labels(_) if !there[0] => return Err(lacks("negatives")),
                 Kinds::Classes(codes) if there.contains(&false) => {
                     let absent = (0..there.len()).filter(absent).map(|class| codes.names[class].clone());
-                    return Err(SplitError::NoClass { part, classes: absent.collect(), rows: rows.len(), total });
+                    return Err(SplitError::NoClass {
+                        part,
+                        classes: absent.collect(),
+                        rows: rows.len(),
+                        total,
+                    });
                 }
                 Kinds::Labels(_) | Kinds::Classes(_) => {}
             }

@@ -66,7 +66,9 @@ fn chart(
     if !zoomed {
         chart = match kind.axes[0] {
             "recall" => {
-                let share = record.evaluation().map_or(0.0, |one| one.positives.unwrap_or_default() as f64 / one.rows as f64);
+                let share = record
+                    .evaluation()
+                    .map_or(0.0, |one| one.positives.unwrap_or_default() as f64 / one.rows as f64);
                 chart.dashed("chance", Tone::Quiet, vec![(0.0, share), (1.0, share)])
             }
             _ => chart.dashed("chance", Tone::Quiet, vec![(0.0, 0.0), (1.0, 1.0)]),

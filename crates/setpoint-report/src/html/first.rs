@@ -18,7 +18,8 @@ pub(super) fn header(record: &ReportRecord) -> Markup {
             return format!("{rows} rows, {many} classes{of}");
         };
         let positives = grouped(positives as f64);
-        let what = label.and_then(|label| Some(format!(" ({} is {})", label.column, quote(label.positive.as_ref()?))));
+        let what = label
+            .and_then(|label| Some(format!(" ({} is {})", label.column, quote(label.positive.as_ref()?))));
         format!("{rows} rows, {positives} of them positive{}", what.unwrap_or_default())
     });
     html! {
@@ -324,7 +325,7 @@ fn figures(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
                 "The other is cross-entropy with the weights of the classes chosen on validation and the best shifts "
                 "found afterwards: both have that of these rows."
             } @else { "The other is cross-entropy with the weight of the positives chosen on validation." }
-            @if !at_own.is_empty() { " At a threshold of its own, chosen the same way: " (at_own.join(", ")) "." } }
+            @if !at_own.is_empty() { (if record.pictures.is_some() { " At a threshold" } else { " With shifts" }) " of its own, chosen the same way: " (at_own.join(", ")) "." } }
     }
 }
 

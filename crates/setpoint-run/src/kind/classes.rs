@@ -107,9 +107,8 @@ impl Kind for Aim {
         let part = calibration.unwrap_or(validation);
         let chosen = |part: Scored<'_>| -> Result<Vec<f64>, Failure> {
             let found = shift::choose(goal, part.sample, part.scores, STARTS, seed);
-            let found = found.map_err(|error| {
-                Failure::from(error).context(format!("{goal} on the {} part", part.name))
-            })?;
+            let found = found
+                .map_err(|error| Failure::from(error).context(format!("{goal} on the {} part", part.name)))?;
             Ok(centred(found.shifts))
         };
         let mut decision = ByShift {
@@ -198,9 +197,8 @@ impl Rule for ByShift {
             None => Ok::<_, Failure>(None),
         })?;
         let pairs = run.samples.zip(&confusions);
-        let decided = pairs.map(|(sample, confusion)| {
-            Some(self.decisions((**sample)?, confusion.as_ref()?, None))
-        });
+        let decided =
+            pairs.map(|(sample, confusion)| Some(self.decisions((**sample)?, confusion.as_ref()?, None)));
         let shown = run.pair(run.base).iter().filter_map(|(_, pair)| *pair).last();
         let plain = shown.map(|(sample, base)| self.plain(sample, base, None)).transpose()?;
         record.classes = Some(ClassesRecord {
@@ -345,7 +343,12 @@ impl ByShift {
     }
 
     /// What cross-entropy's largest score comes to, as it is without shifts.
-    fn plain(&self, sample: &Sample, base: &[f32], confidence: Option<f64>) -> Result<ClassDecisions, Failure> {
+    fn plain(
+        &self,
+        sample: &Sample,
+        base: &[f32],
+        confidence: Option<f64>,
+    ) -> Result<ClassDecisions, Failure> {
         let none = vec![0.0; self.shifts.len()];
         let confusion = Confusion::at(&Classes::of(&self.goal, sample)?, base, &none)?;
         Ok(self.decisions(sample, &confusion, confidence))
@@ -401,14 +404,16 @@ impl ByShift {
             whole("weighted-precision", found.weighted(Rate::Precision), None),
             whole("weighted-f1", found.weighted(Rate::FBeta(1.0)), None),
         ];
-        let rates = [Rate::Recall, Rate::Precision, Rate::FBeta(1.0), Rate::FalsePositiveRate, Rate::PositiveRate];
+        let rates =
+            [Rate::Recall, Rate::Precision, Rate::FBeta(1.0), Rate::FalsePositiveRate, Rate::PositiveRate];
         let by_class = |class: usize| ClassRecord {
             class: self.goal.classes[class].clone(),
             rows: sample.groups().map_or(0, |groups| groups.rows(class).len() as u64),
             rates: rates
                 .iter()
                 .filter_map(|rate| {
-                    let name = if *rate == Rate::PositiveRate { "coverage".to_owned() } else { rate.to_string() };
+                    let name =
+                        if *rate == Rate::PositiveRate { "coverage".to_owned() } else { rate.to_string() };
                     let value = rate.of(&found.counts(class))?;
                     Some(Measure { name, value, interval: share(*rate, Some(class)) })
                 })
@@ -436,7 +441,13 @@ impl ByShift {
     }
 
     /// The comparison's interval, for reports.
-    pub(crate) fn difference(&self, sample: &Sample, first: &[f32], second: &[f32], confidence: f64) -> Option<Bounds> {
+    pub(crate) fn difference(
+        &self,
+        sample: &Sample,
+        first: &[f32],
+        second: &[f32],
+        confidence: f64,
+    ) -> Option<Bounds> {
         difference(&self.goal, sample, first, second, confidence).map(|(_, bounds)| bounds)
     }
 

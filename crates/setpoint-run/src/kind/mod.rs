@@ -22,7 +22,7 @@ use setpoint::goal::{AnyGoal, ClassGoal, ClassObjective, Direction, GoalText};
 use setpoint::train::selection::as_fraction;
 use setpoint::train::{Fit, Observer, Part, Settings, Store};
 use setpoint_data::{Codes, cost_table};
-use setpoint_report::{Bounds, EvaluateRecord, Measured as Rate, ReportRecord, ByPart, TrainRecord};
+use setpoint_report::{Bounds, ByPart, EvaluateRecord, Measured as Rate, ReportRecord, TrainRecord};
 use setpoint_trees::{Data, TreesFit};
 
 use crate::examples::{Examples, Loaded};

@@ -9,8 +9,8 @@ use setpoint::train::{Fit, Judge, MethodChoice, Observer, Part, Settings, Store}
 use setpoint::{Sample, train};
 use setpoint_data::Codes;
 use setpoint_report::{
-    Bounds, CertificateRecord, Confusion, DriftRecord, EvaluateRecord, GroupRecord, GroupsRecord,
-    Measured as Rate, ReportRecord, ByPart, TrainRecord, decided_alike, widened,
+    Bounds, ByPart, CertificateRecord, Confusion, DriftRecord, EvaluateRecord, GroupRecord, GroupsRecord,
+    Measured as Rate, ReportRecord, TrainRecord, decided_alike, widened,
 };
 use setpoint_trees::{Data, TreesFit};
 
@@ -158,8 +158,9 @@ impl Rule for ByThreshold {
     fn describe(&self, run: &Measured<'_>, record: &mut TrainRecord) -> Result<(), Failure> {
         let (operating, shipped) = (&self.goal.operating(), &self.shipped);
         let names = run.samples.train.as_ref().and_then(|sample| sample.groups());
-        let names =
-            names.filter(|_| operating.column().is_some()).map_or(Vec::new(), |groups| groups.names().to_vec());
+        let names = names
+            .filter(|_| operating.column().is_some())
+            .map_or(Vec::new(), |groups| groups.names().to_vec());
         let names = shipped.groups.as_ref().map_or(names, |groups| groups.names.clone());
         let margins = run.pair(run.scores).try_map(|pair| match pair {
             Some((sample, scores)) => shipped.margins(sample, scores).map(Some),

@@ -6,8 +6,8 @@ use setpoint::certify::monitor::{Monitor, Sketch};
 use setpoint_report::{HintPointRecord, HintRecord, MonitorRecord, WatchedPoint, WatchedRecord, widened};
 
 use crate::failure::Failure;
-use crate::model::Opened;
 use crate::kind::positive;
+use crate::model::Opened;
 
 /// Begins to watch a model.
 ///

@@ -85,7 +85,8 @@ impl Checkpoint {
     }
 
     fn read(source: &mut dyn Read, size: u64) -> Result<Self, ArtifactErrorKind> {
-        let Content { document, tensors } = container::read(source, size, Purpose::Checkpoint, FORMAT..=FORMAT)?;
+        let Content { document, tensors } =
+            container::read(source, size, Purpose::Checkpoint, FORMAT..=FORMAT)?;
         let wrapper: Wrapper = serde_json::from_str(&document).map_err(ArtifactErrorKind::document)?;
         if let Some((name, _)) = tensors.iter().find(|(_, tensor)| tensor.shape.len() != 1) {
             return Err(ArtifactErrorKind::tensor(name, "an entry of a checkpoint has one dimension"));

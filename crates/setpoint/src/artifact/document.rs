@@ -172,7 +172,9 @@ impl Document {
 
     fn check(&self) -> Result<(), ArtifactErrorKind> {
         if self.format != if self.decision.is_some() { FORMAT } else { 1 } {
-            return Err(ArtifactErrorKind::document("a decision goes with format 2, and thresholds with format 1"));
+            return Err(ArtifactErrorKind::document(
+                "a decision goes with format 2, and thresholds with format 1",
+            ));
         }
         self.check_goal()?;
         if let Some(decision) = &self.decision {

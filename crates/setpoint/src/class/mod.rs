@@ -25,8 +25,8 @@ pub mod shift;
 
 pub use confusion::{Confusion, decide, standard_error};
 pub use engine::{ShiftEngine, ShiftStep};
-pub use probability::ClassProbability;
 pub(crate) use kernel::{Ask, Softmax, Tally};
+pub use probability::ClassProbability;
 
 use thiserror::Error;
 

@@ -146,7 +146,13 @@ mod tests {
         let names = || ["a", "b", "c"].map(str::to_owned).to_vec();
         let sample = Sample::of_classes("y", names(), vec![0, 0, 1, 1, 2, 2]).unwrap();
         let of = |own: f32| -> Vec<f32> {
-            sample.groups().unwrap().codes().iter().flat_map(|y| (0..3).map(move |c| own * f32::from(u8::from(c == *y)))).collect()
+            sample
+                .groups()
+                .unwrap()
+                .codes()
+                .iter()
+                .flat_map(|y| (0..3).map(move |c| own * f32::from(u8::from(c == *y))))
+                .collect()
         };
         let mut p = [0.0; 3];
         ClassProbability::fit(&sample, &of(1.0)).of(&of(1.0)[..3], &mut p);

@@ -5,7 +5,10 @@ use super::auto::{Fit, Rounds};
 use super::method::{ClassCrossEntropy, ClassIco, Loss};
 use super::stage::{Reporter, Store};
 use super::task::{Start, Task};
-use super::{Bandwidth, ClassBatchLoss, ClassBatchOptions, MethodChoice, Observer, OptimizerChoice, Part, Settings, Thresholds, TrainError};
+use super::{
+    Bandwidth, ClassBatchLoss, ClassBatchOptions, MethodChoice, Observer, OptimizerChoice, Part, Settings,
+    Thresholds, TrainError,
+};
 use crate::class::{Classes, shift, standard_error};
 use crate::engine::Inequality;
 use crate::goal::{ClassGoal, Direction};

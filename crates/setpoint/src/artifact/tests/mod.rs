@@ -68,7 +68,9 @@ fn a_model_comes_back_to_the_last_bit() {
     for (name, tensor) in &file.tensors {
         assert_eq!(bits(&back.tensors[name].data), bits(&tensor.data), "{name}");
     }
-    assert!(matches!(back.document.parse_goal().unwrap(), AnyGoal::Two(goal) if goal.column() == Some("sex")));
+    assert!(
+        matches!(back.document.parse_goal().unwrap(), AnyGoal::Two(goal) if goal.column() == Some("sex"))
+    );
 }
 
 #[test]

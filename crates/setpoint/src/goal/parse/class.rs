@@ -176,7 +176,8 @@ impl Parser<'_> {
             Rate::Accuracy | Rate::Error => Ok(ClassRate { rate, over: Over::All }),
             Rate::BalancedAccuracy => Ok(ClassRate { rate: Rate::Recall, over: Over::Mean }),
             _ => {
-                let example = classes.names().first().map_or_else(|| "each".to_owned(), |class| column::quote(class));
+                let example =
+                    classes.names().first().map_or_else(|| "each".to_owned(), |class| column::quote(class));
                 let form = format!("{name} is of one class here: write {name}({example})");
                 Err(self.text.error(word.span, ParseErrorKind::OfClasses { form }))
             }
