@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from . import _setpoint
-from ._arrays import MISSING_TEXTS, together, vector
+from ._arrays import MISSING_TEXTS, Groups, together, vector
 from ._boost import name_lightgbm
 from ._decide import Decides, counting_rows, pair, seed, several_classes, strict, two_classes
 from ._errors import GoalError, InputError, tell, tell_uncertified
@@ -128,9 +128,10 @@ class SetpointClassifier(Decides, BaseEstimator):
         if several:
             if groups is not None:
                 raise InputError("groups= is for goals of two classes: leave it out")
-            self.classes_, coded_groups = several_classes(y, self._label)
-            labels, notes = np.ones(len(y), dtype=bool), []
-            weights, kept = counting_rows(sample_weight, coded_groups[2])
+            self.classes_, codes = several_classes(y, self._label)
+            labels, notes = np.ones(len(y), dtype=bool), list[str]()
+            weights, kept = counting_rows(sample_weight, codes[2])
+            coded_groups: Optional[Groups] = codes
         else:
             self.classes_, labels, notes = two_classes(y, self.positive)
             weights, kept = counting_rows(sample_weight, labels)
@@ -149,7 +150,9 @@ class SetpointClassifier(Decides, BaseEstimator):
         if self.model == "trees":
             name_lightgbm()
         line = Line(type(self).__name__) if self.verbose else None
-        label: Any = (self._label, coded_groups[1]) if several else (self._label, *map(str, self.classes_[::-1]))
+        label: Any = (self._label, *map(str, self.classes_[::-1]))
+        if several and coded_groups is not None:
+            label = (self._label, coded_groups[1])
         inner, record, unmet = _setpoint.fit(
             X,
             names,

@@ -7,7 +7,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from . import _setpoint
-from ._arrays import Groups, array, binary, coded, group_name, measured
+from ._arrays import Groups, Measured, array, binary, class_codes, coded, group_name, measured
 from ._errors import InputError, refuse_set, tell
 from ._frames import MISSING, beside, for_model, texts
 from ._settings import file_name, page_name, probability
@@ -16,8 +16,8 @@ from ._settings import file_name, page_name, probability
 class Model:
     """A model file, ready to score: one that `setpoint train` wrote, or `SetpointClassifier.save`.
 
-    Decisions are `score >= threshold`; of several classes, the largest of score minus shift. `X` is a data frame with the columns of training by name, or an
-    array with the columns in the order of `feature_names`.
+    Decisions are `score >= threshold`; of several classes, the largest of score minus shift. `X` is a data frame with
+    the columns of training by name, or an array with the columns in the order of `feature_names`.
     """
 
     def __init__(self, inner: _setpoint.Model) -> None:
@@ -145,17 +145,8 @@ class Model:
 
     def _codes(self, y: Any) -> Groups:
         """The classes of labelled rows, as the compiled half takes them."""
-        labels = array(y, "y")
-        values, codes = np.unique(labels, return_inverse=True) if labels.dtype.kind in "biuf" else texts(labels)
-        if (codes == MISSING).any():
-            raise InputError("y contains NaN or None: leave the rows without a label out")
-        places = {group_name(name): at for at, name in enumerate(self.classes)}
-        unknown = [name for name in map(group_name, values) if name not in places]
-        if unknown:
-            raise InputError(f"y holds {unknown[0]!r}: the classes of the model are {self.classes}")
-        found = np.array([places[group_name(value)] for value in values], dtype=np.uint32)
         column = (self.label or {}).get("column", "label")
-        return column, self.classes, found[np.asarray(codes).reshape(-1)]
+        return column, self.classes, class_codes(y, [group_name(name) for name in self.classes])
 
     def predict_frame(self, X: Any, groups: Any = None, *, keep: Any = None) -> Any:
         """Score, probability and decision (1 for positive) of each row, as columns of a frame.
@@ -209,7 +200,7 @@ class Model:
             codes = self._codes(y)
             labels = np.ones(len(codes[2]), dtype=bool)
             own = measured(labels, labels, sample_weight, None, None, entities)
-            rows: Any = (*own[:3], codes, own[4])
+            rows: Measured = (*own[:3], codes, own[4])
         else:
             labels = self._labels(y, positive)
             column = self.document["groups"]["column"] if self.document["groups"] else None

@@ -62,8 +62,8 @@ def test_frames_hold_a_score_and_a_chance_for_each_class():
     frame = pandas.DataFrame(X, columns=["a", "b"])
     model = SetpointClassifier("macro-f1", confidence=None).fit(frame, y)
     found = model.predict_frame(frame, keep="a")
-    expected = ["a", *(f"score({name})" for name in model.classes_), *(f"probability({name})" for name in model.classes_)]
-    assert list(found.columns) == [*expected, "decision"]
+    named = [f"{what}({name})" for what in ("score", "probability") for name in model.classes_]
+    assert list(found.columns) == ["a", *named, "decision"]
     assert (found["decision"].to_numpy() == model.predict(frame)).all()
 
 

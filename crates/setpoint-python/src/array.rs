@@ -27,10 +27,7 @@ pub fn sample(
     weights: Option<&[f64]>,
     groups: Option<&GroupArrays<'_>>,
 ) -> Result<Sample, Wrong> {
-    let mut sample = Sample::new(labels.to_vec())?;
-    if let Some(weights) = weights {
-        sample = sample.with_weights(weights.iter().map(|weight| *weight as f32).collect())?;
-    }
+    let mut sample = weighed(Sample::new(labels.to_vec())?, weights)?;
     if let Some(groups) = groups {
         let Codes { column, names, of } = codes(groups)?;
         sample = sample.with_groups(&column, names, of)?;
@@ -41,7 +38,11 @@ pub fn sample(
 /// A checked sample of several classes.
 pub fn class_sample(classes: &GroupArrays<'_>, weights: Option<&[f64]>) -> Result<Sample, Wrong> {
     let Codes { column, names, of } = codes(classes)?;
-    let sample = Sample::of_classes(&column, names, of)?;
+    weighed(Sample::of_classes(&column, names, of)?, weights)
+}
+
+/// The same sample with its weights, where there are any.
+pub fn weighed(sample: Sample, weights: Option<&[f64]>) -> Result<Sample, Wrong> {
     match weights {
         Some(weights) => Ok(sample.with_weights(weights.iter().map(|weight| *weight as f32).collect())?),
         None => Ok(sample),

@@ -10,7 +10,7 @@ use setpoint::optimizer::State;
 use setpoint::train::method::Loss;
 use setpoint::train::{Bandwidth, ClassBatchLoss, ClassBatchOptions, TrainError};
 
-use crate::array::slice;
+use crate::array::{slice, weighed};
 use crate::error::Wrong;
 use crate::thread::work;
 
@@ -26,15 +26,7 @@ fn goal(text: &str, classes: &[String]) -> Result<ClassGoal, Wrong> {
 
 /// Rows of these classes, not all of which need occur.
 fn sample(classes: &[String], codes: &[u32], weights: Option<&[f64]>) -> Result<Sample, Wrong> {
-    // One row of each beside, which is left out again.
-    let count = classes.len() as u32;
-    let all = (0..count).chain(codes.iter().copied()).collect();
-    let mut sample = Sample::of_classes("y", classes.to_vec(), all)?;
-    if let Some(weights) = weights {
-        let one = classes.iter().map(|_| 1.0);
-        sample = sample.with_weights(one.chain(weights.iter().map(|weight| *weight as f32)).collect())?;
-    }
-    Ok(sample.select(&(count..count + codes.len() as u32).collect::<Vec<_>>()))
+    weighed(Sample::of_classes("y", classes.to_vec(), codes.to_vec())?, weights)
 }
 
 /// The goal of these classes as it is printed.

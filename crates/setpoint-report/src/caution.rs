@@ -182,11 +182,12 @@ impl Circumstances<'_> {
         let small = certificate.full.conditions.iter().filter(bad).min_by_key(|one| one.examples)?;
         let group = small.group.as_ref().map_or_else(String::new, |group| format!(" in group {group}"));
         Some(format!(
-            "The calibration set is small: {} is proved{group} on {} examples ({} observed), so that the \
-             threshold keeps well clear of its limit. More calibration rows would let it come closer.",
+            "The calibration set is small: {} is proved{group} on {} examples ({} observed), so that {} well \
+             clear of its limit. More calibration rows would let it come closer.",
             small.condition,
             small.examples,
-            percent(small.observed)
+            percent(small.observed),
+            if self.several() { "shifts keep the rate" } else { "the threshold keeps" }
         ))
     }
 

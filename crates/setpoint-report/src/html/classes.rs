@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use super::number::{count, maybe_rate, measured, points, rate, rows, threshold};
+use super::number::{count, exact, maybe_rate, measured, points, rate, rows};
 use super::{Section, table};
 use crate::classes::{ClassDecisions, ClassesRecord};
 use crate::number::{number, percent};
@@ -13,10 +13,10 @@ use crate::record::ReportRecord;
 const MOST_DRAWN: usize = 40;
 /// Mistakes in the table.
 const MISTAKES: usize = 20;
-/// Side of a cell, and room for names, in the units of the drawing.
+/// Side of a cell, and width of a letter, in the units of the drawing.
 const CELL: usize = 34;
-const NAMES: usize = 96;
-/// Letters of a name beside the matrix.
+const LETTER: usize = 8;
+/// Most letters of a name beside the matrix.
 const LETTERS: usize = 12;
 
 pub(super) fn section(record: &ReportRecord) -> Option<Section> {
@@ -48,8 +48,9 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
 
 /// Shares of each true class, as cells whose darkness grows with the share.
 fn matrix(classes: &ClassesRecord<ClassDecisions>, decided: &ClassDecisions) -> Markup {
-    let many = classes.names.len();
-    let side = NAMES + many * CELL;
+    let longest = classes.names.iter().map(|name| name.chars().count().min(LETTERS + 1)).max().unwrap_or(0);
+    let room = 16 + LETTER * longest;
+    let side = room + classes.names.len() * CELL;
     let short = |name: &str| -> String {
         let mut letters = name.chars();
         let start: String = letters.by_ref().take(LETTERS).collect();
@@ -66,15 +67,15 @@ fn matrix(classes: &ClassesRecord<ClassDecisions>, decided: &ClassDecisions) -> 
             aria-label=(format!("Confusion matrix. Recall by class: {}.", said.join(", "))) {
             @for (y, row) in decided.matrix.iter().enumerate() {
                 @let all: f64 = row.iter().sum();
-                @let top = NAMES + y * CELL;
-                text class="name" x=(NAMES - 6) y=(top + CELL / 2 + 4) text-anchor="end" { (short(&classes.names[y])) }
+                @let top = room + y * CELL;
+                text class="name" x=(room - 6) y=(top + CELL / 2 + 4) text-anchor="end" { (short(&classes.names[y])) }
                 text class="name" text-anchor="start"
-                    transform=(format!("translate({},{}) rotate(-60)", top + CELL / 2 + 4, NAMES - 6)) {
+                    transform=(format!("translate({},{}) rotate(-60)", top + CELL / 2 + 4, room - 6)) {
                     (short(&classes.names[y]))
                 }
                 @for (class, cell) in row.iter().enumerate() {
                     @let share = if all > 0.0 { cell / all } else { 0.0 };
-                    @let left = NAMES + class * CELL;
+                    @let left = room + class * CELL;
                     rect class=(if y == class { "right" } else { "wrong" }) x=(left) y=(top)
                         width=(CELL - 1) height=(CELL - 1) fill-opacity=(format!("{share:.3}")) {
                         title { (classes.names[y]) " decided as " (classes.names[class]) ": " (count_text(*cell)) }
@@ -102,7 +103,7 @@ fn by_class(classes: &ClassesRecord<ClassDecisions>) -> Markup {
             tr {
                 th scope="row" { (one.class) }
                 td { (rows(one.rows)) }
-                td { (threshold(classes.shifts[place])) }
+                td { data value=(exact(classes.shifts[place])) { (number(classes.shifts[place])) } }
                 @for name in rates {
                     td { @match one.rate(name) { Some(rate) => (measured(rate)), None => "\u{2013}" } }
                     @if let Some(before) = before {

@@ -325,7 +325,7 @@ fn figures(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
                 "The other is cross-entropy with the weights of the classes chosen on validation and the best shifts "
                 "found afterwards: both have that of these rows."
             } @else { "The other is cross-entropy with the weight of the positives chosen on validation." }
-            @if !at_own.is_empty() { " At a threshold of its own, chosen the same way: " (at_own.join(", ")) "." } }
+            @if !at_own.is_empty() { (if record.pictures.is_some() { " At a threshold" } else { " With shifts" }) " of its own, chosen the same way: " (at_own.join(", ")) "." } }
     }
 }
 
