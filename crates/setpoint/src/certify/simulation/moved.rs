@@ -21,12 +21,12 @@ fn precision(t: f64, share: f64) -> f64 {
 #[test]
 fn few_labels_near_the_threshold_certify_as_promised_and_more_than_uniform_ones() {
     let share = 0.3;
-    for (seed, condition) in [(71, "fpr<=1%"), (72, "recall>=0.9"), (73, "precision>=0.5")] {
+    for (seed, condition) in [(71, "fpr<=1%"), (72, "recall>=0.9"), (73, "precision>=0.4")] {
         let conditions = parse_conditions(condition).unwrap();
         let holds = |t: f64| match seed {
             71 => 1.0 - t <= 0.01,
             72 => 1.0 - t.powi(3) >= 0.9,
-            _ => precision(t, share) >= 0.5,
+            _ => precision(t, share) >= 0.4,
         };
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (mut broken, mut found, mut better) = (0, 0, 0);
