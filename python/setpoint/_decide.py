@@ -37,11 +37,7 @@ def two_classes(y: Any, positive: Any) -> tuple[np.ndarray, np.ndarray, list[str
             "Only binary classification is supported by this goal or estimator. The type of the target is "
             f"{type_of_target(y)}: {len(classes)} classes."
         )
-    if len(classes) < 2:
-        raise ValueError(
-            "Classifier can't train when only one class is present: this solver needs samples of at least "
-            f"2 classes in the data, but the data contains only one class: {classes[0]!r}"
-        )
+    refuse_one(classes)
     if positive is not None:
         if shape(positive) != () or positive not in classes:
             raise InputError(f"positive={reprlib.repr(positive)} is not one of the labels {classes.tolist()}")
@@ -57,10 +53,20 @@ def two_classes(y: Any, positive: Any) -> tuple[np.ndarray, np.ndarray, list[str
     return classes, np.ascontiguousarray(y == classes[1]), notes
 
 
+def refuse_one(classes: np.ndarray) -> None:
+    """Refuses labels that are all the same."""
+    if len(classes) < 2:
+        raise ValueError(
+            "Classifier can't train when only one class is present: this solver needs samples of at least "
+            f"2 classes in the data, but the data contains only one class: {classes[0]!r}"
+        )
+
+
 def several_classes(y: Any, column: str) -> tuple[np.ndarray, Groups]:
     """The classes in order, and the class of each row with the names that goals have for them."""
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
+    refuse_one(classes)
     names = [group_name(value) for value in classes]
     if len({*names}) < len(names):
         raise InputError(f"labels that are written alike: {sorted(names)}")
