@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use setpoint::train::{MethodChoice, Progress};
 use setpoint::{Goal, Sample};
-use setpoint_trees::{Data, Features, Library, Parameters, Settings, fit};
+use setpoint_trees::{Data, FeatureView, Library, Parameters, Settings, fit};
 
 const COLUMNS: usize = 41;
 const RUNS: usize = 3;
@@ -34,14 +34,14 @@ fn table(rows: usize, rounds: usize, threads: usize) {
     let label = |row: &[f32]| row[0] * row[1] + 0.5 * row[2] + 0.4 * row[3] * row[4] > 0.95;
     let sample = Sample::new(values.chunks(COLUMNS).map(label).collect()).expect("labels");
     let data = Data {
-        features: Features::dense(&values, COLUMNS).expect("rows"),
+        features: FeatureView::dense(&values, COLUMNS).expect("rows"),
         sample: &sample,
         categorical: &[],
     };
     let few = values.len() / 50 / COLUMNS * COLUMNS;
     let held_out = Sample::new(sample.labels()[..few / COLUMNS].to_vec()).expect("labels");
     let held_out = Data {
-        features: Features::dense(&values[..few], COLUMNS).expect("rows"),
+        features: FeatureView::dense(&values[..few], COLUMNS).expect("rows"),
         sample: &held_out,
         categorical: &[],
     };

@@ -11,7 +11,7 @@
 use std::time::Instant;
 
 use setpoint_trees::library::{Booster, Dataset};
-use setpoint_trees::{Ensemble, Features, Library};
+use setpoint_trees::{Ensemble, FeatureView, Library};
 
 const COLUMNS: usize = 30;
 const TRAINED_ON: usize = 100_000;
@@ -29,11 +29,11 @@ fn main() {
 
 fn table(library: &Library, rows: usize, rounds: usize, leaves: usize) {
     let values = rows_of(rows.max(TRAINED_ON));
-    let train = Features::dense(&values[..TRAINED_ON * COLUMNS], COLUMNS).expect("rows");
+    let train = FeatureView::dense(&values[..TRAINED_ON * COLUMNS], COLUMNS).expect("rows");
     let text = grow(library, &train, rounds, leaves);
     let booster = Booster::from_text(library, &text).expect("LightGBM reads its own text");
     let ensemble = Ensemble::from_text(&text, COLUMNS).expect("trees");
-    let features = Features::dense(&values[..rows * COLUMNS], COLUMNS).expect("rows");
+    let features = FeatureView::dense(&values[..rows * COLUMNS], COLUMNS).expect("rows");
     println!("{rows} x {COLUMNS}, {} trees of {leaves} leaves, seconds", ensemble.trees());
     println!("{:>8} {:>10} {:>10} {:>7}", "threads", "LightGBM", "Setpoint", "ratio");
     for threads in [1, 2] {
@@ -60,7 +60,7 @@ fn rows_of(rows: usize) -> Vec<f32> {
     (0..rows * COLUMNS).map(|i| if i % 10 == 3 { f32::NAN } else { noise(i) }).collect()
 }
 
-fn grow(library: &Library, train: &Features<'_>, rounds: usize, leaves: usize) -> String {
+fn grow(library: &Library, train: &FeatureView<'_>, rounds: usize, leaves: usize) -> String {
     let rows = train.rows();
     let quiet = "verbosity=-1 num_threads=2 force_col_wise=true";
     let mut dataset = Dataset::new(library, train, quiet).expect("rows");

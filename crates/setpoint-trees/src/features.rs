@@ -12,7 +12,7 @@ use crate::error::TreesError;
 
 /// Rows of features, checked when made.
 #[derive(Clone, Copy, Debug)]
-pub struct Features<'a>(Layout<'a>);
+pub struct FeatureView<'a>(Layout<'a>);
 
 /// How they lie in memory.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub(crate) enum Layout<'a> {
     Sparse { starts: &'a [usize], indices: &'a [u32], values: &'a [f32], columns: usize },
 }
 
-impl<'a> Features<'a> {
+impl<'a> FeatureView<'a> {
     /// Row after row, each of `columns` values; NaN is a missing value.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl<'a> Features<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Data<'a> {
     /// Their features.
-    pub features: Features<'a>,
+    pub features: FeatureView<'a>,
     /// Their labels, weights and groups.
     pub sample: &'a Sample,
     /// Columns whose values are codes of categories, from 0 on.
@@ -177,8 +177,8 @@ impl From<setpoint::features::Features> for Rows {
 impl Rows {
     /// All rows of `first`, then these of `second`; both dense, or both compressed.
     pub(crate) fn stacked(
-        first: &Features<'_>,
-        second: &Features<'_>,
+        first: &FeatureView<'_>,
+        second: &FeatureView<'_>,
         rows: &[u32],
     ) -> Result<Self, TreesError> {
         if first.columns() != second.columns() {
@@ -219,8 +219,8 @@ impl Rows {
 
     /// The rows, to be read.
     #[must_use]
-    pub fn view(&self) -> Features<'_> {
-        Features(match &self.0 {
+    pub fn view(&self) -> FeatureView<'_> {
+        FeatureView(match &self.0 {
             Owned::Dense { values, columns } => Layout::Dense { values, columns: *columns },
             Owned::Sparse(Sparse { columns, starts, indices, values }) => {
                 Layout::Sparse { starts, indices, values, columns: *columns }
@@ -239,12 +239,12 @@ mod tests {
 
     #[test]
     fn rows_that_do_not_fit_are_refused() {
-        assert!(Features::dense(&[1.0; 6], 3).is_ok());
+        assert!(FeatureView::dense(&[1.0; 6], 3).is_ok());
         for (values, columns) in [(6, 4), (0, 3), (6, 0)] {
-            assert!(Features::dense(&vec![0.0; values], columns).is_err(), "{values} {columns}");
+            assert!(FeatureView::dense(&vec![0.0; values], columns).is_err(), "{values} {columns}");
         }
         let sparse = |starts: &[usize], indices: &[u32]| {
-            Features::sparse(starts, indices, &vec![1.0; indices.len()], 3).map(|features| features.rows())
+            FeatureView::sparse(starts, indices, &vec![1.0; indices.len()], 3).map(|features| features.rows())
         };
         assert_eq!(sparse(&[0, 2, 2, 3], &[0, 2, 1]).unwrap(), 3);
         for (starts, indices) in [
@@ -263,11 +263,11 @@ mod tests {
     #[test]
     fn stacked_rows_are_those_of_the_parts() {
         let (first, second) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
-        let dense = |values| Features::dense(values, 2).unwrap();
+        let dense = |values| FeatureView::dense(values, 2).unwrap();
         let stacked = Rows::stacked(&dense(&first), &dense(&second), &[1]).unwrap();
         let Layout::Dense { values, .. } = *stacked.view().layout() else { panic!("dense") };
         assert_eq!(values, [1.0, 2.0, 3.0, 4.0, 7.0, 8.0]);
-        let sparse = |values| Features::sparse(&[0, 1, 2], &[1, 0], values, 2).unwrap();
+        let sparse = |values| FeatureView::sparse(&[0, 1, 2], &[1, 0], values, 2).unwrap();
         let stacked = Rows::stacked(&sparse(&first[..2]), &sparse(&second[..2]), &[1, 0]).unwrap();
         let Layout::Sparse { starts, indices, values, .. } = *stacked.view().layout() else {
             panic!("compressed")
@@ -281,7 +281,7 @@ mod tests {
     fn categories_are_codes() {
         let sample = Sample::new(vec![true, false]).unwrap();
         let check = |values: &[f32]| {
-            let features = Features::dense(values, 2).unwrap();
+            let features = FeatureView::dense(values, 2).unwrap();
             Data { features, sample: &sample, categorical: &[1] }.check()
         };
         assert!(check(&[-1.0, 3.0, 0.5, f32::NAN]).is_ok());

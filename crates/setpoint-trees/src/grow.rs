@@ -13,7 +13,7 @@ use setpoint::train::TrainError;
 
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
-use crate::features::{Data, Features};
+use crate::features::{Data, FeatureView};
 use crate::ico::Mixture;
 use crate::library::{Booster, Dataset, Library};
 use crate::parameters::{Parameters, steady};
@@ -84,7 +84,7 @@ pub(crate) struct Round<'a> {
 pub(crate) fn grow(
     dataset: &Dataset<'_>,
     sample: &Sample,
-    held_out: Option<&Features<'_>>,
+    held_out: Option<&FeatureView<'_>>,
     columns: usize,
     growth: &Growth,
     mut mixture: Option<&mut Mixture<'_>>,
@@ -101,7 +101,7 @@ pub(crate) fn grow(
     let mut booster = Booster::new(dataset, &text)?;
     let bias = mixture.as_ref().map_or(0.0, |mixture| mixture.bias());
     let mut ensemble = Ensemble::constant(columns, &vec![bias; outputs]);
-    let mut raw = vec![bias; held_out.map_or(0, Features::rows) * outputs];
+    let mut raw = vec![bias; held_out.map_or(0, FeatureView::rows) * outputs];
     let labels = sample.labels();
     let classes = sample.groups().filter(|_| outputs > 1).map(Groups::codes);
     let (mut looks, mut loss, mut rounds) = (Vec::new(), loss_of_no_tree(sample, outputs), 0);
@@ -153,7 +153,7 @@ pub(crate) fn grow(
 /// The looks of an ensemble that is grown already: the same as while it grew.
 pub(crate) fn looks(
     ensemble: &Ensemble,
-    held_out: &Features<'_>,
+    held_out: &FeatureView<'_>,
     look_every: usize,
 ) -> Result<Vec<Look>, TreesError> {
     let outputs = ensemble.outputs();

@@ -14,14 +14,14 @@
 //!
 //! ```no_run
 //! use setpoint::{Goal, Sample, train::Silent};
-//! use setpoint_trees::{Data, Features, Settings, fit};
+//! use setpoint_trees::{Data, FeatureView, Settings, fit};
 //!
 //! # let (train_values, train_sample) = (vec![0.0f32; 6], Sample::new(vec![true, false])?);
 //! # let (held_out_values, held_out_sample) = (vec![0.0f32; 6], Sample::new(vec![true, false])?);
 //! let goal: Goal = "recall @ fpr<=1%".parse()?;
-//! let train = Data { features: Features::dense(&train_values, 3)?, sample: &train_sample, categorical: &[2] };
+//! let train = Data { features: FeatureView::dense(&train_values, 3)?, sample: &train_sample, categorical: &[2] };
 //! let held_out =
-//!     Data { features: Features::dense(&held_out_values, 3)?, sample: &held_out_sample, categorical: &[2] };
+//!     Data { features: FeatureView::dense(&held_out_values, 3)?, sample: &held_out_sample, categorical: &[2] };
 //! let fit = fit(&goal, train, held_out, &Settings::default(), &mut Silent, None)?;
 //! let mut scores = vec![0.0; 2];
 //! fit.ensemble.scores(&held_out.features, &mut scores)?;
@@ -63,7 +63,7 @@ mod watched;
 pub use conclude::{BoosterCandidate, Step, TreesFit, fit};
 pub use ensemble::Ensemble;
 pub use error::TreesError;
-pub use features::{Data, Features, Rows};
+pub use features::{Data, FeatureView, Rows};
 pub use grow::Look;
 pub use library::{Library, LibraryError};
 pub use parameters::Parameters;

@@ -7,7 +7,7 @@ use setpoint::train::{Progress, StageKind, TrainError};
 
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
-use crate::features::Features;
+use crate::features::FeatureView;
 use crate::grow::{Growth, Look, Round, grow};
 use crate::ico::Mixture;
 use crate::judge::Promise;
@@ -31,7 +31,7 @@ impl Watched<'_> {
     pub(crate) fn grow(
         &self,
         (bins, sample, columns): (&Dataset<'_>, &Sample, usize),
-        held_out: Option<&Features<'_>>,
+        held_out: Option<&FeatureView<'_>>,
         growth: &Growth,
         mixture: Option<&mut Mixture<'_>>,
         tell: Tell<'_>,

@@ -12,7 +12,7 @@ use setpoint::class::{ClassError, Confusion};
 use setpoint::goal::{ClassGoal, Relation};
 use setpoint::train::{self, Combined, Progress, Settings, StageKind, TrainError, fit_classes, if_any};
 
-use super::study::{Part, Problem};
+use super::study::{Problem, StudyPart};
 use crate::Watch;
 use crate::watch::control;
 
@@ -202,7 +202,7 @@ pub fn certified(
     Ok(Some(Certified { point, draws, held }))
 }
 
-impl Part {
+impl StudyPart {
     fn scores(&self, combined: &Combined) -> Result<Vec<f32>, TrainError> {
         use setpoint::model::Model;
         let mut model = self.model.clone();

@@ -82,7 +82,7 @@ fn name<S: Serializer>(task: &Task, serializer: S) -> Result<S::Ok, S::Error> {
 
 /// Some rows, as linear models and as trees take them.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct StudyPart {
     /// Numbers scaled, categories as columns.
     pub model: Linear,
     /// Numbers as they are, categories as codes.
@@ -99,13 +99,13 @@ pub struct Problem {
     /// Trees' columns of codes.
     pub categorical: Vec<u32>,
     /// To train on.
-    pub train: Part,
+    pub train: StudyPart,
     /// To choose by.
-    pub validation: Part,
+    pub validation: StudyPart,
     /// To certify on.
-    pub calibration: Part,
+    pub calibration: StudyPart,
     /// To report, once.
-    pub test: Part,
+    pub test: StudyPart,
     /// The classes of the calibration and the test rows, one after the other.
     pub rest: Sample,
 }
@@ -127,10 +127,10 @@ impl Problem {
             let of = rows.iter().map(|row| codes[*row as usize]).collect();
             Sample::of_classes("class", names.clone(), of)
         };
-        let part = |name: &str| -> Result<Part, setpoint_data::Error> {
+        let part = |name: &str| -> Result<StudyPart, setpoint_data::Error> {
             let rows = rows(name);
             let model = Linear::new(features.select(&rows)?).with_outputs(names.len());
-            Ok(Part { model, rows: plain.select(&rows)?.into(), sample: sample(&rows)? })
+            Ok(StudyPart { model, rows: plain.select(&rows)?.into(), sample: sample(&rows)? })
         };
         Ok(Self {
             train: part("train")?,
@@ -144,7 +144,7 @@ impl Problem {
     }
 
     /// A part as trees take it.
-    pub fn data<'p>(&'p self, part: &'p Part) -> Data<'p> {
+    pub fn data<'p>(&'p self, part: &'p StudyPart) -> Data<'p> {
         Data { features: part.rows.view(), sample: &part.sample, categorical: &self.categorical }
     }
 

@@ -9,7 +9,7 @@ use setpoint::train::{Observer, Progress, if_any};
 use setpoint_trees::{Ensemble, Parameters, Searched, Session, Settings, TreesError};
 
 use super::cell::{Outcome, STARTS, Scores, best, certified, point};
-use super::study::{Part, Problem};
+use super::study::{Problem, StudyPart};
 use crate::Watch;
 use crate::watch::control;
 
@@ -96,7 +96,7 @@ fn rivals(
     Ok(rivals)
 }
 
-fn score(ensemble: &Ensemble, problem: &Problem, part: &Part) -> Result<Vec<f32>, TreesError> {
+fn score(ensemble: &Ensemble, problem: &Problem, part: &StudyPart) -> Result<Vec<f32>, TreesError> {
     let mut scores = vec![0.0; part.sample.len() * ensemble.outputs()];
     ensemble.scores(&problem.data(part).features, &mut scores)?;
     Ok(scores)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 use setpoint::train::TrainError;
-use setpoint_trees::{Data, Features, Settings, TreesError};
+use setpoint_trees::{Data, FeatureView, Settings, TreesError};
 
 use super::cell::{self, Trial};
 use super::table::{Grown, PeerRecord};
@@ -55,7 +55,7 @@ impl Rows {
     /// A part as trees take it.
     pub(super) fn data(&self, part: usize) -> Result<Data<'_>, TreesError> {
         let Matrix { values, columns, sample, .. } = &self.parts[part];
-        Ok(Data { features: Features::dense(values, *columns)?, sample, categorical: &self.categorical })
+        Ok(Data { features: FeatureView::dense(values, *columns)?, sample, categorical: &self.categorical })
     }
 }
 

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::node::ZERO;
 use super::{Ensemble, Node};
 use crate::error::TreesError;
-use crate::features::{Features, Layout};
+use crate::features::{FeatureView, Layout};
 
 /// Rows that go down a tree side by side.
 const LANES: usize = 8;
@@ -23,7 +23,7 @@ impl Ensemble {
     ///
     /// # Errors
     /// If the rows have another number of columns, or `out` has not a place for each score.
-    pub fn scores(&self, features: &Features<'_>, out: &mut [f32]) -> Result<(), TreesError> {
+    pub fn scores(&self, features: &FeatureView<'_>, out: &mut [f32]) -> Result<(), TreesError> {
         let mut raw = vec![0.0; out.len()];
         self.raw(features, &mut raw)?;
         out.iter_mut().zip(raw).for_each(|(out, raw)| *out = raw as f32);
@@ -34,7 +34,7 @@ impl Ensemble {
     ///
     /// # Errors
     /// As [`scores`](Self::scores).
-    pub fn raw(&self, features: &Features<'_>, out: &mut [f64]) -> Result<(), TreesError> {
+    pub fn raw(&self, features: &FeatureView<'_>, out: &mut [f64]) -> Result<(), TreesError> {
         self.start(out);
         self.add(features, 0..self.trees(), out)
     }
@@ -47,7 +47,7 @@ impl Ensemble {
     /// Adds what these trees give each row; the first of them is of the first output.
     pub(crate) fn add(
         &self,
-        features: &Features<'_>,
+        features: &FeatureView<'_>,
         trees: Range<usize>,
         out: &mut [f64],
     ) -> Result<(), TreesError> {

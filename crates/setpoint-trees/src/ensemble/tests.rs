@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
 
 use super::Question;
-use crate::{Ensemble, Features, TreesError};
+use crate::{Ensemble, FeatureView, TreesError};
 
 /// Two trees as LightGBM writes them: one of three leaves with a category, one of a single leaf.
 const TEXT: &str = "tree
@@ -45,7 +45,7 @@ fn ensemble() -> Ensemble {
 
 fn score(ensemble: &Ensemble, row: [f32; 2]) -> f64 {
     let mut out = [0.0];
-    ensemble.raw(&Features::dense(&row, 2).unwrap(), &mut out).unwrap();
+    ensemble.raw(&FeatureView::dense(&row, 2).unwrap(), &mut out).unwrap();
     out[0]
 }
 
@@ -91,7 +91,7 @@ fn trees_of_several_outputs_add_up_to_a_score_for_each() {
     assert_eq!((two.outputs(), two.rounds(), two.trees()), (2, 1, 2));
     let one = ensemble();
     let rows: Vec<f32> = (0..40).map(|at| (at * 7 % 11) as f32 / 5.0).collect();
-    let features = Features::dense(&rows, 2).unwrap();
+    let features = FeatureView::dense(&rows, 2).unwrap();
     let (mut both, mut whole) = (vec![0.0; 40], vec![0.0; 20]);
     two.raw(&features, &mut both).unwrap();
     one.raw(&features, &mut whole).unwrap();
@@ -106,9 +106,9 @@ fn trees_of_several_outputs_add_up_to_a_score_for_each() {
 #[test]
 fn rows_of_another_width_and_too_few_places_are_refused() {
     let rows = [0.0; 6];
-    let wide = Features::dense(&rows, 3).unwrap();
+    let wide = FeatureView::dense(&rows, 3).unwrap();
     assert!(ensemble().raw(&wide, &mut [0.0; 2]).is_err());
-    let fitting = Features::dense(&rows, 2).unwrap();
+    let fitting = FeatureView::dense(&rows, 2).unwrap();
     assert!(ensemble().raw(&fitting, &mut [0.0; 2]).is_err());
     assert!(ensemble().scores(&fitting, &mut [0.0; 3]).is_ok());
 }
@@ -207,7 +207,7 @@ fn hostile_tensors_are_refused_by_name() {
 #[test]
 fn tensors_with_any_number_changed_are_refused_or_scored() {
     let rows = [0.1, 2.0, 0.9, f32::NAN, -1.0, 1e30];
-    let features = Features::dense(&rows, 2).unwrap();
+    let features = FeatureView::dense(&rows, 2).unwrap();
     let tensors = ensemble().to_tensors();
     for name in ["start", "split", "left", "set_start", "set"] {
         let length = tensors[&format!("trees.{name}")].data.len();

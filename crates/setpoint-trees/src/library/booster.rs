@@ -6,7 +6,7 @@ use std::ptr;
 
 use super::function::{FLOAT32, INT64, RAW_SCORE};
 use super::{Dataset, Library, LibraryError, count, text};
-use crate::features::{Features, Layout};
+use crate::features::{FeatureView, Layout};
 
 /// Trees under construction, or a model read back for comparison.
 #[derive(Debug)]
@@ -182,7 +182,7 @@ impl<'d> Booster<'d> {
     /// If `out` has not one place for each score of each row, or LightGBM refuses the rows.
     pub fn predict(
         &self,
-        features: &Features<'_>,
+        features: &FeatureView<'_>,
         threads: usize,
         out: &mut [f64],
     ) -> Result<(), LibraryError> {

@@ -5,7 +5,7 @@ use std::ptr;
 
 use super::function::{FLOAT32, INT64};
 use super::{Library, LibraryError, count, text};
-use crate::features::{Features, Layout};
+use crate::features::{FeatureView, Layout};
 
 /// Training rows with labels and weights, binned once for any number of boosters.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl<'l> Dataset<'l> {
     /// If there are too many rows or columns, or LightGBM refuses them.
     pub fn new(
         library: &'l Library,
-        features: &Features<'_>,
+        features: &FeatureView<'_>,
         parameters: &str,
     ) -> Result<Self, LibraryError> {
         const CALL: &str = "the training rows";

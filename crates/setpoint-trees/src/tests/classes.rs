@@ -8,7 +8,7 @@ use setpoint::train::{MethodChoice, Silent};
 use super::{Task, library, noise};
 use crate::library::{Booster, Dataset};
 use crate::store::{pack, unpack};
-use crate::{Data, Ensemble, Features, Finished, Parameters, Settings, TreesFit, fit};
+use crate::{Data, Ensemble, FeatureView, Finished, Parameters, Settings, TreesFit, fit};
 
 const NAMES: [&str; 3] = ["common", "rare", "other"];
 
@@ -26,7 +26,7 @@ fn task(rows: usize, seed: usize) -> (Vec<f32>, Sample) {
 }
 
 fn data<'d>((values, sample): &'d (Vec<f32>, Sample)) -> Data<'d> {
-    let features = Features::dense(values, Task::COLUMNS).unwrap();
+    let features = FeatureView::dense(values, Task::COLUMNS).unwrap();
     Data { features, sample, categorical: &Task::CATEGORICAL }
 }
 

@@ -8,7 +8,7 @@ use setpoint::{Goal, Sample};
 
 use super::{Task, library};
 use crate::store::{pack, unpack};
-use crate::{Data, Features, Finished, Parameters, Session, Settings, Store, TreesError, TreesFit, fit};
+use crate::{Data, FeatureView, Finished, Parameters, Session, Settings, Store, TreesError, TreesFit, fit};
 
 struct Splits {
     train: Task,
@@ -22,7 +22,7 @@ impl Splits {
     }
 
     fn data(task: &Task) -> Data<'_> {
-        let features = Features::dense(&task.values, Task::COLUMNS).unwrap();
+        let features = FeatureView::dense(&task.values, Task::COLUMNS).unwrap();
         Data { features, sample: &task.sample, categorical: &Task::CATEGORICAL }
     }
 
@@ -255,7 +255,8 @@ fn what_makes_no_sense_is_refused() {
     let none = refused(Settings { configurations: vec![], ..settings(MethodChoice::Auto) });
     assert!(none.contains("at least one configuration"), "{none}");
     let other = [0.0; 30];
-    let narrow = Data { features: Features::dense(&other, 5).unwrap(), ..Splits::data(&splits.validation) };
+    let narrow =
+        Data { features: FeatureView::dense(&other, 5).unwrap(), ..Splits::data(&splits.validation) };
     let error =
         fit(&goal, Splits::data(&splits.train), narrow, &settings(MethodChoice::Auto), &mut Silent, None);
     assert!(error.unwrap_err().to_string().contains("1500 labels for 6 rows"));

@@ -7,7 +7,7 @@ use super::{Task, library};
 use crate::features::Data;
 use crate::grow::{Growth, dataset, grow, looks};
 use crate::library::Library;
-use crate::{Ensemble, Features, Look, Parameters};
+use crate::{Ensemble, FeatureView, Look, Parameters};
 
 fn growth(rounds: usize, threads: usize) -> Growth {
     let parameters = Parameters { row_share: 0.8, column_share: 0.8, ..Parameters::default() };
@@ -17,7 +17,7 @@ fn growth(rounds: usize, threads: usize) -> Growth {
 fn train(
     library: &Library,
     data: &Data<'_>,
-    held_out: &Features<'_>,
+    held_out: &FeatureView<'_>,
     growth: &Growth,
 ) -> (Ensemble, Vec<Look>) {
     let binned = dataset(library, data, growth.outputs, growth.threads).unwrap();
@@ -29,7 +29,7 @@ fn train(
 fn the_same_seed_gives_the_same_trees_for_one_thread_and_for_two() {
     let Some(library) = library() else { return };
     let task = Task::new(20_000, 10);
-    let features = Features::dense(&task.values, Task::COLUMNS).unwrap();
+    let features = FeatureView::dense(&task.values, Task::COLUMNS).unwrap();
     let data = Data { features, sample: &task.sample, categorical: &Task::CATEGORICAL };
     let (one, _) = train(library, &data, &features, &growth(25, 1));
     let (two, _) = train(library, &data, &features, &growth(25, 2));
@@ -42,8 +42,8 @@ fn the_same_seed_gives_the_same_trees_for_one_thread_and_for_two() {
 fn looks_are_the_scores_of_the_trees_so_far_and_can_be_had_again() {
     let Some(library) = library() else { return };
     let (task, held_out) = (Task::new(2000, 11), Task::new(500, 12));
-    let features = Features::dense(&task.values, Task::COLUMNS).unwrap();
-    let held_out = Features::dense(&held_out.values, Task::COLUMNS).unwrap();
+    let features = FeatureView::dense(&task.values, Task::COLUMNS).unwrap();
+    let held_out = FeatureView::dense(&held_out.values, Task::COLUMNS).unwrap();
     let data = Data { features, sample: &task.sample, categorical: &[] };
     let (ensemble, seen) = train(library, &data, &held_out, &growth(25, 1));
     assert_eq!(seen.iter().map(|look| look.rounds).collect::<Vec<_>>(), [10, 20, 25]);
@@ -59,8 +59,8 @@ fn compressed_rows_train_the_same_trees_as_dense_ones() {
     let task = Task::new(2000, 13);
     let values: Vec<f32> = task.values.iter().map(|x| if x.abs() < 0.3 { 0.0 } else { *x }).collect();
     let (starts, indices, kept) = compress(&values, Task::COLUMNS);
-    let dense = Features::dense(&values, Task::COLUMNS).unwrap();
-    let sparse = Features::sparse(&starts, &indices, &kept, Task::COLUMNS).unwrap();
+    let dense = FeatureView::dense(&values, Task::COLUMNS).unwrap();
+    let sparse = FeatureView::sparse(&starts, &indices, &kept, Task::COLUMNS).unwrap();
     let grown = |features| {
         train(library, &Data { features, sample: &task.sample, categorical: &[] }, &features, &growth(20, 1))
     };
@@ -88,9 +88,9 @@ fn a_weight_of_two_counts_as_the_row_twice() {
     let parameters = Parameters { leaves: 4, ..Parameters::default() };
     let round = |values: &[f32]| values.iter().map(|x| (x * 20.0).round()).collect::<Vec<f32>>();
     let (values, repeated) = (round(&task.values), round(&repeated));
-    let held_out = Features::dense(&values, 6).unwrap();
+    let held_out = FeatureView::dense(&values, 6).unwrap();
     let grown = |values: &[f32], sample: &setpoint::Sample| {
-        let data = Data { features: Features::dense(values, 6).unwrap(), sample, categorical: &[] };
+        let data = Data { features: FeatureView::dense(values, 6).unwrap(), sample, categorical: &[] };
         train(library, &data, &held_out, &Growth { parameters, ..growth(5, 1) }).1.remove(0).scores
     };
     for (a, b) in grown(&values, &weighted).iter().zip(grown(&repeated, &twice)) {

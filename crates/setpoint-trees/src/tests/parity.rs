@@ -2,12 +2,18 @@
 
 use super::{Task, library, noise};
 use crate::library::{Booster, Dataset, Library};
-use crate::{Ensemble, Features};
+use crate::{Ensemble, FeatureView};
 
 const QUIET: &str = "verbosity=-1 num_threads=1 deterministic=true force_col_wise=true";
 
 /// Trains on rows and compares scores of other rows, which may hold what training never saw.
-fn compare(library: &Library, train: &Features<'_>, labels: &[bool], test: &[&Features<'_>], extra: &str) {
+fn compare(
+    library: &Library,
+    train: &FeatureView<'_>,
+    labels: &[bool],
+    test: &[&FeatureView<'_>],
+    extra: &str,
+) {
     let mut dataset = Dataset::new(library, train, &format!("{QUIET} {extra}")).unwrap();
     let labels: Vec<f32> = labels.iter().map(|label| f32::from(u8::from(*label))).collect();
     dataset.set_labels(&labels).unwrap();
@@ -61,10 +67,10 @@ fn scores_match_on_numbers_with_every_kind_of_missing_value() {
     let Some(library) = library() else { return };
     let task = Task::new(3000, 1);
     let odd = strew(&Task::new(2003, 2).values, 0.3, &ODD);
-    let test = Features::dense(&odd, Task::COLUMNS).unwrap();
+    let test = FeatureView::dense(&odd, Task::COLUMNS).unwrap();
     for missing in [&[][..], &[f32::NAN], &[0.0], &[f32::NAN, 0.0]] {
         let values = if missing.is_empty() { task.values.clone() } else { strew(&task.values, 0.2, missing) };
-        let train = Features::dense(&values, Task::COLUMNS).unwrap();
+        let train = FeatureView::dense(&values, Task::COLUMNS).unwrap();
         for extra in ["", "use_missing=false", "zero_as_missing=true"] {
             compare(library, &train, task.sample.labels(), &[&train, &test], extra);
         }
@@ -76,10 +82,10 @@ fn scores_match_on_categories_seen_and_unseen() {
     let Some(library) = library() else { return };
     let task = Task::new(3000, 3);
     let odd = strew(&Task::new(2005, 4).values, 0.3, &ODD);
-    let test = Features::dense(&odd, Task::COLUMNS).unwrap();
+    let test = FeatureView::dense(&odd, Task::COLUMNS).unwrap();
     for missing in [&[][..], &[f32::NAN]] {
         let values = if missing.is_empty() { task.values.clone() } else { strew(&task.values, 0.2, missing) };
-        let train = Features::dense(&values, Task::COLUMNS).unwrap();
+        let train = FeatureView::dense(&values, Task::COLUMNS).unwrap();
         for extra in ["", " zero_as_missing=true", " cat_smooth=1 min_data_per_group=5 max_cat_to_onehot=1"] {
             let extra = format!("categorical_feature=5{extra}");
             compare(library, &train, task.sample.labels(), &[&train, &test], &extra);
@@ -106,8 +112,8 @@ fn compressed_rows_score_as_dense_ones_and_as_lightgbm() {
     let task = Task::new(3000, 5);
     let values = strew(&task.values, 0.6, &[0.0]);
     let (starts, indices, kept) = compress(&values, Task::COLUMNS);
-    let sparse = Features::sparse(&starts, &indices, &kept, Task::COLUMNS).unwrap();
-    let dense = Features::dense(&values, Task::COLUMNS).unwrap();
+    let sparse = FeatureView::sparse(&starts, &indices, &kept, Task::COLUMNS).unwrap();
+    let dense = FeatureView::dense(&values, Task::COLUMNS).unwrap();
     for extra in ["", "zero_as_missing=true", "categorical_feature=5"] {
         compare(library, &sparse, task.sample.labels(), &[&sparse, &dense], extra);
     }
@@ -117,7 +123,7 @@ fn compressed_rows_score_as_dense_ones_and_as_lightgbm() {
 fn an_objective_that_there_is_not_is_refused() {
     let Some(library) = library() else { return };
     let task = Task::new(300, 6);
-    let features = Features::dense(&task.values, Task::COLUMNS).unwrap();
+    let features = FeatureView::dense(&task.values, Task::COLUMNS).unwrap();
     let dataset = Dataset::new(library, &features, QUIET).unwrap();
     let error = Booster::new(&dataset, &format!("{QUIET} objective=magic")).unwrap_err();
     assert!(error.to_string().contains("magic"), "{error}");
