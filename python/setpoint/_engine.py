@@ -50,9 +50,9 @@ def step(
     """
     if classes is not None:
         fixed = {"groups": (groups, None), "solve": (solve, "smooth"), "surrogate": (surrogate, "sigmoid")}
-        for name, (given, only) in fixed.items():
-            if given is not only and given != only:
-                raise refuse(name, given, f"{only} with classes=")
+        for name, (value, only) in fixed.items():
+            if value is not only and value != only:
+                raise refuse(name, value, f"{only} with classes=")
         return _class_step(y, scores, goal, classes, weights, thresholds, sharpness)
     truth, values = scored(y, scores, dtype=np.float32)
     _, column, _ = read_goal(goal)

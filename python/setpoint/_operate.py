@@ -123,8 +123,8 @@ def recertify(
 
     Rows are draws of what the model will score, unless `inclusion` has the chance with which each was sampled from
     that, as `sample` returns it; such a certificate may be tried again with more labels at any time. `prevalence` is
-    another share of positives to certify for, and `unlabelled` are rows whose share is estimated: both take each class
-    to score as in these rows (label shift), and the record has tests of that.
+    another share of positives to certify for, and `unlabelled` are rows whose share is estimated: both take each
+    class to score as in these rows (label shift), and the record has tests of that.
 
     Raises InfeasibleError where the rows do not suffice.
     """

@@ -146,8 +146,8 @@ class OperatingPointLoss(nn.Module):
 
         Of several classes, the shifts: a row is decided as the class with the largest logit less its shift.
         """
-        classes = isinstance(self._loss, _setpoint.ClassBatchLoss)
-        found = self._loss.shifts if classes else self._loss.thresholds
+        loss = self._loss
+        found = loss.shifts if isinstance(loss, _setpoint.ClassBatchLoss) else loss.thresholds
         return torch.tensor(found or [], dtype=torch.float64)
 
     def _exact(self) -> tuple[np.ndarray, np.ndarray, Optional[np.ndarray]]:
