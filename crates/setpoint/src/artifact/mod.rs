@@ -8,7 +8,7 @@
 //! ```
 //! use setpoint::artifact::{Document, ModelFile, Tensor, TensorData};
 //!
-//! let goal = "recall @ fpr<=1%".parse()?;
+//! let goal: setpoint::Goal = "recall @ fpr<=1%".parse()?;
 //! let mut file = ModelFile::new(Document::new(&goal, "linear", "ico", vec![0.25]));
 //! file.tensors.insert("weights".to_owned(), Tensor::vector(TensorData::F32(vec![1.5, -2.0])));
 //!
