@@ -17,13 +17,18 @@ from ._settings import read_goal, surrogates
 from .metrics import value_at
 
 
-def name_lightgbm() -> None:
-    """Names this interpreter's LightGBM, if it has one, for the compiled half to load."""
-    found = importlib.util.find_spec("lightgbm")
+def name_library(package: str, folder: str) -> None:
+    """Names this interpreter's library of a package, if it has one, for the compiled half to load."""
+    found = importlib.util.find_spec(package)
     if found is not None and found.origin is not None:
-        folder = os.path.join(os.path.dirname(found.origin), "lib")
-        if os.path.isdir(folder):
-            os.environ.setdefault("SETPOINT_LIGHTGBM", folder)
+        library = os.path.join(os.path.dirname(found.origin), folder)
+        if os.path.isdir(library):
+            os.environ.setdefault(f"SETPOINT_{package.upper()}", library)
+
+
+def name_lightgbm() -> None:
+    """Names this interpreter's LightGBM."""
+    name_library("lightgbm", "lib")
 
 
 class Objective:
