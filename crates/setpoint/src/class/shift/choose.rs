@@ -4,7 +4,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{ROUNDS, Search, Shifts, adjusted, best, by_share, ties_all};
+use super::{ROUNDS, Search, Shifts, adjusted, best, by_share, picked_scores, ties_all};
 use crate::class::confusion::Confusion;
 use crate::class::{ClassError, Classes, ShiftEngine};
 use crate::goal::ClassGoal;
@@ -46,7 +46,7 @@ pub fn smooth(
         }
     }
     let mut shifts = found.map_or_else(|| vec![0.0; classes.count()], |(_, shifts)| shifts);
-    let whole = Search { goal, classes: &classes, scores };
+    let whole = Search::new(goal, &classes, scores);
     whole.tie(&mut shifts);
     let value = match Confusion::at(&classes, scores, &shifts)?.value(goal) {
         Err(ClassError::Infeasible { .. }) => {
@@ -83,14 +83,11 @@ pub fn choose(
     }
     let mut merits = [0.0; 3];
     for cut in 0..CUTS {
-        let parts = halves(&classes, seed.wrapping_add(cut)).map(|rows| {
-            let picked =
-                rows.iter().flat_map(|row| &scores[*row as usize * classes.count()..][..classes.count()]);
-            (sample.select(&rows), picked.copied().collect::<Vec<f32>>())
-        });
+        let parts = halves(&classes, seed.wrapping_add(cut))
+            .map(|rows| (sample.select(&rows), picked_scores(scores, classes.count(), &rows)));
         for (own, other) in [(&parts[0], &parts[1]), (&parts[1], &parts[0])] {
             let others = Classes::new(&other.0);
-            let search = Search { goal, classes: &others, scores: &other.1 };
+            let search = Search::new(goal, &others, &other.1);
             for (place, merit) in merits.iter_mut().enumerate() {
                 let worth = rule(place, &own.0, &own.1).and_then(|mut found| {
                     // What conditions tie is set anew: compared are the shifts that they leave free.
