@@ -49,12 +49,28 @@ pub(crate) fn least_squares(a: &mut [f64], b: &mut [f64], columns: usize, floor:
     raised
 }
 
-/// x minimising |A x - b|² + `damping` |A|² |x|², the shortest of several; |A| is the largest singular value.
+/// x minimising |A x - b|² + `damping` |A|² |x|², the shortest of several; |A|² is the sum of A's squares.
 ///
-/// By one-sided Jacobi rotations: columns of A are turned until they are orthogonal, A V = U Σ. Singular values
-/// below 1e-9 of the largest count as zero.
+/// Where the damping is more than rounding, by the normal equations. Else by one-sided Jacobi rotations: columns of A
+/// are turned until they are orthogonal, A V = U Σ. Singular values below 1e-9 of the largest count as zero.
 pub(crate) fn damped_least_squares(a: &[f64], b: &[f64], columns: usize, damping: f64) -> Vec<f64> {
     let rows = b.len();
+    let damping = damping * dot(a, a);
+    if damping > 0.0 {
+        let mut normal = vec![0.0; columns * columns];
+        let mut right = vec![0.0; columns];
+        for (row, b) in a.chunks(columns).zip(b) {
+            for (i, factor) in row.iter().enumerate() {
+                let of_column = &mut normal[i * columns..][..columns];
+                of_column.iter_mut().zip(row).for_each(|(sum, value)| *sum += factor * value);
+                right[i] += factor * b;
+            }
+        }
+        normal.iter_mut().step_by(columns + 1).for_each(|diagonal| *diagonal += damping);
+        if let Some(factor) = cholesky(&normal, columns) {
+            return cholesky_solve(&factor, &right);
+        }
+    }
     // Columns of A, each followed by the same column of V.
     let mut turned: Vec<Vec<f64>> = (0..columns)
         .map(|column| {
@@ -92,7 +108,7 @@ pub(crate) fn damped_least_squares(a: &[f64], b: &[f64], columns: usize, damping
     let mut x = vec![0.0; columns];
     for (column, square) in turned.iter().zip(&squares) {
         if *square > 1e-18 * most {
-            let along = dot(&column[..rows], b) / (square + damping * most);
+            let along = dot(&column[..rows], b) / (square + damping);
             x.iter_mut().zip(&column[rows..]).for_each(|(x, v)| *x += along * v);
         }
     }

@@ -405,7 +405,7 @@ impl State {
                 if next < value {
                     stale = if next > 0.99 * value { stale + 1 } else { 0 };
                     (value, lower) = (next, true);
-                    damping = (damping * 0.03).max(1e-12);
+                    damping = (damping * 0.03).max(1e-11);
                     break;
                 }
                 damping *= 30.0;

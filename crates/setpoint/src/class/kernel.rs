@@ -17,10 +17,12 @@ use crate::count::Vector;
 
 /// Rows handled as one unit of work.
 const CHUNK: usize = 2_048;
-/// Rows whose sums are `f32`.
-const BLOCK: usize = 256;
+/// Rows whose sums are `f32`, and whose probabilities are kept at hand for their products.
+const BLOCK: usize = 128;
 /// Rows of a table are padded to this many: the widest vector there is.
 const LANES: usize = 16;
+/// Classes whose products are added up at once.
+const MANY: usize = 8;
 /// Exponents below this are cut off: e^-80 is still a number.
 const CLAMP: f32 = 80.0;
 
@@ -75,8 +77,10 @@ pub(crate) struct Softmax {
 /// One chunk's sums.
 #[derive(Debug, Default)]
 struct Chunk {
-    /// Of a block: matrix, own, gram, cost, one padded row after another; then one row to work in.
+    /// Of a block: matrix, own, gram, cost, one padded row after another.
     block: Vec<f32>,
+    /// The probabilities of a block, padded.
+    lines: Vec<f32>,
     sums: Vec<f64>,
     loss: f64,
     finite: bool,
@@ -109,7 +113,8 @@ impl Softmax {
             let first = index * CHUNK;
             let rows = scores.len() / count;
             chunk.block.clear();
-            chunk.block.resize((rows_of_sums + 1) * width, 0.0);
+            chunk.block.resize(rows_of_sums * width, 0.0);
+            chunk.lines.resize(BLOCK * width, 0.0);
             chunk.sums.clear();
             chunk.sums.resize(rows_of_sums * count, 0.0);
             (chunk.loss, chunk.finite) = (0.0, true);
@@ -210,11 +215,11 @@ impl WithSimd for CountOp<'_> {
         let vector = Vector(simd);
         let (bias, _) = S::as_simd_f32s(bias);
         let sharpness = vector.splat(ask.sharpness as f32);
-        let sums = chunk.block.len() - width;
         let gram_at = 2 * count * width;
         let cost_at = gram_at + ask.gram.len() * width;
         for (row, (scores, p)) in scores.chunks_exact(count).zip(p.chunks_exact_mut(count)).enumerate() {
-            let (block, line) = chunk.block.split_at_mut(sums);
+            let (block, place) = (&mut chunk.block, row % BLOCK);
+            let line = &mut chunk.lines[place * width..][..width];
             // Margins, and the largest.
             let (full, rest) = S::as_simd_f32s(scores);
             let mut largest = vector.splat(f32::MIN);
@@ -254,13 +259,15 @@ impl WithSimd for CountOp<'_> {
             if ask.loss.is_some() {
                 chunk.loss += f64::from(factor) * f64::from(sum.ln() - margin);
             }
-            let (line, _) = S::as_mut_simd_f32s(line);
             let scale = vector.splat(factor / sum);
-            line.iter_mut().for_each(|slot| *slot = vector.multiply(*slot, scale));
+            S::as_mut_simd_f32s(line).0.iter_mut().for_each(|slot| *slot = vector.multiply(*slot, scale));
+            // Single probabilities are read from here: what was stored under a mask is slow to come back.
+            let single = &*line;
+            let (line, _) = S::as_simd_f32s(single);
             {
                 let (full, rest) = S::as_mut_simd_f32s(p);
                 let whole = full.len();
-                full.iter_mut().zip(&*line).for_each(|(p, slot)| *p = *slot);
+                full.iter_mut().zip(line).for_each(|(p, slot)| *p = *slot);
                 if let Some(last) = line.get(whole) {
                     simd.partial_store_f32s(rest, *last);
                 }
@@ -272,33 +279,71 @@ impl WithSimd for CountOp<'_> {
             let add = |into: &mut [f32], factor: f32| {
                 let (into, _) = S::as_mut_simd_f32s(into);
                 let factor = vector.splat(factor);
-                for (sum, slot) in into.iter_mut().zip(&*line) {
+                for (sum, slot) in into.iter_mut().zip(line) {
                     *sum = vector.multiply_add(factor, *slot, *sum);
                 }
             };
             add(&mut block[y * width..][..width], weight);
-            add(&mut block[(count + y) * width..][..width], weight * p[y]);
-            for (place, class) in ask.gram.iter().enumerate() {
-                add(&mut block[gram_at + place * width..][..width], weight * p[*class]);
-            }
+            add(&mut block[(count + y) * width..][..width], weight * single[y]);
             if !costs.is_empty() {
                 let (costs, _) = S::as_simd_f32s(&costs[y * width..][..width]);
                 let (into, _) = S::as_mut_simd_f32s(&mut block[cost_at..][..width]);
                 let mut mean = vector.splat(0.0);
                 line.iter().zip(costs).for_each(|(p, cost)| mean = vector.multiply_add(*p, *cost, mean));
                 let (mean, weight) = (vector.splat(vector.sum(mean)), vector.splat(weight));
-                for ((sum, p), cost) in into.iter_mut().zip(&*line).zip(costs) {
+                for ((sum, p), cost) in into.iter_mut().zip(line).zip(costs) {
                     let away = vector.multiply(*p, vector.subtract(*cost, mean));
                     *sum = vector.multiply_add(weight, away, *sum);
                 }
             }
-            if (row + 1) % BLOCK == 0 || row + 1 == codes.len() {
+            if place + 1 == BLOCK || row + 1 == codes.len() {
+                let lines = &chunk.lines[..(place + 1) * width];
+                let weights = weights.map(|weights| &weights[row - place..]);
+                let into = block[gram_at..cost_at].chunks_mut(MANY * width);
+                for (classes, into) in ask.gram.chunks(MANY).zip(into) {
+                    match classes.len() {
+                        1 => products::<S, 1>(vector, lines, weights, classes, into),
+                        _ => products::<S, MANY>(vector, lines, weights, classes, into),
+                    }
+                }
                 let rows = chunk.sums.chunks_exact_mut(count).zip(block.chunks_exact(width));
                 for (sums, row) in rows {
                     sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
                 }
                 block.fill(0.0);
             }
+        }
+    }
+}
+
+/// Adds Σ w p_c p_j of the rows of a block, for up to `N` classes c at once and all j; sums are kept in registers.
+#[inline(always)]
+fn products<S: Simd, const N: usize>(
+    vector: Vector<S>,
+    lines: &[f32],
+    weights: Option<&[f32]>,
+    classes: &[usize],
+    into: &mut [f32],
+) {
+    let width = into.len() / classes.len();
+    // Where there are fewer, the last is taken again and again.
+    let classes: [usize; N] = std::array::from_fn(|place| classes[place.min(classes.len() - 1)]);
+    let lanes = S::F32_LANES;
+    for first in (0..width).step_by(lanes) {
+        let mut sums = [vector.splat(0.0); N];
+        for (row, line) in lines.chunks_exact(width).enumerate() {
+            let (vectors, _) = S::as_simd_f32s(&line[first..first + lanes]);
+            let p = match weights {
+                Some(weights) => vector.multiply(vector.splat(weights[row]), vectors[0]),
+                None => vectors[0],
+            };
+            for (sum, class) in sums.iter_mut().zip(classes) {
+                *sum = vector.multiply_add(vector.splat(line[class]), p, *sum);
+            }
+        }
+        for (sum, into) in sums.iter().zip(into.chunks_exact_mut(width)) {
+            let (into, _) = S::as_mut_simd_f32s(&mut into[first..first + lanes]);
+            into[0] = vector.add(into[0], *sum);
         }
     }
 }
