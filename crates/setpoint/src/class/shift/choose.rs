@@ -11,7 +11,7 @@ use crate::goal::ClassGoal;
 use crate::sample::Sample;
 
 /// Bandwidth of the smooth rule, in units of the scores' spread.
-const BANDWIDTH: f64 = 0.3;
+pub(super) const BANDWIDTH: f64 = 0.3;
 /// How often the rows are cut in halves.
 const CUTS: u64 = 2;
 
@@ -30,22 +30,7 @@ pub fn smooth(
 ) -> Result<Shifts, ClassError> {
     let classes = Classes::of(goal, sample)?;
     classes.check_scores(scores)?;
-    let sharpness = 1.0 / (bandwidth * classes.spread(scores));
-    let mut work = vec![0.0; scores.len()];
-    let mut found: Option<(f64, Vec<f64>)> = None;
-    for share in [0.0, 1.0] {
-        let mut engine = ShiftEngine::new(goal, &classes, sharpness)?;
-        engine.hold(&by_share(&classes, share));
-        match engine.improve(&classes, scores, &mut work) {
-            Ok(step) if found.as_ref().is_none_or(|(loss, _)| step.loss < *loss) => {
-                found = Some((step.loss, step.shifts.to_vec()));
-            }
-            Ok(_) => {}
-            Err(error) if error.is_no_value() => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let mut shifts = found.map_or_else(|| vec![0.0; classes.count()], |(_, shifts)| shifts);
+    let mut shifts = smooth_start(goal, &classes, scores, bandwidth)?;
     let whole = Search::new(goal, &classes, scores);
     whole.tie(&mut shifts);
     let value = match Confusion::at(&classes, scores, &shifts)?.value(goal) {
@@ -56,6 +41,31 @@ pub fn smooth(
         value => value,
     }?;
     Ok(Shifts { shifts, value })
+}
+
+/// The shifts at which the smooth goal is best; zeros where it has no value.
+pub(super) fn smooth_start(
+    goal: &ClassGoal,
+    classes: &Classes<'_>,
+    scores: &[f32],
+    bandwidth: f64,
+) -> Result<Vec<f64>, ClassError> {
+    let sharpness = 1.0 / (bandwidth * classes.spread(scores));
+    let mut work = vec![0.0; scores.len()];
+    let mut found: Option<(f64, Vec<f64>)> = None;
+    for share in [0.0, 1.0] {
+        let mut engine = ShiftEngine::new(goal, classes, sharpness)?;
+        engine.hold(&by_share(classes, share));
+        match engine.improve(classes, scores, &mut work) {
+            Ok(step) if found.as_ref().is_none_or(|(loss, _)| step.loss < *loss) => {
+                found = Some((step.loss, step.shifts.to_vec()));
+            }
+            Ok(_) => {}
+            Err(error) if error.is_no_value() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found.map_or_else(|| vec![0.0; classes.count()], |(_, shifts)| shifts))
 }
 
 /// Shifts to ship: [`adjusted`] by one parameter, [`smooth`], or the [`best`] of all, whichever rule is

@@ -18,15 +18,15 @@ impl Merit {
     }
 }
 
-/// Rows that are decided, counted.
+/// Decisions of rows, counted.
 #[derive(Clone)]
-pub(super) struct Fixed {
+pub(super) struct Decided {
     right: Vec<f64>,
     pub(super) decided: Vec<f64>,
     cost: f64,
 }
 
-impl Fixed {
+impl Decided {
     pub(super) fn none(classes: usize) -> Self {
         Self { right: vec![0.0; classes], decided: vec![0.0; classes], cost: 0.0 }
     }
@@ -35,6 +35,16 @@ impl Fixed {
         self.right.iter_mut().zip(&other.right).for_each(|(sum, more)| *sum += more);
         self.decided.iter_mut().zip(&other.decided).for_each(|(sum, more)| *sum += more);
         self.cost += other.cost;
+    }
+
+    pub(super) fn add_row(&mut self, goal: &ClassGoal, y: usize, class: usize, weight: f64) {
+        self.decided[class] += weight;
+        if class == y {
+            self.right[class] += weight;
+        }
+        if let ClassObjective::Cost { table, .. } = &goal.objective {
+            self.cost += weight * table[y * self.right.len() + class];
+        }
     }
 }
 
@@ -47,9 +57,7 @@ pub(super) struct Ledger<'a> {
     totals: &'a [f64],
     total: f64,
     row: f64,
-    right: Vec<f64>,
-    decided: Vec<f64>,
-    cost: f64,
+    decisions: Decided,
     /// The objective's rate and the miss of each class.
     terms: Vec<f64>,
     missed: Vec<f64>,
@@ -74,9 +82,7 @@ impl<'a> Ledger<'a> {
             totals: &classes.totals,
             total: classes.total,
             row: most / classes.total,
-            right: vec![0.0; count],
-            decided: vec![0.0; count],
-            cost: 0.0,
+            decisions: Decided::none(count),
             terms: vec![0.0; count],
             missed: vec![0.0; count],
             term_sum: 0.0,
@@ -86,14 +92,8 @@ impl<'a> Ledger<'a> {
     }
 
     /// Forgets all rows but those that are fixed.
-    pub(super) fn begin(&mut self, fixed: Option<&Fixed>) {
-        let Fixed { right, decided, cost } = fixed.cloned().unwrap_or_else(|| Fixed::none(self.totals.len()));
-        (self.right, self.decided, self.cost) = (right, decided, cost);
-    }
-
-    /// What was counted, for others to begin with.
-    pub(super) fn fixed(self) -> Fixed {
-        Fixed { right: self.right, decided: self.decided, cost: self.cost }
+    pub(super) fn begin(&mut self, fixed: Option<&Decided>) {
+        self.decisions = fixed.cloned().unwrap_or_else(|| Decided::none(self.totals.len()));
     }
 
     /// Brings all classes up to date, and the sums over them.
@@ -103,21 +103,19 @@ impl<'a> Ledger<'a> {
         self.missed_sum = self.missed.iter().sum();
     }
 
-    pub(super) fn move_row(&mut self, y: usize, from: Option<usize>, to: usize, weight: f64) {
-        for (class, weight) in from.map(|from| (from, -weight)).into_iter().chain([(to, weight)]) {
-            self.decided[class] += weight;
-            if class == y {
-                self.right[class] += weight;
-            }
-            if let ClassObjective::Cost { table, .. } = &self.goal.objective {
-                self.cost += weight * table[y * self.totals.len() + class];
-            }
-        }
+    pub(super) fn add_row(&mut self, y: usize, class: usize, weight: f64) {
+        self.decisions.add_row(self.goal, y, class, weight);
+    }
+
+    pub(super) fn move_row(&mut self, y: usize, from: usize, to: usize, weight: f64) {
+        self.add_row(y, from, -weight);
+        self.add_row(y, to, weight);
     }
 
     /// Brings what a class comes to up to date with its counts.
     pub(super) fn update(&mut self, class: usize) {
-        let counts = one_against_rest(self.right[class], self.decided[class], self.totals[class], self.total);
+        let Decided { right, decided, .. } = &self.decisions;
+        let counts = one_against_rest(right[class], decided[class], self.totals[class], self.total);
         if let ClassObjective::Rate(rate) = &self.goal.objective {
             // Rates that are undefined count as the worst.
             let worst = if rate.rate.direction() == Direction::Up { 0.0 } else { 1.0 };
@@ -149,7 +147,7 @@ impl<'a> Ledger<'a> {
     pub(super) fn merit(&self) -> Merit {
         let missed = if self.missing == 0 { 0.0 } else { self.missed_sum };
         let worth = match &self.goal.objective {
-            ClassObjective::Cost { .. } => -self.cost / self.total,
+            ClassObjective::Cost { .. } => -self.decisions.cost / self.total,
             ClassObjective::Rate(rate) => {
                 let up = rate.rate.direction() == Direction::Up;
                 let value = match rate.over {

@@ -14,11 +14,14 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 mod choose;
+mod far;
 mod ledger;
 mod walk;
 
+use choose::{BANDWIDTH, smooth_start};
 pub use choose::{choose, smooth};
-use ledger::{Fixed, Ledger, Merit};
+use far::Far;
+use ledger::{Decided, Merit};
 use walk::Walk;
 
 use super::confusion::Confusion;
@@ -29,15 +32,22 @@ use crate::sample::Sample;
 
 /// Most rows that are searched whole; of more, so many are searched, and so many gone over before all are.
 const SEARCHED: usize = 50_000;
-const COARSE: usize = 10_000;
+const COARSE: usize = 5_000;
 /// Rows counted as one unit, so that sums do not depend on the number of threads.
 const CHUNK: usize = 8_192;
-/// Rounds over the classes: of a search, and of a quick look.
+/// Rounds over the classes: of a search, of one that another with more rows comes after, and of a quick look.
 const ROUNDS: usize = 8;
+const FEW: usize = 4;
 const QUICK: usize = 2;
+/// Steps towards coverages: of a search, and of one that another with fewer rows comes after.
+const COVERING: usize = 60;
+const NEARING: usize = 6;
+/// One in so many rows is looked at to find out how far rows are from another decision.
+const SAMPLED: usize = 16;
 /// How often coverages are sought near the decisions of the time before.
 const TURNS: usize = 6;
-/// The share of rows near enough to where a search on fewer of them ended: of a part, and of all.
+/// The share of rows near enough to where a search on fewer of them ended: of a part, and of all. Coverages are
+/// off on a part by more rows than the others' best is.
 const NEAR: f64 = 0.1;
 const NEAREST: f64 = 0.02;
 /// Steps of the one-parameter adjustment, a tenth of the logarithms of the shares each.
@@ -58,7 +68,7 @@ struct Search<'a> {
     classes: &'a Classes<'a>,
     scores: &'a [f32],
     /// Decisions of further rows, which do not change.
-    fixed: Option<&'a Fixed>,
+    fixed: Option<&'a Decided>,
 }
 
 /// The best shifts for a goal on these rows, from so many starts; one alone is a quick look.
@@ -70,8 +80,13 @@ pub fn best(goal: &ClassGoal, sample: &Sample, scores: &[f32], starts: usize) ->
     classes.check_scores(scores)?;
     let whole = Search::new(goal, &classes, scores);
     let rows = classes.codes.len();
+    let covers = goal.conditions.iter().any(ties_all);
     if rows <= SEARCHED {
-        let shifts = whole.search(starts, ROUNDS);
+        let mut shifts = whole.search(starts, ROUNDS);
+        if covers {
+            // What is still off by a few rows, and the goal within what is allowed.
+            whole.improve(&mut shifts, ROUNDS);
+        }
         let value = Confusion::at(&classes, scores, &shifts)?.value(goal)?;
         return Ok(Shifts { shifts, value });
     }
@@ -84,14 +99,22 @@ pub fn best(goal: &ClassGoal, sample: &Sample, scores: &[f32], starts: usize) ->
     let fine_classes = Classes::new(&fine);
     let part = Search::new(goal, &fine_classes, &fine_scores);
     let value = |shifts: &[f64]| Confusion::at(&classes, scores, shifts)?.value(goal);
-    let mut shifts = Search::new(goal, &Classes::new(&coarse), &coarse_scores).search(starts, ROUNDS);
-    part.go_over(&mut shifts, NEAR, ROUNDS);
-    whole.go_over(&mut shifts, NEAREST, 1);
+    let nearest = if covers { NEAR } else { NEAREST };
+    if part.pulls() && !covers {
+        // A step of one class takes others with it, near or not.
+        let mut shifts = part.search(starts, ROUNDS);
+        whole.improve(&mut shifts, ROUNDS);
+        let value = value(&shifts)?;
+        return Ok(Shifts { shifts, value });
+    }
+    let mut shifts = Search::new(goal, &Classes::new(&coarse), &coarse_scores).search(starts, FEW);
+    part.go_over(&mut shifts, NEAR, FEW);
+    whole.go_over(&mut shifts, nearest, QUICK);
     let mut found = value(&shifts);
     if matches!(&found, Err(error) if error.is_no_value()) {
         // What few rows led to does not suit all.
         shifts = part.search(starts, ROUNDS);
-        whole.go_over(&mut shifts, NEAREST, 1);
+        whole.go_over(&mut shifts, nearest, QUICK);
         found = value(&shifts);
     }
     Ok(Shifts { shifts, value: found? })
@@ -167,30 +190,44 @@ impl<'a> Search<'a> {
         Self { goal, classes, scores, fixed: None }
     }
 
-    /// The best of several starts, of so many rounds each: as the scores are, by the classes' shares, and at random.
+    /// The best of several starts, of so many rounds each: as the scores are, by the classes' shares, at random, and
+    /// where classes pull against each other the best of the smooth goal.
     fn search(&self, starts: usize, rounds: usize) -> Vec<f64> {
         let count = self.classes.count();
         let mut best = vec![0.0; count];
         let spread = self.classes.spread(self.scores);
-        if self.cover(&mut best, 0.5 * spread, f64::INFINITY).is_some() {
-            // What is still off by a few rows, and the goal within what is allowed.
-            self.improve(&mut best, rounds);
+        if self.cover(&mut best, 0.5 * spread, f64::INFINITY, COVERING).is_some() {
             return best;
         }
         let mut merit = self.improve(&mut best, if starts > 1 { rounds } else { QUICK });
-        let mut rng = ChaCha8Rng::seed_from_u64(0);
-        for start in 1..starts {
-            let mut shifts = match start {
-                1 => by_share(self.classes, 1.0),
-                2 => by_share(self.classes, 0.5),
-                _ => (0..count).map(|_| spread * rng.random_range(-1.0..1.0)).collect(),
-            };
+        let mut offer = |mut shifts: Vec<f64>| {
             let found = self.improve(&mut shifts, rounds);
             if found.better_than(&merit) {
                 (best, merit) = (shifts, found);
             }
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        for start in 1..starts {
+            offer(match start {
+                1 => by_share(self.classes, 1.0),
+                2 => by_share(self.classes, 0.5),
+                _ => (0..count).map(|_| spread * rng.random_range(-1.0..1.0)).collect(),
+            });
+        }
+        if starts > 1
+            && self.pulls()
+            && let Ok(shifts) = smooth_start(self.goal, self.classes, self.scores, BANDWIDTH)
+        {
+            offer(shifts);
         }
         best
+    }
+
+    /// Whether what helps one class harms the goal through another: class after class then comes to an end early.
+    fn pulls(&self) -> bool {
+        let goal = self.goal;
+        let worst = matches!(&goal.objective, ClassObjective::Rate(rate) if rate.over == Over::Worst);
+        worst || goal.conditions.iter().any(|condition| condition.rate.over == Over::Each)
     }
 
     fn names(&self, class: usize) -> bool {
@@ -213,7 +250,7 @@ impl<'a> Search<'a> {
         };
         if conditions.is_empty()
             || !missed(shifts)
-            || self.cover(shifts, 0.5 * self.classes.spread(self.scores), f64::INFINITY).is_some()
+            || self.cover(shifts, 0.5 * self.classes.spread(self.scores), f64::INFINITY, COVERING).is_some()
         {
             return;
         }
@@ -230,10 +267,14 @@ impl<'a> Search<'a> {
     /// Improves shifts where only rows near another decision change, such a share of them.
     fn go_over(&self, shifts: &mut [f64], share: f64, rounds: usize) {
         for _ in 0..TURNS {
+            // Two shifts that move apart by half of the reach each pass no row beyond it.
             let done = self.near_decisions(shifts, share, |near, shifts, reach| {
-                // Two shifts that move apart by this much each pass no row beyond reach.
-                match near.cover(shifts, reach / 2.0, reach / 2.0) {
-                    Some(met) => met,
+                match near.cover(shifts, reach / 2.0, reach / 2.0, NEARING) {
+                    Some(met) => {
+                        met || near.near_decisions(shifts, share, |nearest, shifts, reach| {
+                            nearest.cover(shifts, reach / 2.0, reach / 2.0, COVERING).unwrap_or(true)
+                        })
+                    }
                     None => {
                         Walk::new(near, shifts).improve(rounds, reach / 2.0);
                         true
@@ -255,25 +296,31 @@ impl<'a> Search<'a> {
         work: impl FnOnce(&Search<'_>, &mut [f64], f64) -> T,
     ) -> T {
         let (count, classes) = (self.classes.count(), self.classes);
-        let sampled = self.scores.chunks_exact(count).step_by(64);
+        let sampled = self.scores.chunks_exact(count).step_by(SAMPLED);
         let mut gaps: Vec<f64> = sampled.map(|scores| first_two(scores, shifts).2).collect();
         let place = (share * gaps.len() as f64) as usize;
         let reach = *gaps.select_nth_unstable_by(place, f64::total_cmp).1;
+        let far = Far::new(shifts, reach);
         let partial = |(chunk, scores): (usize, &[f32])| {
-            let mut ledger = Ledger::new(self.goal, classes);
+            let mut decided = Decided::none(count);
             let mut near: Vec<u32> = Vec::new();
-            for (row, scores) in (chunk * CHUNK..).zip(scores.chunks_exact(count)) {
-                let (class, _, gap) = first_two(scores, shifts);
-                if gap <= reach {
-                    near.push(row as u32);
-                } else {
-                    ledger.move_row(classes.codes[row] as usize, None, class, classes.weight(row));
+            let leaders = far.leaders(scores);
+            for ((row, scores), leader) in (chunk * CHUNK..).zip(scores.chunks_exact(count)).zip(leaders) {
+                let leader = leader.or_else(|| {
+                    let (class, _, gap) = first_two(scores, shifts);
+                    (gap > reach).then_some(class)
+                });
+                match leader {
+                    Some(class) => {
+                        decided.add_row(self.goal, classes.codes[row] as usize, class, classes.weight(row));
+                    }
+                    None => near.push(row as u32),
                 }
             }
-            (ledger.fixed(), near)
+            (decided, near)
         };
         let partials: Vec<_> = self.scores.par_chunks(CHUNK * count).enumerate().map(partial).collect();
-        let mut fixed = Fixed::none(count);
+        let mut fixed = self.fixed.cloned().unwrap_or_else(|| Decided::none(count));
         let mut near = Vec::new();
         for (part, rows) in partials {
             fixed.add(&part);
@@ -290,7 +337,7 @@ impl<'a> Search<'a> {
 
     /// Coverages that equal their targets, by Newton steps with a Jacobian that is counted within a window, at first of
     /// this width, and no shift moved further than `far`. Whether they do; `None` where no condition asks for that.
-    fn cover(&self, shifts: &mut [f64], mut window: f64, far: f64) -> Option<bool> {
+    fn cover(&self, shifts: &mut [f64], mut window: f64, far: f64, steps: usize) -> Option<bool> {
         let condition = self.goal.conditions.iter().find(|condition| ties_all(condition))?;
         let start = shifts.to_vec();
         let (count, classes) = (self.classes.count(), self.classes);
@@ -298,7 +345,7 @@ impl<'a> Search<'a> {
             (0..count).map(|class| condition.target.of(classes.prior(class)) * classes.total).collect();
         let mut best = (f64::INFINITY, shifts.to_vec());
         let mut damping = 1e-6;
-        for _ in 0..60 {
+        for _ in 0..steps {
             let (decided, pairs) = self.near(shifts, window);
             let off: Vec<f64> = decided.iter().zip(&targets).map(|(found, target)| found - target).collect();
             let missed = off.iter().fold(0.0f64, |most, off| most.max(off.abs()));
@@ -307,7 +354,7 @@ impl<'a> Search<'a> {
                 damping = (damping * 0.1f64).max(1e-9);
                 // The window shrinks with what is left to move, and keeps some rows in it.
                 let inside: f64 = pairs.iter().sum();
-                if inside > 20.0 * missed.max(50.0) {
+                if inside > 20.0 * missed.max((count * count) as f64) {
                     window *= 0.5;
                 }
             } else {
@@ -341,7 +388,7 @@ impl<'a> Search<'a> {
             }
         }
         shifts.copy_from_slice(&best.1);
-        Some(best.0 <= 1e-5 * classes.total)
+        Some(best.0 <= 1e-4 * classes.total)
     }
 
     /// Weight decided as each class, and of the rows within a window of another one, by both.
@@ -368,6 +415,12 @@ impl<'a> Search<'a> {
         }
         sums
     }
+}
+
+/// What a search over all rows finds, however many they are.
+#[cfg(test)]
+pub(super) fn whole(goal: &ClassGoal, classes: &Classes<'_>, scores: &[f32], starts: usize) -> Vec<f64> {
+    Search::new(goal, classes, scores).search(starts, ROUNDS)
 }
 
 /// Whether a condition leaves no shift free.

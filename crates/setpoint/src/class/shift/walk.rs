@@ -40,12 +40,7 @@ impl<'w, 's> Walk<'w, 's> {
         let classes = self.search.classes;
         self.ledger.begin(self.search.fixed);
         for (row, lead) in self.leads.iter().enumerate() {
-            self.ledger.move_row(
-                classes.codes[row] as usize,
-                None,
-                lead.class[0] as usize,
-                classes.weight(row),
-            );
+            self.ledger.add_row(classes.codes[row] as usize, lead.class[0] as usize, classes.weight(row));
         }
     }
 
@@ -101,7 +96,7 @@ impl<'w, 's> Walk<'w, 's> {
             let lead = &leads[row];
             let other = lead.class[usize::from(lead.class[0] as usize == class)] as usize;
             let (from, to) = if take { (other, class) } else { (class, other) };
-            ledger.move_row(classes.codes[row] as usize, Some(from), to, classes.weight(row));
+            ledger.move_row(classes.codes[row] as usize, from, to, classes.weight(row));
             other
         };
         for key in &*order {
