@@ -26,7 +26,7 @@ pub const DRAWS: u64 = 40;
 /// Decisions on the test rows, at shifts from elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// The goal's objective.
+    /// The goal's objective; costs are less than nothing, so that more is better.
     pub value: f64,
     /// Whether every condition holds.
     pub held: bool,
@@ -146,7 +146,8 @@ pub fn point(
     let Some(shifts) = shifts else { return Ok(None) };
     let confusion = counted(goal, sample, scores, &shifts.shifts)?;
     // A class that is never decided has no precision: where that is the objective, nothing was found.
-    Ok(Some(Point { value: confusion.objective(goal).unwrap_or_default(), held: holds(goal, &confusion) }))
+    let value = goal.objective.direction().merit(Some(confusion.objective(goal).unwrap_or_default()));
+    Ok(Some(Point { value, held: holds(goal, &confusion) }))
 }
 
 fn counted(

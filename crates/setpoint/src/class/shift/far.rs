@@ -68,7 +68,7 @@ impl WithSimd for Leaders<'_> {
                 near = vector.add(near, simd.select_f32s(of_lane, *place, vector.splat(0.0)));
             }
             let near = vector.sum(near);
-            *leader = (near < 2.0 * UNIT).then(|| (near - UNIT) as usize);
+            *leader = (near < 2.0 * UNIT).then_some((near - UNIT) as usize);
         }
     }
 }
