@@ -81,13 +81,12 @@ impl Rule<'_> {
     pub(crate) fn add(&self, graph: &mut Builder) -> Result<String, Failure> {
         let decision = self.decision(graph)?;
         let curve = self.probability.map(|curve| {
-            let wide = graph.cast(self.score, element::DOUBLE);
+            // In 32 bits: nothing is decided by it, and each conversion is a call more for a single row.
             let (slope, intercept) =
-                (graph.doubles(&[], &[curve.slope]), graph.doubles(&[], &[curve.intercept]));
-            let steep = graph.node("Mul", &[&wide, &slope], Vec::new());
+                (graph.floats(&[], &[curve.slope as f32]), graph.floats(&[], &[curve.intercept as f32]));
+            let steep = graph.node("Mul", &[self.score, &slope], Vec::new());
             let odds = graph.node("Add", &[&steep, &intercept], Vec::new());
-            let chance = graph.node("Sigmoid", &[&odds], Vec::new());
-            graph.cast(&chance, element::FLOAT)
+            graph.node("Sigmoid", &[&odds], Vec::new())
         });
         graph.output(self.score, "score", self.element, &COLUMN);
         if let Some(curve) = curve {
