@@ -313,6 +313,16 @@ def _two_inputs(folder):
     return folder / "sum.onnx"
 
 
+def test_a_classifier_of_several_classes_has_no_threshold(frame, tmp_path):
+    y = frame.pop("label")
+    model = SetpointClassifier("macro-f1", confidence=None, allow_nan=True)
+    model.fit(frame, np.where(y == 1, "late", np.where(frame["age"] > 50, "on time", "early")))
+    model.to_onnx(tmp_path / "m.onnx")
+    with pytest.raises(InputError, match="decisions among more"):
+        setpoint.certify_onnx(tmp_path / "m.onnx", frame, y, "fpr<=10%", tmp_path / "c.onnx")
+    assert not (tmp_path / "c.onnx").exists()
+
+
 def test_whole_numbers_are_not_made_of_others(tmp_path):
     from onnx import TensorProto, helper
 

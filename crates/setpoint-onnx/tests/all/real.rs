@@ -40,7 +40,7 @@ fn every_row(name: &str, bytes: &[u8], roles: &Roles, goal: &str) {
 }
 
 #[test]
-fn letters_and_attacks_of_several_classes() {
+fn letters_and_soils_of_several_classes() {
     let Some(folder) = folder() else { return };
     let letters = std::fs::read(folder.join("letter-recognition.data")).unwrap();
     every_row("Letter", &letters, &crate::class::roles("1"), "macro-f1");
