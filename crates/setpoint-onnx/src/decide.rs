@@ -81,12 +81,13 @@ impl Rule<'_> {
     pub(crate) fn add(&self, graph: &mut Builder) -> Result<String, Failure> {
         let decision = self.decision(graph)?;
         let curve = self.probability.map(|curve| {
-            // In 32 bits: nothing is decided by it, and each conversion is a call more for a single row.
+            // In 64 bits: of a rare event's chance 32 would leave few digits.
+            let wide = graph.wide(self.score);
             let (slope, intercept) =
-                (graph.floats(&[], &[curve.slope as f32]), graph.floats(&[], &[curve.intercept as f32]));
-            let steep = graph.node("Mul", &[self.score, &slope], Vec::new());
-            let odds = graph.node("Add", &[&steep, &intercept], Vec::new());
-            graph.node("Sigmoid", &[&odds], Vec::new())
+                (graph.doubles(&[1, 1], &[curve.slope]), graph.doubles(&[1], &[curve.intercept]));
+            let odds = graph.node("Gemm", &[&wide, &slope, &intercept], Vec::new());
+            let chance = graph.node("Sigmoid", &[&odds], Vec::new());
+            graph.cast(&chance, element::FLOAT)
         });
         graph.output(self.score, "score", self.element, &COLUMN);
         if let Some(curve) = curve {

@@ -136,6 +136,15 @@ impl Builder {
         self.node("Cast", &[value], vec![int("to", i64::from(to))])
     }
 
+    /// A score in 64 bits: what it was rounded from, where it was.
+    pub(crate) fn wide(&mut self, score: &str) -> String {
+        let from = self.graph.node.iter().find(|node| node.output[0] == score && node.op_type == "Cast");
+        match from {
+            Some(node) => node.input[0].clone(),
+            None => self.cast(score, element::DOUBLE),
+        }
+    }
+
     /// Several values side by side; one as it is.
     pub(crate) fn concat(&mut self, values: &[String]) -> String {
         match values {
