@@ -96,7 +96,11 @@ FAST = {
 def export(binary, path, flags, goal, model, folder):
     """Trains and exports; the words of the check, and the sizes of both files."""
     file, graph = folder / "m.safetensors", folder / "m.onnx"
-    train = [binary, "train", path, *flags, "--goal", goal, "--model", model, *FAST[model], "-q", "-o", file]
+    settings = FAST[model]
+    if "--split-by" in flags and "--rotations" in settings:
+        # Rows that hang together cannot change places.
+        settings = settings[: settings.index("--rotations")]
+    train = [binary, "train", path, *flags, "--goal", goal, "--model", model, *settings, "-q", "-o", file]
     subprocess.run([str(word) for word in train], check=True)
     reading = flags[:2] if model == "cnn" else []
     check = [binary, "export", file, "-o", graph, "--check", path, *reading]

@@ -86,7 +86,7 @@ fn of_equal_margins_the_first_is_decided_and_a_moved_shift_is_found_out() {
     let count = model.decision.outputs();
     assert_eq!(count, 7);
     // By the scores of the row in question all are equal, or all but some; which is the first differs.
-    for row in 0..20 {
+    for row in 0..6 {
         for smaller in 0..count {
             let scores = own.scores[count * row..][..count].iter().map(|score| f64::from(*score));
             let raised =
