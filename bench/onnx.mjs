@@ -1,6 +1,7 @@
 // Runs every row of a folder through a graph in onnxruntime-web: node bench/onnx.mjs GRAPH FOLDER
 //
-// FOLDER/inputs.json has name, type and file of each input, of one column; scores and decisions are written beside it.
+// FOLDER/inputs.json has name, type and file of each input, of one column; scores are written beside it as 32-bit
+// numbers, decisions as JSON.
 import fs from "node:fs";
 import { createRequire } from "node:module";
 
@@ -15,13 +16,13 @@ const read = ({ name, type, file }) => {
 const inputs = JSON.parse(fs.readFileSync(`${folder}/inputs.json`)).map(read);
 const rows = inputs[0].values.length;
 const session = await ort.InferenceSession.create(graph);
-const [scores, decisions] = [new Float32Array(rows), new Uint8Array(rows)];
+const [scores, decisions] = [[], []];
 for (let start = 0; start < rows; start += 4096) {
   const end = Math.min(rows, start + 4096);
   const tensor = ({ name, type, values }) => [name, new ort.Tensor(type, values.slice(start, end), [end - start, 1])];
   const given = await session.run(Object.fromEntries(inputs.map(tensor)));
-  scores.set(given.score.data, start);
-  decisions.set(Array.from(given.decision.data, Number), start);
+  scores.push(Buffer.from(Float32Array.from(given.score.data).buffer));
+  for (const one of given.decision.data) decisions.push(typeof one === "bigint" ? Number(one) : one);
 }
-fs.writeFileSync(`${folder}/scores`, scores);
-fs.writeFileSync(`${folder}/decisions`, decisions);
+fs.writeFileSync(`${folder}/scores`, Buffer.concat(scores));
+fs.writeFileSync(`${folder}/decisions.json`, JSON.stringify(decisions));

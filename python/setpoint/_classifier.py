@@ -332,7 +332,8 @@ class SetpointClassifier(Decides, BaseEstimator):
         self.model_.save(path)
 
     def to_onnx(self, path: Union[str, "os.PathLike[str]"], X: Any = None, groups: Any = None) -> None:
-        """Writes an ONNX file with the decision inside; see `Model.to_onnx`. It decides 1 for the positive class."""
+        """Writes an ONNX file with the decision inside; see `Model.to_onnx`. It decides 1 for the positive class, or
+        one of several by name."""
         check_is_fitted(self, "model_")
         self.model_.to_onnx(path, X, groups)
 

@@ -236,12 +236,13 @@ class Model:
     def to_onnx(self, path: Union[str, "os.PathLike[str]"], X: Any = None, groups: Any = None) -> None:
         """Writes an ONNX file that takes the raw columns and gives `score`, `probability` and `decision`.
 
-        Decisions are those of `predict` in any runtime. Scores of networks differ in their last digits: pass rows
-        as `X`, those of training for instance, and their thresholds keep a distance from the scores around them.
+        Decisions are those of `predict` in any runtime, of several classes the name as a text. Scores of networks
+        differ in their last digits: pass rows as `X`, those of training for instance, and their thresholds or shifts
+        keep a distance from the scores around them.
         """
         scores = None if X is None else self.scores(X)
         found = None if scores is None else self._groups(groups, len(scores))
-        self._inner.to_onnx(file_name(path), scores, found)
+        self._inner.to_onnx(file_name(path), None if scores is None else scores.ravel(), found)
 
 
 def decided(margins: np.ndarray) -> np.ndarray:

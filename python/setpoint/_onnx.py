@@ -54,7 +54,10 @@ def certify_onnx(
     session = onnxruntime.InferenceSession(exposed, providers=["CPUExecutionProvider"])
     scores = _run(session, value, _feed(session, X))
     if scores.ndim not in (1, 2) or (scores.ndim == 2 and scores.shape[1] not in (1, 2)):
-        raise InputError(f"output {value!r} has the shape {scores.shape}: a score is one number for each row, or two")
+        raise InputError(
+            f"output {value!r} has the shape {scores.shape}: a threshold is for one number of each row, or two of two"
+            " classes; decisions among more cannot be certified for a classifier of another's"
+        )
     columns = scores.shape[1] if scores.ndim == 2 else 1
     one = scores[:, -1] if scores.ndim == 2 else scores
     certificate = certify(y, one, goal, confidence=confidence, groups=groups, entities=entities, positive=positive)

@@ -75,6 +75,30 @@ def test_every_row_is_decided_as_by_predict_and_the_checker_agrees(frame, model,
     assert (tmp_path / "m.onnx").read_bytes() == (tmp_path / "again.onnx").read_bytes()
 
 
+@pytest.mark.parametrize("model", models(), ids=lambda model: model.model)
+def test_one_of_several_classes_is_decided_by_its_name(frame, model, tmp_path):
+    reference = pytest.importorskip("onnx.reference")
+    frame, late = frame.drop(columns="label"), frame["label"] == 1
+    y = np.where(late, "late", np.where(frame["income"] > 30, "on time", "Früh"))
+    model.set_params(goal="macro-f1", confidence=None).fit(frame, y)
+    model.to_onnx(tmp_path / "m.onnx", frame)
+    runtime = session(tmp_path / "m.onnx")
+    fed = feed(runtime.get_inputs(), frame)
+    outputs = {one.name: one.type for one in runtime.get_outputs()}
+    assert outputs == {"score": "tensor(float)", "probability": "tensor(float)", "decision": "tensor(string)"}
+    metadata = runtime.get_modelmeta().custom_metadata_map
+    assert json.loads(metadata["setpoint.classes"]) == model.classes_.tolist()
+    own = model.model_.scores(frame)
+    given = [runtime.run(None, fed)]
+    if model.model != "trees":
+        texts = {name: values.astype(str) if values.dtype == object else values for name, values in fed.items()}
+        given.append(reference.ReferenceEvaluator(str(tmp_path / "m.onnx")).run(None, texts))
+    for score, probability, decision in given:
+        assert np.array_equal(decision.ravel(), model.predict(frame))
+        assert np.abs(score - own).max() <= (1e-5 * own.std() if model.model == "mlp" else 0)
+        assert np.allclose(probability, model.predict_proba(frame), atol=1e-6)
+
+
 def test_each_group_has_its_threshold_and_an_unknown_one_is_refused(frame, tmp_path):
     y = frame.pop("label")
     groups = np.where(np.arange(len(frame)) % 3 == 0, "a", "b")
@@ -287,6 +311,16 @@ def _two_inputs(folder):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)], ir_version=3)
     onnx.save(model, str(folder / "sum.onnx"))
     return folder / "sum.onnx"
+
+
+def test_a_classifier_of_several_classes_has_no_threshold(frame, tmp_path):
+    y = frame.pop("label")
+    model = SetpointClassifier("macro-f1", confidence=None, allow_nan=True)
+    model.fit(frame, np.where(y == 1, "late", np.where(frame["age"] > 50, "on time", "early")))
+    model.to_onnx(tmp_path / "m.onnx")
+    with pytest.raises(InputError, match="decisions among more"):
+        setpoint.certify_onnx(tmp_path / "m.onnx", frame, y, "fpr<=10%", tmp_path / "c.onnx")
+    assert not (tmp_path / "c.onnx").exists()
 
 
 def test_whole_numbers_are_not_made_of_others(tmp_path):

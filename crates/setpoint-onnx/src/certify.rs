@@ -131,7 +131,8 @@ impl Classifier {
             [found] | [found, 1] if found == rows as i64 => Ok(1),
             [found, 2] if found == rows as i64 => Ok(2),
             _ => Err(Failure::input(format!(
-                "{} has the sizes {:?} for {rows} rows: a score is one number for each, or two for two classes",
+                "{} has the sizes {:?} for {rows} rows: a threshold is for one number of each row, or two of two \
+                 classes; decisions among more cannot be certified for a classifier of another's",
                 quote(&self.value),
                 given.sizes
             ))),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use prost::Message;
 use setpoint_data::Codes;
-use setpoint_run::{Failure, Opened};
+use setpoint_run::{Decision, Decisions, Failure, Opened, Shipped};
 
 use crate::decide::{Observed, spread};
 use crate::proto::Outline;
@@ -19,45 +19,41 @@ const MOST_NAMED: usize = 10;
 /// Rows as Setpoint scores and decides them.
 #[derive(Clone, Debug)]
 pub struct Decided {
-    /// The scores.
+    /// The scores: one for each row, or one for each of its classes.
     pub scores: Vec<f32>,
     /// The place of each row's threshold, where there are several.
     pub of: Option<Vec<u32>>,
     /// The decisions.
-    pub decisions: Vec<bool>,
+    pub decisions: Decisions,
 }
 
 impl Decided {
-    /// Compares scores with the thresholds of the rows' groups, where the model has any.
+    /// Decides as the model does; `groups` are those of the rows, where they have thresholds.
     ///
     /// # Errors
     /// If the model has no threshold for a group, or the groups are not there.
     pub fn new(model: &Opened, scores: Vec<f32>, groups: Option<&Codes>) -> Result<Self, Failure> {
-        let shipped = &model.decision.threshold()?.shipped;
-        let of = match (&shipped.groups, groups) {
-            (None, _) => None,
-            (Some(known), None) => {
-                return Err(Failure::input(format!(
-                    "the model has a threshold for each group of {:?}: give the group of each row",
-                    known.column
-                )));
-            }
-            (Some(known), Some(found)) => {
-                let place = |name: &String| shipped.place_of(&known.column, name);
-                let by_code: Vec<usize> = found.names.iter().map(place).collect::<Result<_, _>>()?;
-                Some(found.of.iter().map(|code| by_code[*code as usize] as u32).collect::<Vec<u32>>())
-            }
+        let decisions = model.predict(&scores, groups)?.decisions;
+        let of = match (&model.decision, groups) {
+            (Decision::Threshold(decision), Some(groups)) => places(&decision.shipped, groups)?,
+            _ => None,
         };
-        let threshold = |row: usize| shipped.thresholds[of.as_ref().map_or(0, |of| of[row] as usize)];
-        let decisions = scores.iter().enumerate().map(|(row, score)| *score >= threshold(row)).collect();
         Ok(Self { scores, of, decisions })
     }
 
-    /// What places a network's threshold.
+    /// What places a network's thresholds or shifts.
     #[must_use]
     pub fn observed(&self) -> Observed<'_> {
         Observed { scores: &self.scores, of: self.of.as_deref() }
     }
+}
+
+/// Which of the thresholds is each row's, where there are several.
+fn places(shipped: &Shipped, groups: &Codes) -> Result<Option<Vec<u32>>, Failure> {
+    let Some(known) = &shipped.groups else { return Ok(None) };
+    let place = |name: &String| Ok(shipped.place_of(&known.column, name)? as u32);
+    let by_code: Vec<u32> = groups.names.iter().map(place).collect::<Result<_, Failure>>()?;
+    Ok(Some(groups.of.iter().map(|code| by_code[*code as usize]).collect()))
 }
 
 /// What came of a check.
@@ -84,22 +80,27 @@ pub fn check(file: &[u8], rows: &Rows<'_>, decided: &Decided) -> Result<Checked,
     };
     let (session, inputs) = (Session::new(file)?, graph.inputs());
     let unit = spread(&decided.scores);
+    let each = decided.scores.len() / rows.count().max(1);
     let mut checked = Checked { rows: rows.count(), different: Vec::new(), largest: 0.0 };
     for start in (0..rows.count()).step_by(BATCH) {
         let end = rows.count().min(start + BATCH);
         let given = session.run(&rows.feed(&inputs, start..end)?, &[&score.name, &decision.name])?;
-        if let Some(other) = given.iter().find(|given| given.values.len() != end - start) {
-            let (sizes, rows) = (&other.sizes, end - start);
-            return Err(Failure::input(format!(
-                "the graph gave an output of sizes {sizes:?} for {rows} rows"
-            )));
+        if given[0].values.len() != each * (end - start) {
+            let (sizes, rows) = (&given[0].sizes, end - start);
+            return Err(Failure::input(format!("the graph gave scores of sizes {sizes:?} for {rows} rows")));
         }
-        let (scores, decisions) = (&given[0].values, &given[1].values);
-        for (row, (score, decision)) in (start..end).zip(scores.iter().zip(decisions)) {
-            let own = f64::from(decided.scores[row]);
+        for (score, own) in given[0].values.iter().zip(&decided.scores[each * start..]) {
+            let own = f64::from(*own);
             let off = if *score == own { 0.0 } else { (score - own).abs() / own.abs().max(unit) };
             checked.largest = if off > checked.largest || off.is_nan() { off } else { checked.largest };
-            if *decision != f64::from(u8::from(decided.decisions[row])) {
+        }
+        for row in start..end {
+            let at = row - start;
+            let same = match &decided.decisions {
+                Decisions::Positive(own) => given[1].values.get(at) == Some(&f64::from(u8::from(own[row]))),
+                Decisions::Class { names, of } => given[1].texts.get(at) == names.get(of[row] as usize),
+            };
+            if !same {
                 checked.different.push(row);
             }
         }

@@ -81,11 +81,11 @@ impl Rule<'_> {
     pub(crate) fn add(&self, graph: &mut Builder) -> Result<String, Failure> {
         let decision = self.decision(graph)?;
         let curve = self.probability.map(|curve| {
-            let wide = graph.cast(self.score, element::DOUBLE);
+            // In 64 bits: of a rare event's chance 32 would leave few digits.
+            let wide = graph.wide(self.score);
             let (slope, intercept) =
-                (graph.doubles(&[], &[curve.slope]), graph.doubles(&[], &[curve.intercept]));
-            let steep = graph.node("Mul", &[&wide, &slope], Vec::new());
-            let odds = graph.node("Add", &[&steep, &intercept], Vec::new());
+                (graph.doubles(&[1, 1], &[curve.slope]), graph.doubles(&[1], &[curve.intercept]));
+            let odds = graph.node("Gemm", &[&wide, &slope, &intercept], Vec::new());
             let chance = graph.node("Sigmoid", &[&odds], Vec::new());
             graph.cast(&chance, element::FLOAT)
         });

@@ -2,8 +2,9 @@
 
 use prost::Message;
 use setpoint_data::{Encoder, Inputs};
-use setpoint_run::{Blueprint, Failure, Opened, Schema, Scorer};
+use setpoint_run::{Blueprint, Decision, Failure, Opened, Schema, Scorer};
 
+use crate::class;
 use crate::decide::{self, Observed, Rule};
 use crate::graph::{Builder, ML};
 use crate::input::{Columns, matrix};
@@ -18,45 +19,55 @@ const WITH_TREES: [i64; 3] = [10, 17, 5];
 
 /// The bytes of the ONNX file of a model; the same for the same model and scores.
 ///
-/// Scores of rows that the model has seen, or will see, place the threshold of a network (see
+/// Scores of rows that the model has seen, or will see, place the thresholds or shifts of a network (see
 /// [`Observed`]); other models need none.
 ///
 /// # Errors
 /// If there is no operator for a part of the model: which, and why.
 pub fn export(model: &Opened, observed: Option<Observed<'_>>) -> Result<Vec<u8>, Failure> {
-    let decision = model.decision.threshold()?;
-    let shipped = &decision.shipped;
-    let groups = shipped.groups.as_ref();
     let columns = match &model.schema {
         Schema::Table(Encoder { inputs: Inputs::Table(inputs), .. }) => &inputs[..],
         _ => &[],
     };
-    let names = columns.iter().map(|input| &input.name).chain(groups.map(|groups| &groups.column));
-    let mut graph = Builder::keeping_off(names.cloned());
+    let names = columns.iter().map(|input| input.name.as_str()).chain(model.group_column());
+    let mut graph = Builder::keeping_off(names.map(str::to_owned));
     let score = score(&mut graph, model)?;
-    let is_network = matches!(model.blueprint, Blueprint::Network(_));
-    let thresholds = match observed.filter(|_| is_network) {
-        Some(observed) => decide::place(&shipped.thresholds, observed),
-        None => shipped.thresholds.clone(),
-    };
-    let thresholds: Vec<f64> = thresholds.iter().copied().map(f64::from).collect();
+    let observed = observed.filter(|_| matches!(model.blueprint, Blueprint::Network(_)));
     let has_trees = matches!(model.scorer, Scorer::Trees(_));
     let [ir_version, standard, classical] = if has_trees { WITH_TREES } else { VERSIONS };
-    let rule = Rule {
-        score: &score,
-        element: element::FLOAT,
-        thresholds: &thresholds,
-        groups,
-        probability: decision.probability,
-        versions: [standard, classical],
-    };
-    rule.add(&mut graph)?;
+    let [mut thresholds, mut classes, mut shifts] = [None, None, None];
+    if let Decision::Shift(decision) = &model.decision {
+        let (names, own) = (&decision.goal.classes, &decision.shifts);
+        let placed = observed.map(|observed| class::place(own, observed.scores));
+        let probability = decision.probability.as_ref();
+        let rule = class::Rule { score: &score, names, shifts: placed.as_ref().unwrap_or(own), probability };
+        rule.add(&mut graph);
+        classes = Some(serde_json::to_string(names)?);
+        shifts = Some(serde_json::to_string(own)?);
+    } else {
+        let decision = model.decision.threshold()?;
+        let own = &decision.shipped.thresholds;
+        let placed = observed.map(|observed| decide::place(own, observed));
+        let placed: Vec<f64> = placed.as_ref().unwrap_or(own).iter().copied().map(f64::from).collect();
+        let rule = Rule {
+            score: &score,
+            element: element::FLOAT,
+            thresholds: &placed,
+            groups: decision.shipped.groups.as_ref(),
+            probability: decision.probability,
+            versions: [standard, classical],
+        };
+        rule.add(&mut graph)?;
+        thresholds = Some(serde_json::to_string(own)?);
+    }
     let opset = |domain: &str, version| OperatorSet { domain: domain.to_owned(), version };
     let document = &model.document;
     let entries = [
         ("setpoint.goal", Some(document.goal.clone())),
         ("setpoint.model", Some(document.model.clone())),
-        ("setpoint.thresholds", Some(serde_json::to_string(&shipped.thresholds)?)),
+        ("setpoint.thresholds", thresholds),
+        ("setpoint.classes", classes),
+        ("setpoint.shifts", shifts),
         ("setpoint.certificate", document.certificate.as_ref().map(ToString::to_string)),
         ("setpoint.approximate", document.approximate.as_ref().map(ToString::to_string)),
         ("setpoint.features", Some(document.features.to_string())),
@@ -85,13 +96,13 @@ fn score(graph: &mut Builder, model: &Opened) -> Result<String, Failure> {
         Schema::Table(encoder) => &encoder.inputs,
     };
     match (inputs, &model.scorer, &model.blueprint) {
-        (Inputs::Table(inputs), Scorer::Model(combined), Blueprint::Linear { .. }) => {
+        (Inputs::Table(inputs), Scorer::Model(combined), Blueprint::Linear { outputs }) => {
             let columns = Columns::new(graph, inputs);
-            Ok(linear::of_table(graph, &columns, inputs, single(combined.parameters())?))
+            Ok(linear::of_table(graph, &columns, inputs, single(combined.parameters())?, *outputs))
         }
-        (Inputs::Sparse { scales, offsets, .. }, Scorer::Model(combined), Blueprint::Linear { .. }) => {
+        (Inputs::Sparse { scales, offsets, .. }, Scorer::Model(combined), Blueprint::Linear { outputs }) => {
             let matrix = matrix(graph, scales, offsets);
-            Ok(linear::of_matrix(graph, &matrix, single(combined.parameters())?))
+            Ok(linear::of_matrix(graph, &matrix, single(combined.parameters())?, *outputs))
         }
         (Inputs::Table(inputs), Scorer::Trees(ensemble), Blueprint::Trees { categorical }) => {
             let columns = Columns::new(graph, inputs);

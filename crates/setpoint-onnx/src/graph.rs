@@ -85,7 +85,8 @@ impl Builder {
         output
     }
 
-    /// Gives a value out under a name of its own, as [`Builder::name`] finds it; returns that.
+    /// Gives a value out under a name of its own, as [`Builder::name`] finds it; returns that, which is what the
+    /// value is called from then on.
     pub(crate) fn output(
         &mut self,
         value: &str,
@@ -95,13 +96,12 @@ impl Builder {
     ) -> String {
         let name = self.name(name);
         self.graph.output.push(Value::tensor(&name, element, sizes));
-        let node = self.graph.node.iter().position(|node| node.output[0] == value);
-        let used = self.graph.node.iter().any(|node| node.input.iter().any(|input| input == value));
-        let node = node.filter(|_| !used).unwrap_or_else(|| {
-            self.node("Identity", &[value], Vec::new());
-            self.graph.node.len() - 1
-        });
-        self.graph.node[node].output[0].clone_from(&name);
+        let mut value = value.to_owned();
+        if self.graph.node.iter().all(|node| node.output[0] != value) {
+            value = self.node("Identity", &[&value], Vec::new());
+        }
+        let named = self.graph.node.iter_mut().flat_map(|node| node.input.iter_mut().chain(&mut node.output));
+        named.filter(|one| **one == value).for_each(|one| one.clone_from(&name));
         name
     }
 
@@ -134,6 +134,15 @@ impl Builder {
     /// The same as numbers of another type.
     pub(crate) fn cast(&mut self, value: &str, to: i32) -> String {
         self.node("Cast", &[value], vec![int("to", i64::from(to))])
+    }
+
+    /// A score in 64 bits: what it was rounded from, where it was.
+    pub(crate) fn wide(&mut self, score: &str) -> String {
+        let from = self.graph.node.iter().find(|node| node.output[0] == score && node.op_type == "Cast");
+        match from {
+            Some(node) => node.input[0].clone(),
+            None => self.cast(score, element::DOUBLE),
+        }
     }
 
     /// Several values side by side; one as it is.

@@ -82,9 +82,15 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    /// What each row's category is worth, 0 for none.
-    pub(crate) fn look_up(&self, graph: &mut Builder, values: Vec<f32>) -> String {
+    /// What each row's category is worth: so many numbers, 0 for none.
+    fn look_up(&self, graph: &mut Builder, values: Vec<f32>, width: usize) -> String {
         match self {
+            _ if width > 1 => {
+                let values = [vec![0.0; width], values].concat();
+                let values = graph.floats(&[values.len() / width, width], &values);
+                let places = self.place(graph);
+                graph.node("Gather", &[&values, &places], vec![int("axis", 0)])
+            }
             Self::Category { input, keys } => keys.look_up(graph, input, values),
             Self::Missing(number) => {
                 let missing = graph.node("IsNaN", &[number], Vec::new());
@@ -95,7 +101,7 @@ impl Field {
     }
 
     /// The place of each row's category from 1 on, 0 for none; a list, not a column.
-    pub(crate) fn place(&self, graph: &mut Builder) -> String {
+    fn place(&self, graph: &mut Builder) -> String {
         let places = match self {
             Self::Category { input, keys } => {
                 keys.place(graph, input, (1..=keys.count() as i64).collect(), 0)
@@ -175,6 +181,23 @@ impl Columns {
             as_they_are => as_they_are,
         };
         Self { numbers, places, fields }
+    }
+
+    /// What each field's categories are worth by the weights of the encoder's columns, a list for each score.
+    pub(crate) fn look_up(&self, graph: &mut Builder, inputs: &[Input], weights: &[&[f32]]) -> Vec<String> {
+        let mut at = 0;
+        let (mut fields, mut looked) = (self.fields.iter(), Vec::new());
+        for input in inputs {
+            let scalings = input.scalings();
+            let first = at + input.width() - scalings.len();
+            at += input.width();
+            let Some(field) = (!scalings.is_empty()).then(|| fields.next()).flatten() else { continue };
+            let places = scalings.iter().zip(first..);
+            let worth =
+                places.flat_map(|(scaling, at)| weights.iter().map(move |own| own[at] / scaling.scale));
+            looked.push(field.look_up(graph, worth.collect(), weights.len()));
+        }
+        looked
     }
 }
 

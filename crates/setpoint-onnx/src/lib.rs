@@ -9,12 +9,12 @@
 //! ```
 //!
 //! Decisions are Setpoint's own. Linear models and trees score the same to the last bit (`linear`, `trees`);
-//! networks do not, and the threshold keeps a distance from the rows it was chosen on (`decide`).
+//! networks do not, and what decides keeps a distance from the rows it was chosen on (`decide`, `class`).
 //!
 //! # Where things are
 //!
 //! - `proto`, `graph`: the messages of ONNX, and a graph that grows operator by operator.
-//! - `input`, `linear`, `network`, `trees`, `decide`: the parts of a graph.
+//! - `input`, `linear`, `network`, `trees`, `decide`, `class`: the parts of a graph.
 //! - `export`, `check`, `certify`: what is done with it.
 //! - `rows`, `runtime`: rows fed to onnxruntime, which is loaded at run time; all `unsafe` code.
 
@@ -22,6 +22,7 @@
 
 mod certify;
 mod check;
+mod class;
 mod decide;
 mod export;
 mod graph;

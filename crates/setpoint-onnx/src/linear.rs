@@ -4,94 +4,78 @@
 //! matrix product may add up in any order, a running sum (`CumSum`) in one only:
 //!
 //! ```text
-//! s = ((b + x1 w1) + x2 w2) + ..         the last of the running sums over [b, x1 w1, x2 w2, ..]
+//! s = ((b + x1 w1) + x2 w2) + ..         the last of the running sums over [1 b, x1 w1, x2 w2, ..]
 //! s = s + ((v1 + v2) + ..)               what categories are worth, looked up, in the order of the packs
 //! ```
 //!
 //! Rows of SVMLight files are added up in 64 bits and rounded once: there any order gives the same 32 bits, but
 //! for one row in some hundred million.
 
-use setpoint::features::Layout;
 use setpoint_data::Input;
 
-use crate::graph::Builder;
+use crate::graph::{Builder, int};
 use crate::input::Columns;
 use crate::proto::element;
 
-/// The score of a table's rows.
+/// The scores of a table's rows: one, or one for each class.
 pub(crate) fn of_table(
     graph: &mut Builder,
     columns: &Columns,
     inputs: &[Input],
     parameters: &[f32],
+    outputs: usize,
 ) -> String {
     let layout = setpoint_data::layout(inputs);
-    let (weights, bias) = parameters.split_at(layout.columns());
-    let bias = layout.bias(weights, bias[0]);
+    let width = layout.columns();
+    let (weights, biases) = parameters.split_at(outputs * width);
+    let weights: Vec<&[f32]> = (0..outputs).map(|output| &weights[output * width..][..width]).collect();
+    let biases: Vec<f32> =
+        weights.iter().zip(biases).map(|(weights, bias)| layout.bias(weights, *bias)).collect();
     let mut score = match &columns.numbers {
         Some(numbers) => {
-            let own: Vec<f32> = columns.places.iter().map(|place| weights[*place]).collect();
-            let own = graph.floats(&[1, own.len()], &own);
-            let products = graph.node("Mul", &[numbers, &own], Vec::new());
-            let (before, bias) = (graph.ints(&[4], &[0, 1, 0, 0]), graph.floats(&[], &[bias]));
-            let terms = graph.node("Pad", &[&products, &before, &bias], Vec::new());
-            let axis = graph.ints(&[], &[1]);
-            let sums = graph.node("CumSum", &[&terms, &axis], Vec::new());
-            let last = graph.ints(&[1], &[-1]);
-            graph.node("Gather", &[&sums, &last], vec![crate::graph::int("axis", 1)])
+            let count = columns.places.len() + 1;
+            let own = weights.iter().zip(&biases).flat_map(|(weights, bias)| {
+                std::iter::once(*bias).chain(columns.places.iter().map(|place| weights[*place]))
+            });
+            let own = graph.floats(&[outputs, count], &own.collect::<Vec<f32>>());
+            // A one before the numbers, whose weight is the bias; then a row of terms for each score.
+            let (before, one) = (graph.ints(&[4], &[0, 1, 0, 0]), graph.floats(&[], &[1.0]));
+            let terms = graph.node("Pad", &[numbers, &before, &one], Vec::new());
+            let axis = graph.ints(&[1], &[1]);
+            let terms = graph.node("Unsqueeze", &[&terms, &axis], Vec::new());
+            let products = graph.node("Mul", &[&terms, &own], Vec::new());
+            let (axis, last) = (graph.ints(&[], &[2]), graph.ints(&[], &[-1]));
+            let sums = graph.node("CumSum", &[&products, &axis], Vec::new());
+            graph.node("Gather", &[&sums, &last], vec![int("axis", 2)])
         }
-        None => graph.floats(&[1, 1], &[bias]),
+        None => graph.floats(&[1, outputs], &biases),
     };
-    for sum in worth(graph, columns, &layout, inputs, weights) {
-        score = graph.node("Add", &[&score, &sum], Vec::new());
-    }
-    score
-}
-
-/// What the categories of each row are worth, in the sums that Setpoint makes of them.
-fn worth(
-    graph: &mut Builder,
-    columns: &Columns,
-    layout: &Layout,
-    inputs: &[Input],
-    weights: &[f32],
-) -> Vec<String> {
-    let mut at = 0;
-    let mut values = Vec::new();
-    for input in inputs {
-        let scalings = input.scalings();
-        let first = at + input.width() - scalings.len();
-        at += input.width();
-        if !scalings.is_empty() {
-            let own = weights[first..].iter().zip(&scalings);
-            values.push(own.map(|(weight, scaling)| weight / scaling.scale).collect::<Vec<f32>>());
-        }
-    }
-    let mut looked: Vec<String> = Vec::new();
-    for (field, values) in columns.fields.iter().zip(values) {
-        looked.push(field.look_up(graph, values));
-    }
+    let looked = columns.look_up(graph, inputs, &weights);
     let add = |graph: &mut Builder, terms: Vec<String>| {
         terms.into_iter().reduce(|sum, term| graph.node("Add", &[&sum, &term], Vec::new()))
     };
-    let mut sums = Vec::new();
     for packs in layout.sums() {
         let mut terms = Vec::new();
         for fields in packs {
             terms.extend(add(graph, fields.iter().map(|field| looked[*field].clone()).collect()));
         }
-        sums.extend(add(graph, terms));
+        if let Some(sum) = add(graph, terms) {
+            score = graph.node("Add", &[&score, &sum], Vec::new());
+        }
     }
-    sums
+    score
 }
 
-/// The score of sparse rows.
-pub(crate) fn of_matrix(graph: &mut Builder, matrix: &str, parameters: &[f32]) -> String {
+/// The scores of sparse rows.
+pub(crate) fn of_matrix(graph: &mut Builder, matrix: &str, parameters: &[f32], outputs: usize) -> String {
     let wide: Vec<f64> = parameters.iter().copied().map(f64::from).collect();
-    let (weights, bias) = wide.split_at(wide.len() - 1);
+    let (weights, biases) = wide.split_at(wide.len() - outputs);
+    let width = weights.len() / outputs;
+    let by_column = (0..weights.len()).map(|at| weights[at % outputs * width + at / outputs]);
     let matrix = graph.cast(matrix, element::DOUBLE);
-    let (weights, bias) = (graph.doubles(&[weights.len(), 1], weights), graph.doubles(&[1, 1], bias));
+    let weights = graph.doubles(&[width, outputs], &by_column.collect::<Vec<f64>>());
+    let biases = graph.doubles(&[1, outputs], biases);
     let products = graph.node("MatMul", &[&matrix, &weights], Vec::new());
-    let sum = graph.node("Add", &[&products, &bias], Vec::new());
+    let sum = graph.node("Add", &[&products, &biases], Vec::new());
     graph.cast(&sum, element::FLOAT)
 }

@@ -1,4 +1,4 @@
-//! Networks: products, convolutions, batch norm, ReLU, and the weighted sum of several.
+//! Networks: products, convolutions, batch norm, ReLU, and the weighted sum of several; a score, or one for each class.
 //!
 //! The first layer of an mlp takes numbers as they are and looks the rest up: a category adds w_c / scale_c to
 //! every hidden value, absent ones a constant, so that no one-hot column is written out. Sums are in 32 bits, in
@@ -166,20 +166,7 @@ fn look_up(graph: &mut Builder, columns: &Columns, table: &[Input], weights: &[f
         }
         None => graph.floats(&[1, hidden], &bias),
     };
-    let mut at = 0;
-    let mut fields = columns.fields.iter();
-    for input in table {
-        let scalings = input.scalings();
-        let first = at + input.width() - scalings.len();
-        at += input.width();
-        let Some(field) = (!scalings.is_empty()).then(|| fields.next()).flatten() else { continue };
-        let mut worth = vec![0.0; hidden];
-        for (place, scaling) in scalings.iter().enumerate() {
-            worth.extend(rows.iter().map(|row| row[first + place] / scaling.scale));
-        }
-        let worth = graph.floats(&[scalings.len() + 1, hidden], &worth);
-        let places = field.place(graph);
-        let looked = graph.node("Gather", &[&worth, &places], vec![int("axis", 0)]);
+    for looked in columns.look_up(graph, table, &rows) {
         value = graph.node("Add", &[&value, &looked], Vec::new());
     }
     value

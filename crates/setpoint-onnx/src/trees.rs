@@ -28,8 +28,8 @@ struct Forest {
     /// Children on the side of yes and no: where, and whether they are leaves.
     children: [(Vec<i64>, Vec<i64>); 2],
     leaves: Vec<f64>,
-    /// How many of them are the first tree's.
-    first: usize,
+    /// Which score each leaf adds to.
+    outputs: Vec<i64>,
     /// The sets, NaN after each.
     sets: Vec<f64>,
 }
@@ -42,24 +42,31 @@ pub(crate) fn score(
     values: &str,
 ) -> Result<String, Failure> {
     let mut forest = Forest::default();
-    let [mut constant] = *ensemble.bias() else { return Err(cannot("trees of several classes")) };
+    let mut constants = ensemble.bias().to_vec();
+    let mut trees = Vec::new();
     for tree in 0..ensemble.trees() {
-        match &ensemble.tree(tree)[..] {
-            [(Question::Leaf(value), _)] => constant += value,
-            nodes => forest.add(nodes, coded)?,
+        let output = tree % constants.len();
+        let nodes = ensemble.tree(tree);
+        match nodes[..] {
+            [(Question::Leaf(value), _)] => constants[output] += value,
+            _ => trees.push((output, nodes)),
         }
     }
-    if forest.roots.is_empty() {
-        // Whatever the first column is: nothing.
-        let nothing = Question::Number { column: 0, threshold: 0.0, missing_left: true, zero_missing: false };
-        forest.add(&[(nothing, 1), (Question::Leaf(0.0), 1), (Question::Leaf(0.0), 2)], &[])?;
+    for output in 0..constants.len() {
+        if trees.iter().all(|(other, _)| *other != output) {
+            // Whatever the first column is: nothing.
+            let any = Question::Number { column: 0, threshold: 0.0, missing_left: true, zero_missing: false };
+            trees.push((output, vec![(any, 1), (Question::Leaf(0.0), 1), (Question::Leaf(0.0), 2)]));
+        }
     }
-    // Every row ends in one leaf of the first tree: these carry the constant.
-    forest.leaves[..forest.first].iter_mut().for_each(|leaf| *leaf += constant);
+    for (output, nodes) in trees {
+        // Every row ends in one leaf of a score's first tree: these carry the constant.
+        forest.add(&nodes, coded, output, std::mem::take(&mut constants[output]))?;
+    }
     let wide = graph.cast(values, element::DOUBLE);
     let [(yes, yes_leaf), (no, no_leaf)] = forest.children;
     let mut settings = vec![
-        int("n_targets", 1),
+        int("n_targets", constants.len() as i64),
         int("aggregate_function", SUM),
         int("post_transform", 0),
         ints("tree_roots", forest.roots),
@@ -71,7 +78,7 @@ pub(crate) fn score(
         ints("nodes_trueleafs", yes_leaf),
         ints("nodes_falsenodeids", no),
         ints("nodes_falseleafs", no_leaf),
-        ints("leaf_targetids", vec![0; forest.leaves.len()]),
+        ints("leaf_targetids", forest.outputs),
         doubles("leaf_weights", &forest.leaves),
     ];
     if !forest.sets.is_empty() {
@@ -82,7 +89,14 @@ pub(crate) fn score(
 }
 
 impl Forest {
-    fn add(&mut self, nodes: &[(Question, usize)], coded: &[u32]) -> Result<(), Failure> {
+    /// Adds a tree of an output, and a constant to each of its leaves.
+    fn add(
+        &mut self,
+        nodes: &[(Question, usize)],
+        coded: &[u32],
+        output: usize,
+        constant: f64,
+    ) -> Result<(), Failure> {
         let (first_node, first_leaf) = (self.columns.len() as i64, self.leaves.len() as i64);
         self.roots.push(first_node);
         // Among the nodes, or the leaves.
@@ -97,7 +111,8 @@ impl Forest {
         for (question, left) in nodes {
             let (column, mode, split, missing) = match question {
                 Question::Leaf(value) => {
-                    self.leaves.push(*value);
+                    self.leaves.push(value + constant);
+                    self.outputs.push(output as i64);
                     continue;
                 }
                 Question::Number { zero_missing: true, .. } => {
@@ -127,9 +142,6 @@ impl Forest {
                 is_leaf.push(leaf);
             }
         }
-        if first_node == 0 {
-            self.first = self.leaves.len();
-        }
         Ok(())
     }
 }
@@ -153,7 +165,7 @@ mod tests {
         for (question, coded, said) in
             [(asked(true), vec![], "zero_as_missing"), (asked(false), vec![1], "the order of categories")]
         {
-            let error = Forest::default().add(&tree(question), &coded).unwrap_err().message;
+            let error = Forest::default().add(&tree(question), &coded, 0, 0.0).unwrap_err().message;
             assert!(error.contains(said), "{error}");
         }
     }
@@ -165,13 +177,14 @@ mod tests {
         let category = Question::Category { column: 1, codes: vec![0, 33] };
         let leaf = Question::Leaf;
         forest
-            .add(&[(number, 1), (leaf(1.0), 1), (category, 3), (leaf(2.0), 3), (leaf(3.0), 4)], &[1])
+            .add(&[(number, 1), (leaf(1.0), 1), (category, 3), (leaf(2.0), 3), (leaf(3.0), 4)], &[1], 1, 0.5)
             .unwrap();
-        forest.add(&tree(Question::Category { column: 1, codes: vec![] }), &[1]).unwrap();
+        forest.add(&tree(Question::Category { column: 1, codes: vec![] }), &[1], 0, 0.0).unwrap();
         assert_eq!(forest.roots, [0, 2]);
         assert_eq!(forest.children[0], (vec![0, 1, 3], vec![1, 1, 1]));
         assert_eq!(forest.children[1], (vec![1, 2, 4], vec![0, 1, 1]));
-        assert_eq!((forest.leaves, forest.first), (vec![1.0, 2.0, 3.0, -1.0, 1.0], 3));
+        assert_eq!(forest.leaves, [1.5, 2.5, 3.5, -1.0, 1.0]);
+        assert_eq!(forest.outputs, [1, 1, 1, 0, 0]);
         assert_eq!(
             forest.sets.iter().filter(|code| !code.is_nan()).copied().collect::<Vec<_>>(),
             [1.0, 34.0, -1.0]

@@ -166,7 +166,7 @@ impl Model {
         Ok(work(py, || Ok(self.file.save(path)?))?)
     }
 
-    /// Writes an ONNX file; scores of rows place the threshold of a network.
+    /// Writes an ONNX file; scores of rows place the thresholds or shifts of a network.
     fn to_onnx(
         &self,
         py: Python<'_>,

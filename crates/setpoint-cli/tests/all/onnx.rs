@@ -126,6 +126,26 @@ fn an_exported_graph_is_certified_like_anyones() {
 }
 
 #[test]
+fn several_classes_are_exported_and_checked_and_not_certified() {
+    if !has_runtime("export of several classes") {
+        return;
+    }
+    let home = directory();
+    write(home.path(), "shop.csv", &shop(3000, 8));
+    setpoint(home.path(), &["train", "shop.csv", "--label", "town", "--goal", "macro-f1", "-o", "m"]).ok();
+    let run = setpoint(home.path(), &["export", "m", "-o", "m.onnx", "--check", "shop.csv"]).ok();
+    assert_eq!(
+        run.stderr,
+        "wrote m.onnx\n3000 rows in onnxruntime: every decision the same, every score the same to the last bit\n"
+    );
+    let certify = ["certify", "shop.csv", "--onnx", "m.onnx", "--label", "town", "--positive", "York"];
+    let run = setpoint(home.path(), &[&certify[..], &["--goal", "fpr<=20%", "-o", "c.onnx"]].concat());
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("has the sizes [3000, 3] for 3000 rows"), "{}", run.stderr);
+    assert!(!home.path().join("c.onnx").exists());
+}
+
+#[test]
 fn what_is_asked_for_together_must_fit_together() {
     let home = directory();
     write(home.path(), "s.csv", &shop(50, 1));

@@ -65,6 +65,8 @@ pub(super) struct Functions {
     ) -> Status,
     pub(super) data: unsafe extern "system" fn(Handle, *mut *mut c_void) -> Status,
     pub(super) fill_strings: unsafe extern "system" fn(Handle, *const *const c_char, usize) -> Status,
+    pub(super) string_bytes: unsafe extern "system" fn(Handle, *mut usize) -> Status,
+    pub(super) strings: unsafe extern "system" fn(Handle, *mut c_void, usize, *mut usize, usize) -> Status,
     pub(super) element: unsafe extern "system" fn(Handle, *mut c_int) -> Status,
     pub(super) dimension_count: unsafe extern "system" fn(Handle, *mut usize) -> Status,
     pub(super) dimensions: unsafe extern "system" fn(Handle, *mut i64, usize) -> Status,
@@ -186,6 +188,8 @@ impl Functions {
             create_tensor_with: at!(49), // CreateTensorWithDataAsOrtValue
             data: at!(51),               // GetTensorMutableData
             fill_strings: at!(52),       // FillStringTensor
+            string_bytes: at!(53),       // GetStringTensorDataLength
+            strings: at!(54),            // GetStringTensorContent
             element: at!(60),            // GetTensorElementType
             dimension_count: at!(61),    // GetDimensionsCount
             dimensions: at!(62),         // GetDimensions

@@ -62,13 +62,15 @@ pub struct Fed {
     pub data: Data,
 }
 
-/// A tensor that came out, as 64-bit numbers.
-#[derive(Clone, Debug, PartialEq)]
+/// A tensor that came out.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Given {
     /// Its sizes.
     pub sizes: Vec<i64>,
-    /// Its values.
+    /// Its values as 64-bit numbers, if it is one of numbers.
     pub values: Vec<f64>,
+    /// Its values, if they are texts.
+    pub texts: Vec<String>,
 }
 
 /// A model that onnxruntime has taken.
@@ -106,7 +108,8 @@ impl Session {
     /// Runs it; returns these of its outputs.
     ///
     /// # Errors
-    /// In onnxruntime's own words, if it refuses an input or a value; if an output is no tensor of numbers.
+    /// In onnxruntime's own words, if it refuses an input or a value; if an output is no tensor of numbers or
+    /// texts.
     pub fn run(&self, inputs: &[Fed], outputs: &[&str]) -> Result<Vec<Given>, Failure> {
         let functions = &self.library.functions;
         let fed: Vec<Owned> = inputs.iter().map(|input| self.feed(input)).collect::<Result<_, _>>()?;
@@ -208,6 +211,10 @@ impl Session {
             let count = count(&sizes).ok_or_else(|| {
                 Failure::input(format!("output {name:?}: its sizes {sizes:?} are those of no tensor"))
             })?;
+            if element == element::STRING {
+                let texts = self.read_texts(value, name, count)?;
+                return Ok(Given { sizes, texts, ..Given::default() });
+            }
             self.library.check(name, (functions.data)(value.handle, &raw mut data))?;
             let values = match element {
                 _ if count == 0 => Vec::new(),
@@ -218,12 +225,29 @@ impl Session {
                 }
                 other => {
                     return Err(Failure::input(format!(
-                        "output {name:?} holds no numbers (its type is {other})"
+                        "output {name:?} holds neither numbers nor texts (its type is {other})"
                     )));
                 }
             };
-            Ok(Given { sizes, values })
+            Ok(Given { sizes, values, ..Given::default() })
         }
+    }
+
+    /// The values of a tensor of so many texts.
+    fn read_texts(&self, value: &Owned, name: &str, count: usize) -> Result<Vec<String>, Failure> {
+        let functions = &self.library.functions;
+        let mut length = 0;
+        // SAFETY: the value is a tensor of texts, as the caller found; the length is written to a place of our own.
+        self.library.check(name, unsafe { (functions.string_bytes)(value.handle, &raw mut length) })?;
+        let (mut bytes, mut starts) = (vec![0u8; length], vec![0; count]);
+        // SAFETY: bytes and starts have room for as many as said, which is what onnxruntime asks for.
+        let status = unsafe {
+            (functions.strings)(value.handle, bytes.as_mut_ptr().cast(), length, starts.as_mut_ptr(), count)
+        };
+        self.library.check(name, status)?;
+        starts.push(length);
+        let text = |ends: &[usize]| bytes.get(ends[0]..ends[1]).map(String::from_utf8_lossy);
+        Ok(starts.windows(2).map(|ends| text(ends).unwrap_or_default().into_owned()).collect())
     }
 }
 
@@ -305,7 +329,7 @@ mod tests {
             (2, vec![1.5, -2.0, f64::from(f32::MAX), f64::from(0.1f32)]),
         ];
         for (given, (rows, values)) in given.iter().zip(expected) {
-            assert_eq!(*given, Given { sizes: vec![rows, 2], values });
+            assert_eq!(*given, Given { sizes: vec![rows, 2], values, ..Given::default() });
         }
         let refused = |inputs: &[Fed], output: &str| session.run(inputs, &[output]).unwrap_err().message;
         let error = refused(&inputs, "x");

@@ -6,7 +6,7 @@ use setpoint::artifact::Groups;
 use setpoint_data::{ReadOptions, Roles, Table};
 use setpoint_onnx::proto::{Graph, Model, Node, OperatorSet, Value, element};
 use setpoint_onnx::{Classifier, Decided, Decision, Rows, check, export};
-use setpoint_run::{Asked, ModelChoice, Opened, certify};
+use setpoint_run::{Asked, Decisions, ModelChoice, Opened, certify};
 
 use crate::{Random, both, has_runtime, roles, trained};
 
@@ -45,6 +45,7 @@ fn a_certified_decision_follows_any_graph() {
         });
         let threshold = |row: usize| thresholds[of.as_ref().map_or(0, |of| of[row] as usize)];
         let decisions = scores.iter().enumerate().map(|(row, score)| *score >= threshold(row)).collect();
+        let decisions = Decisions::Positive(decisions);
         let expected = Decided { scores: model_scores(&model), of, decisions };
         let checked = check(&decided, &rows, &expected).unwrap();
         // Read without regard to the model, large numbers have another offset, and another last digit.
@@ -106,6 +107,7 @@ fn a_column_of_numbers_that_a_graph_takes_may_tell_the_groups() {
         let positive = decisions.iter().filter(|decision| **decision).count();
         assert!((300..2000).contains(&positive), "{positive}");
         let scores = scores.iter().map(|score| *score as f32).collect();
+        let decisions = Decisions::Positive(decisions);
         let checked = check(&decided, &rows, &Decided { scores, of: None, decisions }).unwrap();
         assert!(checked.different.is_empty(), "{checked}");
     }

@@ -3,6 +3,7 @@
 #![allow(missing_docs, reason = "a test binary has no readers of its documentation")]
 
 mod certify;
+mod class;
 mod hostile;
 mod image;
 mod real;
@@ -13,7 +14,7 @@ use setpoint::train::Silent;
 use setpoint_data::{ReadOptions, Roles, SplitPlan, Table};
 use setpoint_onnx::proto::{Model as Proto, element};
 use setpoint_onnx::{Checked, Decided, Rows, check, export};
-use setpoint_run::{Decision, Job, ModelChoice, Opened, POOL, load, opened, train};
+use setpoint_run::{Decision, Decisions, Job, ModelChoice, Opened, POOL, load, opened, train};
 
 /// Whether onnxruntime can be had; says so where not.
 pub fn has_runtime() -> bool {
@@ -219,7 +220,8 @@ fn a_group_that_the_model_does_not_know_is_refused_by_the_runtime() {
     let table = Table::from_bytes("t", strange.into(), &ReadOptions::default(), &roles(false), Some(encoder))
         .unwrap();
     let rows = Rows::of_table(&table);
-    let decided = Decided { scores: vec![0.0; 3000], of: None, decisions: vec![false; 3000] };
+    let decisions = Decisions::Positive(vec![false; 3000]);
+    let decided = Decided { scores: vec![0.0; 3000], of: None, decisions };
     let error = check(&bytes, &rows, &decided).unwrap_err().message;
     assert!(error.starts_with("onnxruntime refused a run: ") && error.contains("out of"), "{error}");
 }

@@ -39,6 +39,13 @@ fn every_row(name: &str, bytes: &[u8], roles: &Roles, goal: &str) {
     }
 }
 
+#[test]
+fn satellite_images_of_several_classes() {
+    let Some(folder) = folder() else { return };
+    let bytes = std::fs::read(folder.join("sat.trn")).unwrap();
+    every_row("Satimage", &bytes, &crate::class::roles("37"), "macro-f1");
+}
+
 fn labelled(label: &str) -> Roles {
     Roles { label: Some(label.to_owned()), ..Roles::default() }
 }
