@@ -338,10 +338,22 @@ impl State {
                     });
                 if cold {
                     shifts = again;
-                } else if !self.nearest(pass, sharpness, &mut shifts, all) {
-                    self.met = false;
-                    self.shifts = shifts;
-                    return true;
+                } else {
+                    let reached = self.nearest(pass, sharpness, &mut shifts, all);
+                    let nearest = shifts.clone();
+                    if !reached || !self.meet(pass, sharpness, &mut shifts, &ties, &tied, all) {
+                        // Out of reach, or with room to spare and no way found to where there is none.
+                        self.met = reached;
+                        self.shifts = nearest;
+                        if reached {
+                            let shifts = self.shifts.clone();
+                            let looked = self.look(pass, sharpness, &shifts, all);
+                            let held = self.problem.conditions.iter().map(|held| held.equal);
+                            self.active.iter_mut().zip(held).for_each(|(active, equal)| *active = equal);
+                            return looked;
+                        }
+                        return true;
+                    }
                 }
             }
             self.met = true;

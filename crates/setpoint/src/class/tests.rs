@@ -203,6 +203,26 @@ fn targets_out_of_reach_have_the_gradient_of_what_comes_nearest() {
 }
 
 #[test]
+fn targets_that_come_within_reach_tie_where_they_are_just_met() {
+    let (sample, mut scores) = case_of(1.6, 26, 4000, 5, false);
+    let classes = Classes::new(&sample);
+    let sharpness = 10.0 / classes.spread(&scores);
+    let two = goal("accuracy @ recall(c1)>=0.9, recall(c2)>=0.8", 26);
+    let mut engine = ShiftEngine::new(&two, &classes, sharpness).unwrap();
+    let mut v = vec![0.0; scores.len()];
+    assert!(!engine.step(&classes, &scores, &mut v).unwrap().met);
+    scores.iter_mut().zip(&v).for_each(|(score, v)| *score -= 100.0 * v);
+    let step = engine.step(&classes, &scores, &mut v).unwrap();
+    assert!(step.met);
+    for (g, price) in step.constraints.iter().zip(step.prices) {
+        // A condition with room to spare has no price.
+        assert!(*g <= 2e-5 && (g.abs() <= 2e-5 || *price == 0.0), "{g}, {price}");
+    }
+    // A limit that is loosened raises what is worth most.
+    assert!(step.prices.iter().all(|price| *price < 0.0), "{:?}", step.prices);
+}
+
+#[test]
 fn with_free_shifts_at_their_best_the_gradient_is_that_of_the_best() {
     for text in ["accuracy", "macro-f1", "worst(recall)", "accuracy @ recall(c1)>=0.9", "cost(table.csv)"] {
         check_gradient(text, 1.5, 3, 120, true);
