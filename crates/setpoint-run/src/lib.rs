@@ -57,4 +57,4 @@ pub use report::{Described, report_model, report_training};
 pub use schema::{ImageSchema, Schema};
 pub use scorer::Scorer;
 pub use threshold::{Scored, Shipped, margins};
-pub use train::{Job, Trained, choose, score, train};
+pub use train::{Job, Trained, choose, confidence_of_each, score, train};

@@ -77,14 +77,6 @@ fn of_label<'t>(text: &'t str, labels: &[String]) -> Result<Option<(usize, &'t s
     }
 }
 
-/// Whether a certificate would speak of this goal.
-pub fn certifies(goal: &GoalText) -> bool {
-    match goal.two() {
-        Some(goal) => !goal.operating().constraints.is_empty(),
-        None => goal.to_string().contains('@'),
-    }
-}
-
 /// `model.safetensors` as `model.label.safetensors`.
 fn named_after(path: &Path, label: &str) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();

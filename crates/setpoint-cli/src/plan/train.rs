@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use setpoint::goal::GoalText;
 use setpoint::message::quote;
 use setpoint_data::{ClassOptions, ImageOptions, ReadOptions, Roles, Several, SplitPlan, list};
-use setpoint_run::{CnnSize, Failure, Job, ModelChoice};
+use setpoint_run::{CnnSize, Failure, Job, ModelChoice, confidence_of_each};
 
 use super::image::image_options;
-use super::label::{certifies, file_name, goals, joined, labels, reports_of};
+use super::label::{file_name, goals, joined, labels, reports_of};
 use super::read::{confidence, positive, read_options};
 use crate::args::{CnnArg, ImageArgs, ModelArg, ReportFlags, TrainArgs};
 
@@ -61,8 +61,7 @@ impl TrainPlan {
                 "--classes: names classes of one label; train labels of it one by one",
             ));
         }
-        let shared = goals.iter().filter(|goal| certifies(goal)).count().max(1) as f64;
-        let plan = |(place, goal): (usize, GoalText)| {
+        let plan = |(place, goal): (usize, &GoalText)| {
             let mut own = TrainArgs { label: named.get(place).cloned(), ..args.clone() };
             if several && args.model != ModelArg::Cnn {
                 // What is told of a row must not be what another label says of it.
@@ -71,17 +70,17 @@ impl TrainPlan {
                 let dropped = args.drop.as_deref().map(list).unwrap_or_default();
                 own.drop = Some(joined(dropped.into_iter().chain(others)));
             }
-            let mut plan = Self::new(&own, goal)?;
+            let mut plan = Self::new(&own, goal.clone())?;
             if several {
                 let label = &named[place];
                 plan.label = Some(label.clone());
-                plan.job.confidence = plan.job.confidence.map(|joint| 1.0 - (1.0 - joint) / shared);
+                plan.job.confidence = plan.job.confidence.map(|joint| confidence_of_each(joint, &goals));
                 plan.report = reports_of(&plan.report, Some(label));
                 plan.checkpoint = plan.checkpoint.map(|checkpoint| checkpoint.join(file_name(label)));
             }
             Ok(plan)
         };
-        goals.into_iter().enumerate().map(plan).collect()
+        goals.iter().enumerate().map(plan).collect()
     }
 
     /// Checks what was typed, for one label.

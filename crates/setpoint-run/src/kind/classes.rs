@@ -19,6 +19,7 @@ use super::{Decision, Decisions, Kind, Measured, Predicted, Rule};
 use crate::class_scene;
 use crate::examples::{Examples, Loaded};
 use crate::failure::Failure;
+use crate::population;
 use crate::report::Scene;
 use crate::threshold::Scored;
 
@@ -152,6 +153,12 @@ impl Aim {
         let part = calibration
             .ok_or_else(|| Some("there is no calibration part; give it a share with ‹split›".to_owned()))?;
         let said = |error: &dyn ToString| Some(error.to_string());
+        if self.goal.conditions.is_empty() {
+            let first = self.goal.classes.first().map_or("", String::as_str);
+            return Err(Some(format!(
+                "no condition to certify: give the goal one, such as recall({first:?})>=0.8"
+            )));
+        }
         let shifts = chosen(validation).map_err(|failure| said(&failure))?;
         let sequence = class_sequence(&self.goal, validation.sample, validation.scores, &shifts, confidence)
             .map_err(|error| said(&error))?;
@@ -218,6 +225,10 @@ impl Rule for ByShift {
             confusions.map(|found| found.as_ref().map_or_else(Vec::new, |found| self.unmet(found)));
         record.certificate = self.certificate.clone().map(CertificateRecord::new);
         record.certificate_refused.clone_from(&self.refused);
+        record.population = self.certificate.as_ref().and_then(|_| {
+            let views = population::of_classes(self);
+            population::compare(&views, run.loaded, run.scores, run.used_validation)
+        });
         Ok(())
     }
 
@@ -265,7 +276,8 @@ impl Rule for ByShift {
             Ok(found) => (Some(AtCondition { value: found.value, interval: None }), None),
             Err(error) => (None, Some(error.to_string())),
         };
-        let tested = self.certificate.as_ref().map(|one| class_drift(&self.goal, one, sample, &confusion));
+        let tested =
+            self.certificate.as_ref().map(|one| class_drift(&self.goal, one, sample, scores, &self.shifts));
         let (drifts, drift_refused) = match tested {
             None => (Vec::new(), None),
             Some(Ok(drifts)) => (drifts, None),

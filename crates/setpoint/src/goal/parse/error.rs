@@ -162,7 +162,9 @@ impl ParseError {
     /// The goal that was probably meant, of what was typed.
     #[must_use]
     pub fn meant(&self) -> Option<String> {
-        super::meant(&self.input).filter(|_| self.subject == Subject::Goal)
+        // A class that is not there is read well otherwise.
+        let unknown_class = matches!(self.kind, ParseErrorKind::UnknownClass { .. });
+        super::meant(&self.input).filter(|_| self.subject == Subject::Goal && !unknown_class)
     }
 }
 
