@@ -120,7 +120,7 @@ def class_names(classes: Any) -> list[str]:
 
 
 def class_codes(y: Any, names: list[str], pooled: Sequence[str] = (), others: bool = False) -> np.ndarray:
-    """The place of each label among the names, the last for those `pooled`; one too many for `others`, if they may be."""
+    """The place of each label among the names, the last for those `pooled`, one beyond for `others` if they may."""
     places = {name: place for place, name in enumerate(names)} | {name: len(names) - 1 for name in pooled}
     codes = np.array([places.get(group_name(label), len(names)) for label in array(y, "y")], dtype=np.uint32)
     if not others and (codes == len(names)).any():

@@ -275,7 +275,9 @@ class SetpointClassifier(Decides, BaseEstimator):
         }
         del values["allow_nan"], values["verbose"]
         values["seed"] = seed(self.random_state)
-        values["classes"] = None if self.classes is None else [group_name(one) for one in array(self.classes, "classes")]
+        values["classes"] = (
+            None if self.classes is None else [group_name(one) for one in array(self.classes, "classes")]
+        )
         return {name.replace("_", "-"): value for name, value in values.items()}
 
     def _scores(self, X: Any) -> np.ndarray:

@@ -16,7 +16,6 @@ from ._frames import beside
 from ._settings import read_goal, setting, shape
 from .metrics import value_at
 
-
 # The class that takes in the small ones, as the command line calls it.
 OTHER_CLASSES = "(other)"
 

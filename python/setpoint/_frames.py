@@ -273,6 +273,7 @@ def for_model(
     expected = len(names) or len(needed)
     raise InputError(f"X has {array.shape[1]} features, but the model is expecting {expected} features as input")
 
+
 def some_rows(X: Any, kept: np.ndarray) -> Any:
     """Some rows of features as the compiled half takes them."""
     if isinstance(X, np.ndarray):

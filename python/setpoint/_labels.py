@@ -58,7 +58,7 @@ class SetpointLabels(MultiOutputClassifier):
         goals = {name: setting("goals", goal, str) for name, goal in (self.goals or {}).items()}
         if unknown := [name for name in goals if name not in names]:
             raise InputError(f"goals: no label {unknown[0]!r}; the labels are {', '.join(names)}")
-        own = [goals.get(name, base.goal) for name in names]
+        own = [str(goals.get(name, base.goal)) for name in names]
         confidence = base.confidence
         if confidence is not None:
             # Each fails with its share of the chance that one of them fails.
@@ -102,7 +102,7 @@ class SetpointLabels(MultiOutputClassifier):
         return {name: one.evaluate(X, column, **given) for name, one, column in labelled}
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes one model file with the models of all labels, for the command line and `setpoint.load(path, label)`."""
+        """Writes one file with the models of all labels, for the command line and `setpoint.load(path, label)`."""
         check_is_fitted(self, "estimators_")
         models = [(name, one.model_._inner) for name, one in zip(self.labels_, self.estimators_)]
         _setpoint.save_labels(models, file_name(path))
@@ -116,7 +116,9 @@ def _columns(y: Any) -> tuple[list[str], list[Any]]:
     else:
         found = as_numpy(y, "y")
         if found.ndim != 2:
-            raise InputError(f"y has shape {found.shape}: expected a column for each label; of one, SetpointClassifier")
+            raise InputError(
+                f"y has shape {found.shape}: expected a column for each label; of one, SetpointClassifier"
+            )
         names, columns = [f"y{place}" for place in range(found.shape[1])], list(found.T)
     if len(names) < 2 or len({*names}) < len(names):
         raise InputError(f"labels {names}: expected two or more, by different names")
