@@ -74,7 +74,6 @@ def several_classes(
     """
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
-    refuse_one(classes)
     names = [group_name(value) for value in classes]
     if len({*names}) < len(names):
         raise InputError(f"labels that are written alike: {sorted(names)}")
@@ -87,6 +86,7 @@ def several_classes(
             if name not in names:
                 raise InputError(f"classes={reprlib.repr(order)}: no label is {name!r}; there are {', '.join(names)}")
         places = np.array([names.index(name) for name in wanted])
+    refuse_one(classes)
     counts = np.bincount(codes.reshape(-1))
     small = [place for place in places if least is not None and counts[place] < least]
     large = [place for place in places if place not in small]

@@ -108,7 +108,7 @@ def test_classes_are_chosen_ordered_and_pooled(form, tmp_path):
     assert model.score(X, y) == model.score(X[kept], y[kept])
     assert model.model_.document["settings"]["classes"] == [str(coat), str(bag)]
 
-    pooled = SetpointClassifier("accuracy", min_class=1200, confidence=None).fit(X, y)
+    pooled = SetpointClassifier("accuracy", min_class=1000, confidence=None).fit(X, y)
     assert pooled.classes_.tolist() == [coat, "(other)"]
     decided = pooled.predict(X)
     assert set(decided) == {coat, "(other)"}
@@ -117,7 +117,7 @@ def test_classes_are_chosen_ordered_and_pooled(form, tmp_path):
     again = setpoint.load(tmp_path / "m.safetensors").evaluate(X, y)
     assert np.array(again["classes"]["decided"]["matrix"]).sum() == 3000
     # The same as the command line makes of the rows.
-    both = SetpointClassifier("accuracy", classes=[bag, shirt, coat], min_class=1200, confidence=None).fit(X, y)
+    both = SetpointClassifier("accuracy", classes=[bag, shirt, coat], min_class=1000, confidence=None).fit(X, y)
     assert both.classes_.tolist() == [coat, "(other)"]
     for given, said in [
         ({"classes": [coat, "hat"]}, "no label is 'hat'; there are"),

@@ -5,7 +5,8 @@ use setpoint::artifact::{self, ModelFile, Tensor, TensorData};
 use setpoint::certify::{Certificate, certify_classes, class_drift, class_sequence};
 use setpoint::class::{ClassProbability, Classes, Confusion, decide, shift, standard_error};
 use setpoint::goal::{ClassCondition, ClassGoal, ClassObjective, ClassRate, Direction, Over, Rate};
-use setpoint::metric::interval::normal_quantile;
+use setpoint::metric::interval::{self, Interval, normal_quantile};
+use setpoint::sample::Entities;
 use setpoint::train::{Fit, Observer, Part, Settings, Store, fit_classes};
 use setpoint_data::Codes;
 use setpoint_report::{
@@ -203,9 +204,11 @@ impl Rule for ByShift {
             Some((sample, scores)) => self.confusion(sample, scores).map(Some),
             None => Ok::<_, Failure>(None),
         })?;
-        let pairs = run.samples.zip(&confusions);
-        let decided =
-            pairs.map(|(sample, confusion)| Some(self.decisions((**sample)?, confusion.as_ref()?, None)));
+        let pairs = run.pair(run.scores);
+        let decided = pairs.zip(&confusions).map(|(pair, confusion)| {
+            let (sample, scores) = (**pair)?;
+            Some(self.decisions(sample, confusion.as_ref()?, (scores, &self.shifts), None))
+        });
         let shown = run.pair(run.base).iter().filter_map(|(_, pair)| *pair).last();
         let plain = shown.map(|(sample, base)| self.plain(sample, base, None)).transpose()?;
         record.classes = Some(ClassesRecord {
@@ -271,7 +274,7 @@ impl Rule for ByShift {
         confidence: f64,
     ) -> Result<EvaluateRecord, Failure> {
         let confusion = self.confusion(sample, scores)?;
-        let decided = self.decisions(sample, &confusion, Some(confidence));
+        let decided = self.decisions(sample, &confusion, (scores, &self.shifts), Some(confidence));
         let (at_condition, at_condition_refused) = match shift::best(&self.goal, sample, scores, LOOKS) {
             Ok(found) => (Some(AtCondition { value: found.value, interval: None }), None),
             Err(error) => (None, Some(error.to_string())),
@@ -329,7 +332,8 @@ impl Rule for ByShift {
     }
 
     fn rates(&self, sample: &Sample, scores: &[f32], confidence: f64) -> Result<Vec<Measure>, Failure> {
-        Ok(self.decisions(sample, &self.confusion(sample, scores)?, Some(confidence)).overall)
+        let confusion = self.confusion(sample, scores)?;
+        Ok(self.decisions(sample, &confusion, (scores, &self.shifts), Some(confidence)).overall)
     }
 }
 
@@ -363,7 +367,7 @@ impl ByShift {
     ) -> Result<ClassDecisions, Failure> {
         let none = vec![0.0; self.shifts.len()];
         let confusion = Confusion::at(&Classes::of(&self.goal, sample)?, base, &none)?;
-        Ok(self.decisions(sample, &confusion, confidence))
+        Ok(self.decisions(sample, &confusion, (base, &none), confidence))
     }
 
     /// The conditions, those on each class by itself.
@@ -388,19 +392,26 @@ impl ByShift {
         self.limits().iter().filter_map(missed).collect()
     }
 
-    /// Counted decisions as rates, with exact intervals where a confidence is given.
-    fn decisions(&self, sample: &Sample, found: &Confusion, confidence: Option<f64>) -> ClassDecisions {
+    /// Decisions of scores at shifts, counted, as rates; with intervals where a confidence is given.
+    fn decisions(
+        &self,
+        sample: &Sample,
+        found: &Confusion,
+        (scores, shifts): (&[f32], &[f64]),
+        confidence: Option<f64>,
+    ) -> ClassDecisions {
         let count = self.goal.classes.len();
+        let together = Together::of(sample, scores, shifts);
         let share = |rate: Rate, class: Option<usize>| -> Option<Bounds> {
-            let exact = |class| found.interval(rate, class, confidence?).ok();
-            let interval = match class {
-                Some(class) => exact(class)?,
-                None => found.accuracy_interval(confidence?).ok()?,
+            let confidence = confidence?;
+            let (interval, method) = match class {
+                _ if sample.together().is_some() => {
+                    (together.as_ref()?.interval(rate, class, confidence)?, "bootstrap of entities")
+                }
+                Some(class) => (found.interval(rate, class, confidence).ok()?, "Clopper-Pearson"),
+                None => (found.accuracy_interval(confidence).ok()?, "Clopper-Pearson"),
             };
-            // Rows of one entity are no independent draws.
-            let (lower, upper) = (interval.lower, interval.upper);
-            let method = "Clopper-Pearson";
-            sample.together().is_none().then_some(Bounds { lower, upper, confidence: confidence?, method })
+            Some(Bounds { lower: interval.lower, upper: interval.upper, confidence, method })
         };
         let whole = |name: &str, value: Option<f64>, interval: Option<Bounds>| {
             Some(Measure { name: name.to_owned(), value: value?, interval })
@@ -466,5 +477,42 @@ impl ByShift {
     /// The value of other scores on the same rows.
     pub(crate) fn value(&self, sample: &Sample, scores: &[f32]) -> Option<f64> {
         shift::best(&self.goal, sample, scores, LOOKS).ok().map(|found| found.value)
+    }
+}
+
+/// Decisions on rows that come in entities, which are no independent draws.
+struct Together<'a> {
+    entities: &'a Entities,
+    codes: &'a [u32],
+    decided: Vec<u32>,
+}
+
+impl<'a> Together<'a> {
+    fn of(sample: &'a Sample, scores: &[f32], shifts: &[f64]) -> Option<Self> {
+        let (entities, codes) = (sample.together()?, sample.groups()?.codes());
+        // Weighted shares have no interval of entities.
+        if sample.weights().is_some() {
+            return None;
+        }
+        let decided = scores.chunks_exact(shifts.len()).map(|scores| decide(scores, shifts) as u32);
+        Some(Self { entities, codes, decided: decided.collect() })
+    }
+
+    /// The interval of a rate of a class against all others, or of the share that is right.
+    fn interval(&self, rate: Rate, class: Option<usize>, confidence: f64) -> Option<Interval> {
+        let rows = || self.codes.iter().zip(&self.decided);
+        // What is right is the recall of rows that are all positive.
+        let (rate, labels, margins): (Rate, Vec<bool>, Vec<bool>) = match class {
+            Some(class) => (
+                rate,
+                self.codes.iter().map(|code| *code as usize == class).collect(),
+                self.decided.iter().map(|code| *code as usize == class).collect(),
+            ),
+            None => (Rate::Recall, vec![true; self.codes.len()], rows().map(|(y, one)| y == one).collect()),
+        };
+        let margins: Vec<f32> = margins.iter().map(|yes| if *yes { 1.0 } else { -1.0 }).collect();
+        let sample =
+            Sample::new(labels).ok()?.with_entities(self.entities.column(), self.entities.of()).ok()?;
+        interval::of_rate(rate, &sample, &margins, 0.0, confidence).ok()
     }
 }
