@@ -23,14 +23,16 @@ struct Era<'a> {
     rows: Vec<usize>,
 }
 
+/// Whether a row is positive, and its score; `None` for rows that do not count.
+type Look<'v> = Box<dyn Fn(&Sample, &[f32], usize) -> Option<(bool, f32)> + 'v>;
+
 /// What is compared: scores of rows that are positive in some sense and of others, and how many there are.
 pub(crate) struct View<'v> {
     /// `scores of negatives`, `scores of positives`, and `share of positives` where that counts.
     what: [String; 3],
     shares: bool,
     group: Option<String>,
-    /// Whether a row is positive, and its score; `None` for rows that do not count.
-    row: Box<dyn Fn(&Sample, &[f32], usize) -> Option<(bool, f32)> + 'v>,
+    row: Look<'v>,
 }
 
 /// What conditions of two classes depend on, group by group where they are on groups.
