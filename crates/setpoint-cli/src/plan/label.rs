@@ -28,17 +28,11 @@ pub fn joined(names: impl IntoIterator<Item = String>) -> String {
 /// The goal of each label: `label: goal` is of one, a goal alone of all that have none of their own.
 pub fn goals(given: &[String], labels: &[String]) -> Result<Vec<GoalText>, Failure> {
     let (mut own, mut of_all): (Vec<Option<&str>>, Option<&str>) = (vec![None; labels.len()], None);
+    // As of any flag, the last one that is given counts.
     for text in given {
-        let (place, goal) = match of_label(text, labels)? {
-            Some((label, goal)) => (&mut own[label], goal),
-            None => (&mut of_all, text.as_str()),
-        };
-        if let Some(other) = place.replace(goal) {
-            return Err(Failure::input(format!(
-                "--goal {}: there is another one, {}; give one for each label, as in \"label: goal\", or one for all",
-                quote(text),
-                quote(other)
-            )));
+        match of_label(text, labels)? {
+            Some((label, goal)) => own[label] = Some(goal),
+            None => of_all = Some(text),
         }
     }
     let goal = |(label, own): (&String, Option<&str>)| match own.or(of_all) {
@@ -128,8 +122,8 @@ mod tests {
         let each = ["fraud: recall @ fpr<=1%", "\"charge back\" : precision @ recall>=0.9"];
         assert_eq!(found(&each).unwrap(), [one, other]);
         assert_eq!(found(&["charge back: precision @ recall>=0.9", one]).unwrap(), [one, other]);
+        assert_eq!(found(&[other, one]).unwrap(), [one, one], "the last counts");
         for (given, said) in [
-            (&[one, other][..], "there is another one"),
             (&[each[0]][..], "label \"charge back\" has no goal"),
             (&["late: f1"][..], "no label \"late\"; the labels are fraud, charge back"),
             (&["fraud: recal"][..], "unknown rate \"recal\""),

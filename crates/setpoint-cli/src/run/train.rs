@@ -112,9 +112,6 @@ fn tell(
             plan.label.as_ref().map_or_else(String::new, |label| format!("label     {}\n", clip(label)));
         show(&format!("{heading}{record}"), json)?;
         say_notes(&record.notes);
-        if let Some(uncertified) = record.uncertified() {
-            line(&format!("warning: {uncertified}"));
-        }
         if plan.label.is_some() {
             show("\n", json)?;
         }
@@ -127,6 +124,13 @@ fn tell(
             line(&format!("wrote {}", record.artifact));
         }
         report::say(&plan.report);
+    }
+    for (plan, record) in runs().filter(|_| !quiet) {
+        if let Some(uncertified) = record.uncertified() {
+            let label =
+                plan.label.as_ref().map_or_else(String::new, |label| format!("label {}: ", quote(label)));
+            line(&format!("warning: {label}{uncertified}"));
+        }
     }
     match runs().find_map(|(_, record)| Some((record, record.goal_not_met()?))) {
         Some((record, unmet)) => {

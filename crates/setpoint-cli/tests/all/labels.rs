@@ -133,7 +133,6 @@ fn goals_and_labels_that_do_not_go_together_are_refused() {
         (&["--label", "fraud,fraud", "--goal", "f1"], "\"fraud\" is named twice"),
         (&["--label", "fraud,grade", "--goal", "fraud: f1"], "label \"grade\" has no goal"),
         (&["--label", "fraud,grade", "--goal", "late: f1"], "no label \"late\"; the labels are fraud, grade"),
-        (&["--label", "fraud", "--goal", "f1", "--goal", "accuracy"], "there is another one, \"f1\""),
         (&["--label", "fraud,gade", "--goal", "f1"], "no column \"gade\" (--drop); did you mean \"grade\"?"),
         (
             &["--label", "fraud,grade", "--goal", "accuracy", "--classes", "low,high"],
