@@ -25,7 +25,7 @@ from ._scores import evaluate, report
 from ._setpoint import __version__
 
 if TYPE_CHECKING:
-    from .sklearn import SetpointClassifier, SetpointThreshold
+    from .sklearn import SetpointClassifier, SetpointLabels, SetpointThreshold
 
 __all__ = [
     "Certificate",
@@ -38,6 +38,7 @@ __all__ = [
     "Recertified",
     "SetpointClassifier",
     "SetpointError",
+    "SetpointLabels",
     "SetpointThreshold",
     "Step",
     "StoppedError",
@@ -58,7 +59,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Imported when first used, so that `import setpoint` does not need scikit-learn.
-    if name in ("SetpointClassifier", "SetpointThreshold"):
+    if name in ("SetpointClassifier", "SetpointLabels", "SetpointThreshold"):
         from . import sklearn
 
         return getattr(sklearn, name)

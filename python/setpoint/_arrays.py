@@ -5,6 +5,7 @@ Nothing is copied that has the right type and layout already.
 
 import re
 import reprlib
+from collections.abc import Sequence
 from typing import Any, Optional
 
 import numpy as np
@@ -118,11 +119,11 @@ def class_names(classes: Any) -> list[str]:
     return names
 
 
-def class_codes(y: Any, names: list[str]) -> np.ndarray:
-    """The place of each label among the names."""
-    places = {name: place for place, name in enumerate(names)}
+def class_codes(y: Any, names: list[str], pooled: Sequence[str] = (), others: bool = False) -> np.ndarray:
+    """The place of each label among the names, the last for those `pooled`, one beyond for `others` if they may."""
+    places = {name: place for place, name in enumerate(names)} | {name: len(names) - 1 for name in pooled}
     codes = np.array([places.get(group_name(label), len(names)) for label in array(y, "y")], dtype=np.uint32)
-    if (codes == len(names)).any():
+    if not others and (codes == len(names)).any():
         row = int(np.argmax(codes == len(names)))
         raise InputError(
             f"y holds {reprlib.repr(array(y, 'y')[row])} (row {row}): expected one of {', '.join(names)}"

@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from . import _setpoint
-from ._arrays import MISSING_TEXTS, Groups, together, vector
+from ._arrays import MISSING_TEXTS, Groups, array, class_codes, group_name, together, vector
 from ._boost import name_lightgbm
 from ._decide import Decides, counting_rows, pair, seed, several_classes, strict, two_classes
 from ._errors import GoalError, InputError, tell, tell_uncertified
@@ -32,7 +32,7 @@ from ._frames import (
     is_sparse,
     missing_rows,
     refuse_twice,
-    take_rows,
+    some_rows,
 )
 from ._model import Model, decided
 from ._progress import Line
@@ -68,6 +68,8 @@ class SetpointClassifier(Decides, BaseEstimator):
     rounds : most rounds of boosting.
     confidence : of the certificate; None for the threshold that holds on the calibration rows exactly.
     positive : the label that counts as positive; by default the greater of the two.
+    classes : of a label of several classes these alone, in this order; rows of others are left out.
+    min_class : classes with fewer rows are pooled into "(other)".
     split : shares of train, validation and calibration.
     min_group : groups with fewer rows are pooled into "(other)".
     allow_nan : take NaN and None in X for missing values, filled with the mean and flagged; False raises an
@@ -101,6 +103,8 @@ class SetpointClassifier(Decides, BaseEstimator):
         rounds: Optional[int] = None,
         confidence: Optional[float] = 0.95,
         positive: Any = None,
+        classes: Optional[Sequence[Any]] = None,
+        min_class: Optional[int] = None,
         split: str = "train=0.6,validation=0.2,calibration=0.2",
         min_group: Optional[int] = None,
         allow_nan: bool = True,
@@ -124,12 +128,13 @@ class SetpointClassifier(Decides, BaseEstimator):
         """
         settings = self._settings()
         X, y, names = self._fit_data(X, y)
-        several = self._is_of_classes(y)
+        several, pooled = self._is_of_classes(y), list[str]()
         if several:
             if groups is not None:
                 raise InputError("groups= is for goals of two classes: leave it out")
-            self.classes_, codes = several_classes(y, self._label)
-            labels, notes = np.ones(len(y), dtype=bool), list[str]()
+            X, y, sample_weight, entities, notes = self._of_classes(X, y, sample_weight, entities)
+            self.classes_, codes, pooled = several_classes(y, self._label, self.classes, self.min_class)
+            labels = np.ones(len(y), dtype=bool)
             weights, kept = counting_rows(sample_weight, codes[2])
             coded_groups: Optional[Groups] = codes
         else:
@@ -140,9 +145,10 @@ class SetpointClassifier(Decides, BaseEstimator):
         if not kept.all():
             if coded_entities is not None:
                 coded_entities = (*coded_entities[:2], coded_entities[2][kept])
-            labels, X = labels[kept], _rows(X, kept)
+            labels, X = labels[kept], some_rows(X, kept)
             if several:
-                self.classes_, coded_groups = several_classes(np.asarray(y)[kept], self._label)
+                y = np.asarray(y)[kept]
+                self.classes_, coded_groups, pooled = several_classes(y, self._label, self.classes, self.min_class)
             elif coded_groups is not None:
                 coded_groups = self._coded(np.asarray(groups)[kept], len(labels))
         if weights is not None:
@@ -152,7 +158,7 @@ class SetpointClassifier(Decides, BaseEstimator):
         line = Line(type(self).__name__) if self.verbose else None
         label: Any = (self._label, *map(str, self.classes_[::-1]))
         if several and coded_groups is not None:
-            label = (self._label, coded_groups[1])
+            label = (self._label, coded_groups[1], pooled, self.classes is not None)
         inner, record, unmet = _setpoint.fit(
             X,
             names,
@@ -175,12 +181,33 @@ class SetpointClassifier(Decides, BaseEstimator):
 
     def _is_of_classes(self, y: Any) -> bool:
         """Whether the goal is one of several classes, with these labels."""
+        named = next((name for name in ("classes", "min_class") if getattr(self, name) is not None), None)
         if self.positive is not None:
+            if named is not None:
+                raise InputError(f"{named}=: with positive= the label has two classes; give one of them")
             return False
         two, classes = _setpoint.kinds_of_goal(setting("goal", self.goal, str))
+        if named is not None and not classes:
+            raise InputError(f"{named}=: the goal is of two classes; give one of several, such as macro-f1")
+        if self.classes is not None:
+            return True
         if not (two and classes):
             return classes
         return pair(np.asarray(y)) is None and len(np.unique(y)) > 2
+
+    def _of_classes(self, X: Any, y: Any, sample_weight: Any, entities: Any) -> tuple[Any, ...]:
+        """The rows of the classes that are named, and what to say of the others."""
+        notes: list[str] = []
+        if self.classes is None:
+            return X, y, sample_weight, entities, notes
+        kept = class_codes(y, [group_name(one) for one in self.classes], others=True) < len(self.classes)
+        if not kept.all():
+            notes.append(f"{(~kept).sum()} rows of other classes were left out")
+            X, y = some_rows(X, kept), np.asarray(y)[kept]
+            if sample_weight is not None and not np.isscalar(sample_weight):
+                sample_weight = array(sample_weight, "sample_weight")[kept]
+            entities = None if entities is None else array(entities, "entities")[kept]
+        return X, y, sample_weight, entities, notes
 
     # Read from the model: set, they would change nothing, and so they cannot be.
     thresholds_ = property(lambda self: self.model_.thresholds)
@@ -191,7 +218,7 @@ class SetpointClassifier(Decides, BaseEstimator):
 
     def _fit_data(self, X: Any, y: Any) -> tuple[Any, np.ndarray, list[str]]:
         """X as the compiled half takes it, y as a vector, and the names of the columns."""
-        name = getattr(y, "name", None)
+        name = getattr(self, "_named", None) or getattr(y, "name", None)
         if is_frame(X):
             refuse_twice(frame_names(X))
         if is_frame(X) and not is_numeric(X):
@@ -239,7 +266,7 @@ class SetpointClassifier(Decides, BaseEstimator):
 
     def _settings(self) -> dict[str, Any]:
         """The settings by the names that the command line and the model file have for them."""
-        own = ("positive", "random_state")
+        own = ("positive", "random_state", "classes")
         kinds = inspect.signature(SetpointClassifier).parameters
         values = {
             name: setting(name, value, kinds[name].annotation)
@@ -248,6 +275,9 @@ class SetpointClassifier(Decides, BaseEstimator):
         }
         del values["allow_nan"], values["verbose"]
         values["seed"] = seed(self.random_state)
+        values["classes"] = (
+            None if self.classes is None else [group_name(one) for one in array(self.classes, "classes")]
+        )
         return {name.replace("_", "-"): value for name, value in values.items()}
 
     def _scores(self, X: Any) -> np.ndarray:
@@ -298,9 +328,10 @@ class SetpointClassifier(Decides, BaseEstimator):
         check_is_fitted(self, "classes_")
         if not self.model_.classes:
             return super().score(X, y, sample_weight, groups)
-        codes = self.model_._codes(column_or_1d(y))
-        weights = None if sample_weight is None else vector(sample_weight, "sample_weight")
-        return _setpoint.value_of_classes(self.goal, codes, self._scores(X).reshape(-1), weights)
+        codes, kept = self.model_._codes(column_or_1d(y))
+        weights = None if sample_weight is None else vector(sample_weight, "sample_weight")[kept]
+        scores = np.ascontiguousarray(self._scores(X)[kept])
+        return _setpoint.value_of_classes(self.goal, codes, scores.reshape(-1), weights)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The chance of each class, in the order of `classes_`.
@@ -350,15 +381,3 @@ class SetpointClassifier(Decides, BaseEstimator):
 
 
 SetpointClassifier.__doc__ = (SetpointClassifier.__doc__ or "").replace("{training}", training_help())
-
-
-def _rows(X: Any, kept: np.ndarray) -> Any:
-    """Some rows of features as the compiled half takes them."""
-    if isinstance(X, np.ndarray):
-        return X[kept]
-    if isinstance(X, tuple):
-        from scipy.sparse import csr_matrix
-
-        starts, indices, values, columns = X
-        return csr(csr_matrix((values, indices, starts), shape=(len(starts) - 1, columns))[kept])
-    return [take_rows(column, kept) for column in X]

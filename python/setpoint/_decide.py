@@ -1,6 +1,7 @@
 """What the estimators for scikit-learn share: two classes, weights, decisions by threshold."""
 
 import reprlib
+from collections.abc import Sequence
 from typing import Any, Optional
 
 import numpy as np
@@ -14,6 +15,9 @@ from ._errors import InputError, refuse_set
 from ._frames import beside
 from ._settings import read_goal, setting, shape
 from .metrics import value_at
+
+# The class that takes in the small ones, as the command line calls it.
+OTHER_CLASSES = "(other)"
 
 
 def pair(y: np.ndarray) -> Optional[np.ndarray]:
@@ -62,15 +66,46 @@ def refuse_one(classes: np.ndarray) -> None:
         )
 
 
-def several_classes(y: Any, column: str) -> tuple[np.ndarray, Groups]:
-    """The classes in order, and the class of each row with the names that goals have for them."""
+def several_classes(
+    y: Any, column: str, order: Optional[Sequence[Any]] = None, least: Optional[int] = None
+) -> tuple[np.ndarray, Groups, list[str]]:
+    """The classes in order, the class of each row with the names that goals have for them, and the names of those
+    with fewer rows than `least`, which are one, the last.
+    """
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
-    refuse_one(classes)
     names = [group_name(value) for value in classes]
     if len({*names}) < len(names):
         raise InputError(f"labels that are written alike: {sorted(names)}")
-    return classes, (column, names, codes.reshape(-1).astype(np.uint32))
+    places = np.arange(len(names))
+    if order is not None:
+        wanted = [group_name(value) for value in order]
+        for at, name in enumerate(wanted):
+            if name in wanted[:at]:
+                raise InputError(f"classes={reprlib.repr(order)}: {name!r} is named twice")
+            if name not in names:
+                raise InputError(f"classes={reprlib.repr(order)}: no label is {name!r}; there are {', '.join(names)}")
+        places = np.array([names.index(name) for name in wanted])
+    refuse_one(classes)
+    counts = np.bincount(codes.reshape(-1))
+    small = [place for place in places if least is not None and counts[place] < least]
+    large = [place for place in places if place not in small]
+    pooled = [names[place] for place in small]
+    if small and least is not None and counts[small].sum() < least:
+        raise InputError(
+            f"min_class={least}: {', '.join(pooled)} have {counts[small].sum()} rows together, fewer than that; pass "
+            "classes= to leave them out"
+        )
+    if len(large) + bool(small) < 2:
+        raise InputError(f"min_class={least}: fewer than two classes are left")
+    found, kept = np.empty(len(names), dtype=np.uint32), classes[large]
+    found[large], found[small] = np.arange(len(large)), len(large)
+    named = [names[place] for place in large]
+    if small:
+        of_texts = kept.dtype.kind in "US"
+        kept = np.array([*kept.tolist(), OTHER_CLASSES], dtype=None if of_texts else object)
+        named.append(OTHER_CLASSES)
+    return kept, (column, named, found[codes.reshape(-1)]), pooled
 
 
 def counting_rows(sample_weight: Any, labels: np.ndarray) -> tuple[Optional[np.ndarray], np.ndarray]:

@@ -272,3 +272,15 @@ def for_model(
             return known, array, []
     expected = len(names) or len(needed)
     raise InputError(f"X has {array.shape[1]} features, but the model is expecting {expected} features as input")
+
+
+def some_rows(X: Any, kept: np.ndarray) -> Any:
+    """Some rows of features as the compiled half takes them."""
+    if isinstance(X, np.ndarray):
+        return X[kept]
+    if isinstance(X, tuple):
+        from scipy.sparse import csr_matrix
+
+        starts, indices, values, columns = X
+        return csr(csr_matrix((values, indices, starts), shape=(len(starts) - 1, columns))[kept])
+    return [take_rows(column, kept) for column in X]

@@ -9,8 +9,8 @@ import numpy as np
 from . import _setpoint
 from ._arrays import Groups, Measured, array, binary, class_codes, coded, group_name, measured
 from ._errors import InputError, refuse_set, tell
-from ._frames import MISSING, beside, for_model, texts
-from ._settings import file_name, page_name, probability
+from ._frames import MISSING, beside, for_model, some_rows, texts
+from ._settings import file_name, page_name, probability, setting
 
 
 class Model:
@@ -143,10 +143,18 @@ class Model:
         found = self._inner.probabilities(np.ascontiguousarray(scores).reshape(-1))
         return found if found is None or not self.classes else found.reshape(scores.shape)
 
-    def _codes(self, y: Any) -> Groups:
-        """The classes of labelled rows, as the compiled half takes them."""
-        column = (self.label or {}).get("column", "label")
-        return column, self.classes, class_codes(y, [group_name(name) for name in self.classes])
+    def _codes(self, y: Any) -> tuple[Groups, np.ndarray]:
+        """The classes of labelled rows, as the compiled half takes them, and which rows have one: others may have
+        been left out in training.
+        """
+        label = self.label or {}
+        rule = label.get("rule", {}).get("classes", {})
+        names = [group_name(name) for name in self.classes]
+        codes = class_codes(y, names, rule.get("pooled", ()), rule.get("others_left_out", False))
+        kept = codes < len(names)
+        if not kept.any():
+            raise InputError(f"y holds none of the classes {', '.join(names)}")
+        return (label.get("column", "label"), self.classes, codes[kept]), kept
 
     def predict_frame(self, X: Any, groups: Any = None, *, keep: Any = None) -> Any:
         """Score, probability and decision (1 for positive) of each row, as columns of a frame.
@@ -197,7 +205,12 @@ class Model:
         if self.classes:
             if positive is not None or groups is not None:
                 raise InputError("positive= and groups= are for models of two classes: leave them out")
-            codes = self._codes(y)
+            codes, kept = self._codes(y)
+            if not kept.all():
+                features = some_rows(features, kept)
+                weighted = [None if one is None else array(one, "rows")[kept] for one in (sample_weight, entities)]
+                sample_weight, entities = weighted
+                notes = [*notes, f"{(~kept).sum()} rows of other classes were left out"]
             labels = np.ones(len(codes[2]), dtype=bool)
             own = measured(labels, labels, sample_weight, None, None, entities)
             rows: Measured = (*own[:3], codes, own[4])
@@ -254,9 +267,11 @@ def _from_bytes(data: bytes) -> Model:
     return Model(_setpoint.Model.from_bytes(data))
 
 
-def load(path: Union[str, "os.PathLike[str]"]) -> Model:
-    """Opens a model file that the command line or `SetpointClassifier.save` wrote."""
+def load(path: Union[str, "os.PathLike[str]"], label: Optional[str] = None) -> Model:
+    """Opens a model file that the command line or an estimator's `save` wrote; of a file of several labels, the model
+    of `label`.
+    """
     name = file_name(path)
     if not os.path.exists(name):
         raise FileNotFoundError(f"no model file at {name!r}")
-    return Model(_setpoint.Model.load(name))
+    return Model(_setpoint.Model.load(name, setting("label", label, Optional[str])))

@@ -89,6 +89,61 @@ def test_two_classes_of_a_goal_of_classes_have_one_margin():
     assert len(SetpointClassifier("accuracy", confidence=None).fit(X[kept], y[kept] == "coat").thresholds_) == 1
 
 
+@pytest.mark.parametrize("form", [str, int])
+def test_classes_are_chosen_ordered_and_pooled(form, tmp_path):
+    X, y = rows(3000)
+    names = ["coat", "T shirt", "bag"]
+    y = y if form is str else np.array([names.index(label) for label in y])
+    coat, shirt, bag = names if form is str else range(3)
+    model = SetpointClassifier("macro-f1", classes=[coat, bag], confidence=None)
+    with pytest.warns(setpoint.DataWarning, match=f"{(y == shirt).sum()} rows of other classes were left out"):
+        model.fit(X, y, sample_weight=np.ones(len(y)))
+    assert model.classes_.tolist() == [coat, bag]
+    kept = y != shirt
+    alone = SetpointClassifier("macro-f1", classes=[coat, bag], confidence=None).fit(X[kept], y[kept])
+    assert (alone.predict(X) == model.predict(X)).all()
+    with pytest.warns(setpoint.DataWarning, match="left out"):
+        found = model.evaluate(X, y, sample_weight=np.ones(len(y)))
+    assert found["rows"] == kept.sum()
+    assert model.score(X, y) == model.score(X[kept], y[kept])
+    assert model.model_.document["settings"]["classes"] == [str(coat), str(bag)]
+
+    pooled = SetpointClassifier("accuracy", min_class=1000, confidence=None).fit(X, y)
+    assert pooled.classes_.tolist() == [coat, "(other)"]
+    decided = pooled.predict(X)
+    assert set(decided) == {coat, "(other)"}
+    assert np.mean((decided == coat) == (y == coat)) > 0.8
+    pooled.save(tmp_path / "m.safetensors")
+    again = setpoint.load(tmp_path / "m.safetensors").evaluate(X, y)
+    assert np.array(again["classes"]["decided"]["matrix"]).sum() == 3000
+    # The same as the command line makes of the rows.
+    both = SetpointClassifier("accuracy", classes=[bag, shirt, coat], min_class=1000, confidence=None).fit(X, y)
+    assert both.classes_.tolist() == [coat, "(other)"]
+    for given, said in [
+        ({"classes": [coat, "hat"]}, "no label is 'hat'; there are"),
+        ({"classes": [coat, coat]}, "named twice"),
+        ({"classes": [coat]}, "one class"),
+        ({"min_class": 10**6}, "fewer"),
+        ({"min_class": -1}, "min_class=-1"),
+        ({"goal": "recall @ fpr<=1%", "classes": [coat, bag]}, "the goal is of two classes"),
+        ({"min_class": 5, "positive": coat}, "with positive="),
+        ({"classes": 3}, "classes"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            SetpointClassifier(**{"goal": "macro-f1", "confidence": None, **given}).fit(X, y)
+
+
+def test_entities_are_the_draws_of_a_certificate():
+    X, y = rows(6000)
+    who = np.repeat(np.arange(3000), 2)
+    model = SetpointClassifier("accuracy @ recall(coat)>=0.8").fit(X, y, entities=who)
+    assert model.certificate_["entities"]["count"] == 600
+    assert model.certificate_["conditions"][0]["method"]["name"] == "betting"
+    found = model.evaluate(X, y, entities=who)
+    assert found["drift"][0]["verdict"] == "holds"
+    assert "entit" in model.evaluate(X, y)["drift_refused"]
+
+
 def test_what_does_not_fit_several_classes_is_said():
     X, y = rows(300)
     model = SetpointClassifier("macro-f1", confidence=None).fit(X, y)

@@ -73,7 +73,7 @@ def test_the_session_of_the_command_line_goes_as_the_page_says(home):
     letters[:16000].write_csv("train.csv")
     letters[16000:].write_csv("new.csv")
     (home / "more.csv").symlink_to("scored.csv")
-    assert run("docs/cli.md", {}, sections="A session|Thresholds for any model") == 4
+    assert run("docs/cli.md", {}, sections="A session|Several classes|Thresholds for any model") == 5
 
 
 def test_a_year_goes_as_the_page_says(home):

@@ -85,12 +85,24 @@ def test_a_model_trains_for_its_condition(options):
     X, y = batch(4000, 1)
     with torch.no_grad():
         decided = (model(X).double() - loss.thresholds).argmax(dim=1)
-    # The pool's smooth recall is 0.8; the counted one of fresh rows is near it.
-    assert 0.7 < float((decided[y == 1] == 1).double().mean()) < 0.95
-    # Saying the most frequent class is right in 60%.
-    assert float((decided == y).double().mean()) > 0.6
+    caught = decided[y == 1] == 1
     shown = loss.metrics()
-    assert shown["examples"] == 128 * loss.pool and len(shown["shifts"]) == 3 and shown["goal"] > 0.6
+    assert shown["examples"] == 128 * loss.pool and len(shown["shifts"]) == 3
+    # Recall is 0.8 on the pool. Its 256 rare rows and the 400 new ones may differ by three standard deviations.
+    assert abs(float(caught.double().mean()) - 0.8) < 3 * (0.16 / 256 + 0.16 / 400) ** 0.5
+    # No rule with a given recall is right more often than the most probable class with one shift. The model was
+    # fitted to rows of the pool, so there it is about as good; new rows may differ by three standard deviations.
+    room = 3 * (0.25 / shown["examples"] + 0.25 / len(y)) ** 0.5
+    assert float((decided == y).double().mean()) > best_with(X, y, int(caught.sum())) - room
+    assert shown["goal"] > best_with(X, y, 320) - room
+
+
+def best_with(X, y, caught):
+    """How often the best rule of all is right that finds so many of the rare rows."""
+    scores = 1.2 * X[:, :3].double() + torch.tensor([0.6, 0.1, 0.3]).double().log()
+    margins = scores[:, 1] - scores[:, [0, 2]].max(dim=1).values
+    scores[:, 1] -= margins[y == 1].sort(descending=True).values[caught - 1]
+    return float((scores.argmax(dim=1) == y).double().mean())
 
 
 def test_batches_may_lack_classes():
@@ -115,9 +127,9 @@ def test_the_state_goes_on_where_it_was():
     X, y = batch(128, 9)
     with torch.no_grad():
         logits = model(X)
-    # Conditions are met within 2e-5, from where each of the two goes on.
-    assert float(first(logits, y)) == pytest.approx(float(second(logits, y)), abs=2e-5)
-    assert torch.allclose(first.thresholds, second.thresholds, atol=1e-4)
+    # The state holds all that a step depends on, which conditions tie shifts included.
+    assert float(first(logits, y)) == float(second(logits, y))
+    assert torch.equal(first.thresholds, second.thresholds)
 
 
 def test_what_does_not_fit_is_refused():

@@ -11,10 +11,21 @@ use setpoint::message::quote;
 use toml::{Table, Value};
 
 use crate::args::Cli;
+use crate::plan::joined;
 use setpoint_run::Failure;
 
 /// Keys that are flags only.
 const FLAGS_ONLY: [&str; 3] = ["json", "help", "resume"];
+
+/// The flag that may be given once for each label.
+const GOAL: &str = "goal";
+
+/// Whether an argument is this flag, with its value or without.
+fn is_flag(argument: &OsString, name: &str) -> bool {
+    let text = argument.to_string_lossy();
+    let own = text.strip_prefix("--").and_then(|text| text.strip_prefix(name));
+    own.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+}
 
 /// Whether this is a run file.
 pub fn is_run_file(path: &Path) -> bool {
@@ -41,11 +52,16 @@ pub fn expand(path: &Path, typed: &[OsString]) -> Result<Vec<OsString>, Failure>
             };
             return Err(Failure::input(format!("{name}: unknown key {}; {hint}", quote(key))));
         }
-        if let Some(flag) =
-            flag(key, value).map_err(|message| Failure::input(format!("{name}: {message}")))?
-        {
-            flags.push(OsString::from(flag));
+        // What is typed wins; a flag that may be given several times would add to it.
+        if key == GOAL && typed.iter().any(|one| is_flag(one, GOAL)) {
+            continue;
         }
+        let found = match value {
+            Value::Array(goals) if key == GOAL => goals.iter().map(|goal| flag(key, goal)).collect(),
+            value => flag(key, value).map(|flag| vec![flag]),
+        };
+        let found = found.map_err(|message| Failure::input(format!("{name}: {message}")))?;
+        flags.extend(found.into_iter().flatten().map(OsString::from));
     }
     arguments.splice(place..place, flags);
     Ok(arguments)
@@ -67,8 +83,7 @@ fn flag(key: &str, value: &Value) -> Result<Option<String>, String> {
         Value::Boolean(false) if key != "header" => return Ok(None),
         Value::Array(items) => {
             let items: Result<Vec<String>, String> = items.iter().map(|item| scalar(key, item)).collect();
-            let quoted = |item: String| if item.contains(',') { format!("\"{item}\"") } else { item };
-            items?.into_iter().map(quoted).collect::<Vec<_>>().join(",")
+            joined(items?)
         }
         other => scalar(key, other)?,
     };

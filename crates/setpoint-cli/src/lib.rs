@@ -88,9 +88,9 @@ fn carry_out(cli: Cli) -> Result<(), Failure> {
     match &cli.command {
         Command::Demo => run::demo(quiet),
         Command::Train(args) => {
-            let plan = TrainPlan::new(args)?;
+            let plans = TrainPlan::for_labels(args)?;
             // On a thread of the pool: its many short loops then need not wake one.
-            rayon::scope(|_| run::train(&plan, args.json, quiet))
+            rayon::scope(|_| run::train(&plans, args.json, quiet))
         }
         Command::Evaluate(args) => run::evaluate(args, quiet),
         Command::Report(args) => run::report(args, quiet),

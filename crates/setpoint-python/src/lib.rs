@@ -41,6 +41,9 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(command, module)?,
         wrap_pyfunction!(model::fit, module)?,
+        wrap_pyfunction!(model::save_labels, module)?,
+        wrap_pyfunction!(model::confidence_of_each, module)?,
+        wrap_pyfunction!(model::together_of, module)?,
         wrap_pyfunction!(metric::check_goal, module)?,
         wrap_pyfunction!(metric::kinds_of_goal, module)?,
         wrap_pyfunction!(metric::value_of_classes, module)?,

@@ -7,14 +7,17 @@ use std::time::Instant;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use setpoint::artifact::{ModelFile, write_atomically};
+use setpoint::artifact::{ModelFile, Models, write_atomically};
+use setpoint::goal::GoalText;
 use setpoint_data::{About, ClassRule, Codes, ColumnKind, Inputs, LabelRule, LabelSchema};
 use setpoint_onnx::{Decided, export};
-use setpoint_report::{Seconds, to_json};
-use setpoint_run::{Decision, Examples, Opened, evaluate, load, margins, notes, opened, report_model, train};
+use setpoint_report::{CertificateRecord, Seconds, Together, to_json};
+use setpoint_run::{
+    Decision, Examples, Opened, evaluate, load, margins, notes, open, opened, report_model, train,
+};
 
 use crate::array::{GroupArrays, class_sample, codes, sample, slice, together};
-use crate::error::{Wrong, in_python};
+use crate::error::{Wrong, goal_text, in_python};
 use crate::options::FitPlan;
 use crate::prove::{Page, described, write_page};
 use crate::table::{PyFeatures, View};
@@ -72,8 +75,9 @@ impl Model {
 pub enum Label {
     /// Its column, the positive and the negative value as texts.
     Pair((String, String, String)),
-    /// Its column and its classes; which of them a row has, its group says.
-    Classes((String, Vec<String>)),
+    /// Its column, its classes, those that became one, and whether rows of others were left out; which class a row
+    /// has, its group says.
+    Classes((String, Vec<String>, Vec<String>, bool)),
 }
 
 impl Label {
@@ -82,8 +86,8 @@ impl Label {
             Self::Pair((column, positive, negative)) => {
                 LabelSchema { column, position, rule: LabelRule::Pair { positive, negative } }
             }
-            Self::Classes((column, names)) => {
-                let rule = ClassRule { names, pooled: Vec::new(), others_left_out: false };
+            Self::Classes((column, names, pooled, others_left_out)) => {
+                let rule = ClassRule { names, pooled, others_left_out };
                 LabelSchema { column, position, rule: LabelRule::Classes(rule) }
             }
         }
@@ -147,12 +151,47 @@ fn run(
     Ok((Model::new(trained.file)?, record, trained.record.goal_not_met()))
 }
 
+/// Writes one file with the model of each label.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "extracted from Python")]
+pub fn save_labels(py: Python<'_>, models: Vec<(String, Py<Model>)>, path: PathBuf) -> PyResult<()> {
+    let files = models.iter().map(|(label, model)| (label.clone(), model.get().file.clone())).collect();
+    Ok(work(py, || Ok(Models::Labels(files).save(path)?))?)
+}
+
+/// The confidence of each label's certificate, so that all hold together with that asked for.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "extracted from Python")]
+pub fn confidence_of_each(together: f64, goals: Vec<String>) -> PyResult<f64> {
+    let goals: Vec<GoalText> = goals.iter().map(|text| goal_text(text)).collect::<Result<_, _>>()?;
+    Ok(setpoint_run::confidence_of_each(together, &goals))
+}
+
+/// What the certificates of several labels are worth together, as JSON; none where there are none.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "extracted from Python")]
+pub fn together_of(models: Vec<(String, Py<Model>)>) -> PyResult<Option<String>> {
+    let certificate = |model: &Py<Model>| {
+        let proved = model.get().opened.decision.certificate();
+        proved.cloned().map(CertificateRecord::new)
+    };
+    let found: Vec<_> = models.iter().map(|(label, model)| (label.clone(), certificate(model))).collect();
+    let found: Vec<_> = found.iter().map(|(label, one)| (label.clone(), one.as_ref())).collect();
+    Ok(Together::of(&found)
+        .map(|together| serde_json::to_string(&together))
+        .transpose()
+        .map_err(Wrong::from)?)
+}
+
 #[pymethods]
 impl Model {
-    /// Reads a model file.
+    /// Reads a model file; of one of several labels, the model of this one.
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        Ok(work(py, || Self::new(ModelFile::load(path)?))?)
+    fn load(py: Python<'_>, path: PathBuf, label: Option<String>) -> PyResult<Self> {
+        Ok(work(py, || {
+            let (file, opened) = open(&path, label.as_deref())?;
+            Ok(Self { file, opened })
+        })?)
     }
 
     /// Reads the bytes of a model file.

@@ -20,6 +20,9 @@ struct Options {
     confidence: Option<f64>,
     split: String,
     min_group: Option<u64>,
+    /// What the rows were brought to before they came here, for the model file.
+    classes: Option<Vec<String>>,
+    min_class: Option<u64>,
     /// Names of all columns, so that arrays without names can be matched later.
     columns: Value,
     #[serde(flatten)]
@@ -58,7 +61,13 @@ impl FitPlan {
         };
         let mut job = Job::new(goal_text(&options.goal)?, model, &options.training, &split, confidence)?;
         let recorded = [("min-group", min_group.into()), ("columns", options.columns)];
-        job.recorded.extend(recorded.map(|(name, value)| (name.to_owned(), value)));
+        let of_classes = [
+            ("classes", options.classes.map(Value::from)),
+            ("min-class", options.min_class.map(Value::from)),
+        ];
+        let of_classes = of_classes.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        job.recorded
+            .extend(recorded.into_iter().chain(of_classes).map(|(name, value)| (name.to_owned(), value)));
         Ok(Self { job, split, min_group })
     }
 }

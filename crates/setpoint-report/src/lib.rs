@@ -36,6 +36,7 @@ mod population;
 mod recertify;
 mod record;
 mod table;
+mod together;
 mod train;
 mod unmet;
 
@@ -58,6 +59,7 @@ pub use record::{
     RunRecord, StageRecord, StepRecord,
 };
 pub use table::Table;
+pub use together::{LabelsRecord, Together};
 pub use train::{
     BaselineRecord, CandidateRecord, Confusion, GroupsRecord, RecipeRecord, Seconds, Shipped, TrainRecord,
 };

@@ -25,8 +25,9 @@ pub struct ComparedRecord {
     pub first: &'static str,
     /// The later part.
     pub second: &'static str,
-    /// `scores of negatives`, `scores of positives` or `share of positives`.
-    pub what: &'static str,
+    /// `scores of negatives`, `scores of positives` or `share of positives`; of several classes `margins of "a"`,
+    /// `margins of rows other than "a"` or `share of "a"`.
+    pub what: String,
     /// The group, where the conditions are on groups.
     pub group: Option<String>,
     /// The greatest difference between the two distributions, or between the two shares.
@@ -84,10 +85,10 @@ mod tests {
 
     #[test]
     fn comparisons_share_the_level_and_the_clearest_difference_comes_first() {
-        let one = |what, p_value| ComparedRecord {
+        let one = |what: &str, p_value| ComparedRecord {
             first: "validation",
             second: "calibration",
-            what,
+            what: what.to_owned(),
             group: None,
             difference: 0.125,
             p_value,

@@ -48,7 +48,7 @@ pub use foreign::{Chosen, ScoredRows, evaluate_scores, report_scores};
 pub use group::{POOL, spell_as};
 pub use image::{hold_images, load_images, split_images};
 pub use kind::{ByShift, ByThreshold, Decision, Decisions, Predicted, class_goal};
-pub use model::{Opened, open, opened};
+pub use model::{Opened, open, open_all, opened};
 pub use operate::{
     Drawn, Meant, Recertified, add, add_unlabelled, begin, monitor_record, recertify, resume, sample,
 };
@@ -57,4 +57,4 @@ pub use report::{Described, report_model, report_training};
 pub use schema::{ImageSchema, Schema};
 pub use scorer::Scorer;
 pub use threshold::{Scored, Shipped, margins};
-pub use train::{Job, Trained, choose, score, train};
+pub use train::{Job, Trained, choose, confidence_of_each, score, train};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use setpoint::artifact::{self, Document, ModelFile};
+use setpoint::artifact::{self, Document, ModelFile, Models};
 use setpoint::certify::Certificate;
 use setpoint::certify::monitor::Sketch;
 use setpoint::class::ClassProbability;
@@ -117,10 +117,32 @@ impl Opened {
     }
 }
 
-/// Opens a model file.
-pub fn open(path: &Path) -> Result<Opened, Failure> {
-    let file = ModelFile::load(path)?;
-    opened(&file).map_err(|failure| failure.context(path.display()))
+/// Opens a model file; of one of several labels, the model of the label that is named.
+///
+/// # Errors
+/// If it is no model file, or is of several labels, and none or another one is named.
+pub fn open(path: &Path, label: Option<&str>) -> Result<(ModelFile, Opened), Failure> {
+    let in_file = |failure: Failure| failure.context(path.display());
+    let file = Models::load(path)?.of_label(label).map_err(|kind| in_file(Failure::input(kind)))?;
+    let model = opened(&file).map_err(in_file)?;
+    Ok((file, model))
+}
+
+/// Opens the models of a file: the only one, which goes without a label's name, or one for each label.
+///
+/// # Errors
+/// If it is no model file.
+pub fn open_all(path: &Path) -> Result<Vec<(Option<String>, Opened)>, Failure> {
+    let models = match Models::load(path)? {
+        Models::One(file) => vec![(None, *file)],
+        Models::Labels(files) => files.into_iter().map(|(label, file)| (Some(label), file)).collect(),
+    };
+    let open = |(label, file)| Ok((label, opened(&file)?));
+    models
+        .into_iter()
+        .map(open)
+        .collect::<Result<_, _>>()
+        .map_err(|failure: Failure| failure.context(path.display()))
 }
 
 /// Makes the content of a model file ready to score.

@@ -148,6 +148,14 @@ impl Job {
     }
 }
 
+/// The confidence of the certificate of each of several labels with these goals, so that all of them hold together
+/// with the confidence asked for: each may fail with its share of the chance that one of them does.
+#[must_use]
+pub fn confidence_of_each(together: f64, goals: &[GoalText]) -> f64 {
+    let shares = goals.iter().filter(|goal| goal.has_conditions()).count().max(1);
+    1.0 - (1.0 - together) / shares as f64
+}
+
 /// A trained model and all that is known of it.
 pub struct Trained {
     /// The model, its candidates and the baseline.

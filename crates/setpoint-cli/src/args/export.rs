@@ -23,6 +23,9 @@ Examples:
 pub struct ExportArgs {
     /// The model file
     pub model: PathBuf,
+    /// Which model, of a file of several labels
+    #[arg(long, value_name = "COL")]
+    pub label: Option<String>,
     /// The ONNX file to write
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,

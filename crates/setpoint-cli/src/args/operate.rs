@@ -41,7 +41,7 @@ Examples:
 /// What the columns of labelled rows are.
 #[derive(Args, Clone, Debug)]
 pub struct RowsArgs {
-    /// The label column, if it is not called as in training
+    /// The label column, if it is not called as in training; of a file of several labels, which of them
     #[arg(long, value_name = "COL")]
     pub label: Option<String>,
     /// Which labels are positive, if not as in training
@@ -154,6 +154,9 @@ pub struct SampleArgs {
     pub model: PathBuf,
     /// Rows without labels
     pub data: PathBuf,
+    /// Which model, of a file of several labels
+    #[arg(long, value_name = "COL")]
+    pub label: Option<String>,
     /// About how many rows to have labelled
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub labels: u64,

@@ -15,6 +15,8 @@ Examples:
   setpoint train letter.data --label 1 --positive U --goal \"pr-auc @ recall in 0.95..1\"
   setpoint train adult.data --test adult.test --label 15 --positive \">50K\" --goal \"fnr @ fpr=5%\"
   setpoint train loans.csv --label paid --goal \"accuracy @ gap(positive-rate, sex)<=0.02\"
+  setpoint train cards.csv --label fraud,chargeback --goal \"fraud: recall @ fpr<=1%\" \\
+      --goal \"chargeback: precision @ recall>=0.9\"
   setpoint train shop.csv --label item --goal \"recall(shirt) @ precision(shirt)>=0.9\"
   setpoint train ijcnn1.gz --goal \"recall @ fpr<=1%\" --model mlp --hidden 64,32
   setpoint train cards.csv --label fraud --goal \"recall @ fpr<=0.1%\" --model trees
@@ -37,13 +39,14 @@ pub struct TrainArgs {
     /// The data, in place of what a run file names
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
-    /// The label column, by name or number from 1; SVMLight files have their own. Of images several, with
-    /// commas between: a model for each
+    /// The label column, by name or number from 1; SVMLight files have their own. Several with commas
+    /// between: a model for each, in one file. A name with a comma goes in double quotes
     #[arg(long, value_name = "COL")]
     pub label: Option<String>,
-    /// What to improve, under which conditions: "recall @ fpr<=1%"
+    /// What to improve, under which conditions: "recall @ fpr<=1%". Of several labels for all, or for one
+    /// as in "fraud: recall @ fpr<=1%", and then as often as there are labels
     #[arg(long)]
-    pub goal: Option<String>,
+    pub goal: Vec<String>,
     /// Where to write the model
     #[arg(long, short, value_name = "FILE", default_value = "model.safetensors")]
     pub output: PathBuf,

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use setpoint::goal::GoalText;
 use setpoint::message::quote;
 use setpoint_data::{ClassOptions, ImageOptions, ReadOptions, Roles, Several, SplitPlan, list};
-use setpoint_run::{CnnSize, Failure, Job, ModelChoice};
+use setpoint_run::{CnnSize, Failure, Job, ModelChoice, confidence_of_each};
 
 use super::image::image_options;
+use super::label::{file_name, goals, joined, labels, reports_of};
 use super::read::{confidence, positive, read_options};
 use crate::args::{CnnArg, ImageArgs, ModelArg, ReportFlags, TrainArgs};
 
@@ -17,6 +18,8 @@ use crate::args::{CnnArg, ImageArgs, ModelArg, ReportFlags, TrainArgs};
 pub struct TrainPlan {
     /// The file that settings came from.
     pub run_file: Option<PathBuf>,
+    /// The label, where there are several.
+    pub label: Option<String>,
     /// The data.
     pub data: PathBuf,
     /// A file to test on.
@@ -44,13 +47,44 @@ pub struct TrainPlan {
 }
 
 impl TrainPlan {
-    /// Checks what was typed.
-    pub fn new(args: &TrainArgs) -> Result<Self, Failure> {
-        let text = args
-            .goal
-            .as_ref()
-            .ok_or_else(|| Failure::input("no goal: give one, such as --goal \"recall @ fpr<=1%\""))?;
-        let goal: GoalText = text.parse()?;
+    /// A plan for each label, checked. Each is certified at a confidence at which all hold together at that asked for.
+    pub fn for_labels(args: &TrainArgs) -> Result<Vec<Self>, Failure> {
+        if args.goal.is_empty() {
+            return Err(Failure::input("no goal: give one, such as --goal \"recall @ fpr<=1%\""));
+        }
+        let named = args.label.as_deref().map(labels).transpose()?.unwrap_or_default();
+        let several = named.len() > 1;
+        let known = if named.is_empty() { vec!["label".to_owned()] } else { named.clone() };
+        let goals = goals(&args.goal, &known)?;
+        if several && args.classes.is_some() {
+            return Err(Failure::input(
+                "--classes: names classes of one label; train labels of it one by one",
+            ));
+        }
+        let plan = |(place, goal): (usize, &GoalText)| {
+            let mut own = TrainArgs { label: named.get(place).cloned(), ..args.clone() };
+            if several && args.model != ModelArg::Cnn {
+                // What is told of a row must not be what another label says of it.
+                let others = named.iter().enumerate().filter(|(other, _)| *other != place);
+                let others = others.map(|(_, label)| label.clone());
+                let dropped = args.drop.as_deref().map(list).unwrap_or_default();
+                own.drop = Some(joined(dropped.into_iter().chain(others)));
+            }
+            let mut plan = Self::new(&own, goal.clone())?;
+            if several {
+                let label = &named[place];
+                plan.label = Some(label.clone());
+                plan.job.confidence = plan.job.confidence.map(|joint| confidence_of_each(joint, &goals));
+                plan.report = reports_of(&plan.report, Some(label));
+                plan.checkpoint = plan.checkpoint.map(|checkpoint| checkpoint.join(file_name(label)));
+            }
+            Ok(plan)
+        };
+        goals.iter().enumerate().map(plan).collect()
+    }
+
+    /// Checks what was typed, for one label.
+    fn new(args: &TrainArgs, goal: GoalText) -> Result<Self, Failure> {
         let data = match &args.data {
             Some(data) => data.clone(),
             None if crate::config::is_run_file(&args.path) => {
@@ -70,6 +104,7 @@ impl TrainPlan {
             job.recorded.extend(recorded);
         }
         Ok(Self {
+            label: None,
             run_file: Some(args.path.clone()).filter(|path| crate::config::is_run_file(path)),
             data,
             test: args.test.clone(),

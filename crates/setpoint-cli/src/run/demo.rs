@@ -42,7 +42,7 @@ pub fn demo(quiet: bool) -> Result<(), Failure> {
     let start = Instant::now();
     let goal: Goal = GOAL.parse()?;
     let wanted = ReportFlags { report: Some(REPORT.into()), report_json: None };
-    report::files(Files::default(), &wanted).check()?;
+    report::files(Files::default(), &wanted, "--report").check()?;
     let mut display = Display::new(quiet);
     let mut lines =
         ["cross-entropy", "cross-entropy, weighted", "Setpoint"].map(|name| (name, Line::default()));

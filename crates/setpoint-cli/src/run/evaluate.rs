@@ -3,43 +3,79 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use setpoint::message::quote;
+use setpoint::message::{clip, quote};
 use setpoint_data::{LabelSchema, Roles};
-use setpoint_report::{EvaluateRecord, ReportRecord, to_json, uncertified};
-use setpoint_run::{Examples, Failure, ImageSchema, Opened, Schema, hold_images, load_more};
+use setpoint_report::{EvaluateRecord, LabelsRecord, ReportRecord, Together, to_json, uncertified};
+use setpoint_run::{Examples, Failure, ImageSchema, Opened, Schema, hold_images, load_more, open_all};
 
 use super::progress::{Display, line};
 use super::scores::Judged;
 use super::{images, print, report, say_notes, show};
-use crate::args::{EvaluateArgs, MeasureArgs, in_flags};
+use crate::args::{EvaluateArgs, MeasureArgs, ReportFlags, in_flags};
 use crate::interrupt;
-use crate::plan::{confidence, image_options, positive, read_options};
+use crate::plan::{confidence, image_options, labels, positive, read_options, reports_of};
 
-/// Measures a model.
+/// Measures a model, or that of each label.
 pub fn evaluate(args: &EvaluateArgs, quiet: bool) -> Result<(), Failure> {
-    report::files(args.measure.files(), &args.report).check()?;
     let mut display = Display::new(quiet);
-    let mut measured = measure(&args.measure, &mut display)?;
-    if report::any(&args.report) {
-        display.show("writing the report");
-        report::write(&args.report, measured.report(&args.measure)?)?;
-    }
-    let record = measured.record;
-    let checked = if args.check { record.check() } else { Ok(()) };
+    let measured = measure_all(&args.measure, &args.report, "--report", &mut display)?;
     display.finish();
+    let checks: Vec<Result<(), String>> =
+        measured.iter().map(|one| if args.check { one.record.check() } else { Ok(()) }).collect();
     if args.json {
-        let check = args.check.then(|| Check { passed: checked.is_ok(), reason: checked.as_ref().err() });
-        print(&to_json(&Checked { record: &record, check })?)?;
+        let checked = |(one, checked): (&Measured, &Result<(), String>)| Checked {
+            record: one.record.clone(),
+            check: args
+                .check
+                .then(|| Check { passed: checked.is_ok(), reason: checked.as_ref().err().cloned() }),
+        };
+        let mut runs: Vec<Checked> = measured.iter().zip(&checks).map(checked).collect();
+        print(&match runs.len() {
+            1 => to_json(&runs.remove(0))?,
+            _ => to_json(&LabelsRecord { runs, together: together(&measured) })?,
+        })?;
     }
     if !quiet {
-        tell(&record, args.json)?;
-        report::say(&args.report);
+        tell_all(&measured, args.json)?;
     }
-    checked.map_err(Failure::no)
+    for (one, checked) in measured.iter().zip(checks) {
+        checked.map_err(|reason| match &one.label {
+            Some(label) => Failure::no(format!("label {}: {reason}", quote(label))),
+            None => Failure::no(reason),
+        })?;
+    }
+    Ok(())
+}
+
+/// What certificates of several labels are worth together.
+fn together(measured: &[Measured]) -> Option<Together> {
+    let certificates: Vec<_> = measured
+        .iter()
+        .filter_map(|one| Some((one.label.clone()?, one.record.certificate.as_ref())))
+        .collect();
+    Together::of(&certificates)
+}
+
+/// Shows the records, what they come to together, and which reports were written.
+pub fn tell_all(measured: &[Measured], json: bool) -> Result<(), Failure> {
+    for one in measured {
+        if let Some(label) = &one.label {
+            show(&format!("label     {}\n", clip(label)), json)?;
+        }
+        tell(&one.record, json)?;
+        if one.label.is_some() {
+            show("\n", json)?;
+        }
+    }
+    if let Some(together) = together(measured) {
+        show(&format!("together  {}\n", together.text), json)?;
+    }
+    measured.iter().for_each(|one| report::say(&one.wanted));
+    Ok(())
 }
 
 /// Shows a record and what to know besides.
-pub fn tell(record: &EvaluateRecord, json: bool) -> Result<(), Failure> {
+fn tell(record: &EvaluateRecord, json: bool) -> Result<(), Failure> {
     show(&record.to_string(), json)?;
     say_notes(&record.notes);
     if let Some(reason) = &record.certificate_refused {
@@ -50,22 +86,26 @@ pub fn tell(record: &EvaluateRecord, json: bool) -> Result<(), Failure> {
 
 /// The record, and what `--check` came to.
 #[derive(Serialize)]
-struct Checked<'a> {
+struct Checked {
     #[serde(flatten)]
-    record: &'a EvaluateRecord,
+    record: EvaluateRecord,
     #[serde(skip_serializing_if = "Option::is_none")]
-    check: Option<Check<'a>>,
+    check: Option<Check>,
 }
 
 #[derive(Serialize)]
-struct Check<'a> {
+struct Check {
     passed: bool,
     /// Why not.
-    reason: Option<&'a String>,
+    reason: Option<String>,
 }
 
 /// What was measured on which rows, and what it came to.
 pub struct Measured {
+    /// The label, of a file of several.
+    label: Option<String>,
+    /// The reports that are wanted of it.
+    wanted: ReportFlags,
     subject: Subject,
     confidence: f64,
     /// The record.
@@ -80,7 +120,7 @@ enum Subject {
 
 impl Measured {
     /// All that a report shows.
-    pub fn report(&mut self, args: &MeasureArgs) -> Result<ReportRecord, Failure> {
+    fn report(&mut self, args: &MeasureArgs) -> Result<ReportRecord, Failure> {
         let data = args.data.as_ref().or(args.of_scores.scores.as_ref());
         let described = report::described(data.map_or(Path::new(""), PathBuf::as_path), self.confidence);
         match &mut self.subject {
@@ -93,41 +133,80 @@ impl Measured {
     }
 }
 
-/// Measures what is asked for.
-pub fn measure(args: &MeasureArgs, display: &mut Display) -> Result<Measured, Failure> {
+/// Measures what is asked for, for each label, and writes the reports that are wanted; `flag` names their page.
+pub fn measure_all(
+    args: &MeasureArgs,
+    wanted: &ReportFlags,
+    flag: &'static str,
+    display: &mut Display,
+) -> Result<Vec<Measured>, Failure> {
     let confidence = confidence(&args.confidence)?;
-    match (&args.of_scores.scores, &args.model, &args.data) {
+    let (path, data) = match (&args.of_scores.scores, &args.model, &args.data) {
         (Some(path), ..) => {
+            report::files(args.files(), wanted, flag).check()?;
             display.show(&format!("reading {}", path.display()));
             let judged = Judged::new(args, path)?;
             interrupt::check()?;
             display.show("measuring");
             let record = judged.measure(path, confidence)?;
-            Ok(Measured { subject: Subject::Scores(Box::new(judged)), confidence, record })
+            let (subject, wanted) = (Subject::Scores(Box::new(judged)), wanted.clone());
+            let measured = Measured { label: None, wanted, subject, confidence, record };
+            return Ok(vec![reported(measured, args, display)?]);
         }
-        (None, Some(model), Some(data)) => measure_model(args, model, data, confidence, display),
-        _ => Err(Failure::input("no model and data, and no --scores")),
+        (None, Some(model), Some(data)) => (model, data),
+        _ => return Err(Failure::input("no model and data, and no --scores")),
+    };
+    let mut models = open_all(path)?;
+    if let (Some(chosen), Some((Some(_), _))) = (&args.label, models.first()) {
+        models = chosen_of(models, chosen)?;
     }
+    let named = models.iter().map(|(label, _)| reports_of(wanted, label.as_deref()));
+    named.fold(args.files(), |files, wanted| report::files(files, &wanted, flag)).check()?;
+    let mut all = Vec::new();
+    for (label, model) in models {
+        let wanted = reports_of(wanted, label.as_deref());
+        let args = MeasureArgs { label: label.clone().or_else(|| args.label.clone()), ..args.clone() };
+        let (mut examples, hash, notes) = labelled_rows(&args, data, &model, display)?;
+        interrupt::check()?;
+        display.show("measuring");
+        let mut record = setpoint_run::evaluate(&model, &mut examples, confidence)?;
+        record.artifact = path.display().to_string();
+        record.data_hash = hash;
+        record.notes.splice(0..0, notes);
+        record.sentences().for_each(|text| *text = in_flags(text));
+        let subject = Subject::Model(Box::new((model, examples)));
+        all.push(reported(Measured { label, wanted, subject, confidence, record }, &args, display)?);
+    }
+    Ok(all)
 }
 
-/// Opens the model, reads the data and measures.
-fn measure_model(
-    args: &MeasureArgs,
-    path: &Path,
-    data: &Path,
-    confidence: f64,
-    display: &mut Display,
-) -> Result<Measured, Failure> {
-    let model = setpoint_run::open(path)?;
-    let (mut examples, hash, notes) = labelled_rows(args, data, &model, display)?;
-    interrupt::check()?;
-    display.show("measuring");
-    let mut record = setpoint_run::evaluate(&model, &mut examples, confidence)?;
-    record.artifact = path.display().to_string();
-    record.data_hash = hash;
-    record.notes.splice(0..0, notes);
-    record.sentences().for_each(|text| *text = in_flags(text));
-    Ok(Measured { subject: Subject::Model(Box::new((model, examples))), confidence, record })
+/// The models of the labels that are named.
+fn chosen_of(
+    models: Vec<(Option<String>, Opened)>,
+    chosen: &str,
+) -> Result<Vec<(Option<String>, Opened)>, Failure> {
+    let chosen = labels(chosen)?;
+    let there: Vec<String> = models.iter().filter_map(|(label, _)| label.clone()).collect();
+    if let Some(other) = chosen.iter().find(|label| !there.contains(label)) {
+        let (other, there) = (quote(other), setpoint::message::list(&there));
+        return Err(Failure::input(format!(
+            "--label {other}: the model file has no such label, but {there}"
+        )));
+    }
+    Ok(models
+        .into_iter()
+        .filter(|(label, _)| label.as_ref().is_some_and(|own| chosen.contains(own)))
+        .collect())
+}
+
+/// Writes the reports that are wanted.
+fn reported(mut measured: Measured, args: &MeasureArgs, display: &mut Display) -> Result<Measured, Failure> {
+    if report::any(&measured.wanted) {
+        display.show("writing the report");
+        let page = measured.report(args)?;
+        report::write(&measured.wanted, page)?;
+    }
+    Ok(measured)
 }
 
 /// Labelled rows or images as the model takes them, the digest of their file, and notes on them.

@@ -20,7 +20,7 @@ pub fn export(args: &ExportArgs, quiet: bool) -> Result<(), Failure> {
         .read_any("the label table", args.images.labels.as_ref())
         .write("-o", &args.output)
         .check()?;
-    let model = open(&args.model)?;
+    let (_, model) = open(&args.model, args.label.as_deref())?;
     let mut display = Display::new(quiet);
     let (bytes, checked) = match &args.check {
         None => (graph(&model, None)?, None),

@@ -1,55 +1,45 @@
-//! Images: read once, then a model for each label.
+//! Images: read once, for every label.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::path::Path;
 
-use serde_json::json;
-use setpoint_data::{ImageOptions, ImageSet, list};
-use setpoint_report::to_json;
-use setpoint_run::{Examples, Failure, Opened, Schema, hold_images, load_images, split_images};
+use setpoint_data::{ImageOptions, ImageSet};
+use setpoint_run::{Examples, Failure, Loaded, Opened, Schema, hold_images, load_images, split_images};
 
-use super::print;
 use super::progress::Display;
-use super::train::{files, run, tell};
 use crate::interrupt;
-use crate::plan::{Files, TrainPlan};
+use crate::plan::TrainPlan;
 
-/// Trains a model for each label of the images.
-pub fn train(
-    plan: &TrainPlan,
-    json: bool,
-    quiet: bool,
-    mut display: Display,
-    start: Instant,
-) -> Result<(), Failure> {
-    let labels = plan.roles.label.as_deref().map(list).unwrap_or_default();
-    if labels.is_empty() {
-        return Err(Failure::input("which label is to be told? name it with --label"));
-    }
-    let plans: Vec<TrainPlan> = labels.iter().map(|label| of_label(plan, label, labels.len())).collect();
-    plans.iter().fold(Files::default(), files).check()?;
-    let set = read(&plan.data, &plan.images, &mut display)?;
-    let test = match &plan.test {
-        Some(test) => Some(read(test, &plan.images, &mut display)?),
-        None => None,
-    };
-    let mut records = Vec::new();
-    for (plan, label) in plans.iter().zip(&labels) {
-        let begun = if records.is_empty() { start } else { Instant::now() };
-        if labels.len() > 1 {
-            display.prefix(format!("{label}: "));
+/// Images to train on, and those to test on.
+pub struct Images {
+    set: ImageSet,
+    test: Option<ImageSet>,
+}
+
+impl Images {
+    /// Reads them once for all labels.
+    pub fn read(plan: &TrainPlan, display: &mut Display) -> Result<Self, Failure> {
+        if plan.roles.label.is_none() {
+            return Err(Failure::input("which label is to be told? name it with --label"));
         }
-        let named = plan
-            .roles
+        let set = read(&plan.data, &plan.images, display)?;
+        let test = plan.test.as_ref().map(|test| read(test, &plan.images, display)).transpose()?;
+        Ok(Self { set, test })
+    }
+
+    /// What a plan trains on, and the plan as these images have it.
+    pub fn load(&self, plan: &TrainPlan) -> Result<(TrainPlan, Loaded), Failure> {
+        let (set, roles) = (&self.set, &plan.roles);
+        let named = roles
             .group_if_there
             .as_deref()
             .filter(|named| set.label_names().iter().any(|name| name == named));
-        let group = plan.roles.group.as_deref().or(named);
-        let task = set.task_of(label, &plan.roles.positive, &plan.roles.classes, group)?;
+        let group = roles.group.as_deref().or(named);
+        let label = roles.label.as_deref().unwrap_or_default();
+        let task = set.task_of(label, &roles.positive, &roles.classes, group)?;
         let parts = split_images(&task, &plan.split, plan.job.settings.seed)?;
-        let mut loaded = load_images(&set, &task, &parts, plan.min_group, plan.images.crop, &plan.job.model)?;
-        if let (Some(test), Schema::Images(schema)) = (&test, &loaded.schema) {
+        let mut loaded = load_images(set, &task, &parts, plan.min_group, plan.images.crop, &plan.job.model)?;
+        if let (Some(test), Schema::Images(schema)) = (&self.test, &loaded.schema) {
             let task = test.task_for(&task.label, group)?;
             let held = hold_images(schema, &loaded.blueprint, test, &task.rows)?;
             loaded.parts.test = Some(Examples { held, sample: task.sample(&task.rows)? });
@@ -60,43 +50,8 @@ pub fn train(
         if set.has_parts() {
             plan.job.settings.rotations = plan.job.settings.rotations.or(Some(1));
         }
-        records.push(run(&plan, loaded, begun, &mut display)?);
+        Ok((plan, loaded))
     }
-    display.finish();
-    if json {
-        print(&match &records[..] {
-            [only] => to_json(only)?,
-            several => to_json(&json!({ "runs": several }))?,
-        })?;
-    }
-    tell(&plans.iter().zip(&records).collect::<Vec<_>>(), json, quiet)
-}
-
-/// The plan for one of several labels: its files carry the label's name.
-fn of_label(plan: &TrainPlan, label: &str, labels: usize) -> TrainPlan {
-    let mut plan = plan.clone();
-    plan.roles.label = Some(label.to_owned());
-    plan.job.recorded.insert("label".to_owned(), json!(label));
-    if labels > 1 {
-        plan.output = named_after(&plan.output, label);
-        for path in [&mut plan.report.report, &mut plan.report.report_json] {
-            *path = path.as_deref().map(|path| named_after(path, label));
-        }
-        plan.checkpoint = plan.checkpoint.as_ref().map(|checkpoint| checkpoint.join(file_name(label)));
-    }
-    plan
-}
-
-/// `model.safetensors` as `model.label.safetensors`.
-fn named_after(path: &Path, label: &str) -> PathBuf {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let ending = path.extension().map(|ending| format!(".{}", ending.to_string_lossy())).unwrap_or_default();
-    path.with_file_name(format!("{stem}.{}{ending}", file_name(label)))
-}
-
-/// A label as part of a file's name.
-fn file_name(label: &str) -> String {
-    label.replace(['/', '\\'], "-")
 }
 
 /// Reads images, with a bar; Ctrl-C stops it.

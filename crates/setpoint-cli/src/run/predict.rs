@@ -14,7 +14,7 @@ use parquet::schema::types::{PrimitiveTypeBuilder, Type};
 use setpoint::artifact::{AtomicFile, write_atomically};
 use setpoint::message::clip;
 use setpoint_data::{Codes, Encoder, ImageOptions, Roles, Table};
-use setpoint_run::{Decisions, Failure, Opened, Predicted, Schema, hold_images, notes, open};
+use setpoint_run::{Decisions, Failure, Opened, Predicted, Schema, hold_images, notes, open_all};
 
 use super::progress::{Display, line};
 use super::{images, say_notes};
@@ -47,26 +47,58 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
         Output::Csv(path) | Output::Parquet(path) => files.write("-o", path),
     }
     .check()?;
-    let model = open(&args.model)?;
+    let models = open_all(&args.model)?;
     let mut display = Display::new(quiet);
-    let mut rows = scored_rows(args, &model, &mut display)?;
-    let mut predicted = model.predict(&rows.scores, rows.groups.as_ref())?;
-    rows.notes.append(&mut predicted.notes);
-    let Rows { files, kept, notes, .. } = rows;
-    refuse_clash(&kept, &predicted)?;
+    let (mut columns, mut summaries, mut said) = (Vec::new(), Vec::new(), Vec::new());
+    let mut beside: Option<(Option<Vec<String>>, Vec<Codes>)> = None;
+    for (label, model) in &models {
+        // What is written beside is the same for every label.
+        let keep = args.keep.clone().filter(|_| beside.is_none());
+        let rows = scored_rows(&PredictArgs { keep, ..args.clone() }, model, &mut display)?;
+        let predicted = model.predict(&rows.scores, rows.groups.as_ref())?;
+        for note in rows.notes.into_iter().chain(predicted.notes.iter().cloned()) {
+            if !said.contains(&note) {
+                said.push(note);
+            }
+        }
+        let summary = summary(&predicted.decisions);
+        summaries.push(match label {
+            Some(label) => format!("{}: {summary}", clip(label)),
+            None => summary,
+        });
+        columns.extend(columns_of(label.as_deref(), predicted));
+        beside.get_or_insert((rows.files, rows.kept));
+    }
+    let (files, kept) = beside.unwrap_or_default();
+    refuse_clash(&kept, &columns)?;
     interrupt::check()?;
     display.finish();
-    let decided = Decided { files: files.as_deref(), kept: &kept, predicted: &predicted };
+    let decided = Decided { files: files.as_deref(), kept: &kept, columns: &columns };
     match output {
         Output::Stdout => decided.to_stdout()?,
         Output::Csv(path) => write_atomically(path, |out| decided.write_csv(out))?,
         Output::Parquet(path) => decided.write_parquet(path)?,
     }
     if !quiet {
-        say_notes(&notes);
-        line(&summary(&predicted.decisions));
+        say_notes(&said);
+        summaries.iter().for_each(|summary| line(summary));
     }
     Ok(())
+}
+
+/// What is written of a label, the only one without its name: scores, probabilities, the decision.
+fn columns_of(label: Option<&str>, predicted: Predicted) -> Vec<Column> {
+    let named = |name: &str| match (label, name.split_once('(')) {
+        (None, _) => name.to_owned(),
+        (Some(label), None) => format!("{name}({label})"),
+        // A score or probability of a class.
+        (Some(label), Some((what, class))) => format!("{what}({label}: {class}"),
+    };
+    let numbers = predicted.scores.into_iter().chain(predicted.probabilities);
+    numbers
+        .map(|(name, values)| Column { name: named(&name), values: Values::Numbers(values) })
+        .chain([Column { name: named(DECISION), values: Values::Decisions(predicted.decisions) }])
+        .collect()
 }
 
 /// What the decisions come to, in a line.
@@ -170,12 +202,9 @@ fn kept(args: &PredictArgs, table: &Table) -> Result<Vec<Codes>, Failure> {
 }
 
 /// Refuses columns that are called as those that are written anyway.
-fn refuse_clash(kept: &[Codes], predicted: &Predicted) -> Result<(), Failure> {
+fn refuse_clash(kept: &[Codes], columns: &[Column]) -> Result<(), Failure> {
     let own = |codes: &&Codes| {
-        let mut written = predicted.scores.iter().chain(&predicted.probabilities);
-        codes.column == DECISION
-            || codes.column == "probability"
-            || written.any(|(name, _)| *name == codes.column)
+        codes.column == "probability" || columns.iter().any(|column| column.name == codes.column)
     };
     match kept.iter().find(own) {
         Some(codes) => Err(Failure::input(format!(
@@ -200,24 +229,31 @@ fn output(path: &Path) -> Result<Output<'_>, Failure> {
     }
 }
 
+/// A column of what a model makes of the rows.
+struct Column {
+    name: String,
+    values: Values,
+}
+
+enum Values {
+    Numbers(Vec<f32>),
+    Decisions(Decisions),
+}
+
 /// What is written.
 struct Decided<'a> {
     files: Option<&'a [String]>,
     kept: &'a [Codes],
-    predicted: &'a Predicted,
+    columns: &'a [Column],
 }
 
 impl Decided<'_> {
     fn rows(&self) -> usize {
-        match &self.predicted.decisions {
-            Decisions::Positive(of) => of.len(),
-            Decisions::Class { of, .. } => of.len(),
-        }
-    }
-
-    /// Scores, then probabilities.
-    fn numbers(&self) -> impl Iterator<Item = &(String, Vec<f32>)> {
-        self.predicted.scores.iter().chain(&self.predicted.probabilities)
+        self.columns.first().map_or(0, |column| match &column.values {
+            Values::Numbers(of) => of.len(),
+            Values::Decisions(Decisions::Positive(of)) => of.len(),
+            Values::Decisions(Decisions::Class { of, .. }) => of.len(),
+        })
     }
 
     fn to_stdout(&self) -> Result<(), Failure> {
@@ -234,9 +270,11 @@ impl Decided<'_> {
     fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
         let file = self.files.map(|_| "file").into_iter();
         let kept = self.kept.iter().map(|codes| codes.column.as_str());
-        let numbers = self.numbers().map(|(name, _)| name.as_str());
-        file.chain(kept).chain(numbers).try_for_each(|name| write!(out, "{},", quoted(name)))?;
-        writeln!(out, "{DECISION}")?;
+        let own = self.columns.iter().map(|column| column.name.as_str());
+        for (place, name) in file.chain(kept).chain(own).enumerate() {
+            write!(out, "{}{}", if place == 0 { "" } else { "," }, quoted(name))?;
+        }
+        writeln!(out)?;
         for row in 0..self.rows() {
             if let Some(file) = self.files.and_then(|files| files.get(row)) {
                 write!(out, "{},", quoted(file))?;
@@ -244,13 +282,17 @@ impl Decided<'_> {
             for codes in self.kept {
                 write!(out, "{},", quoted(text_of(codes, row).unwrap_or_default()))?;
             }
-            for (_, values) in self.numbers() {
-                write!(out, "{},", values[row])?;
+            for (place, column) in self.columns.iter().enumerate() {
+                out.write_all(if place == 0 { b"" } else { b"," })?;
+                match &column.values {
+                    Values::Numbers(of) => write!(out, "{}", of[row])?,
+                    Values::Decisions(Decisions::Positive(of)) => write!(out, "{}", u8::from(of[row]))?,
+                    Values::Decisions(Decisions::Class { names, of }) => {
+                        write!(out, "{}", quoted(&names[of[row] as usize]))?
+                    }
+                }
             }
-            match &self.predicted.decisions {
-                Decisions::Positive(of) => writeln!(out, "{}", u8::from(of[row]))?,
-                Decisions::Class { names, of } => writeln!(out, "{}", quoted(&names[of[row] as usize]))?,
-            }
+            writeln!(out)?;
         }
         Ok(())
     }
@@ -270,15 +312,15 @@ impl Decided<'_> {
             let field = plain(&codes.column, kind).with_repetition(Repetition::OPTIONAL);
             fields.push(field.with_logical_type(logical).build()?);
         }
-        for (name, _) in self.numbers() {
-            fields.push(plain(name, Physical::FLOAT).build()?);
+        for Column { name, values } in self.columns {
+            fields.push(match values {
+                Values::Numbers(_) => plain(name, Physical::FLOAT).build()?,
+                Values::Decisions(Decisions::Positive(_)) => plain(name, Physical::INT32).build()?,
+                Values::Decisions(Decisions::Class { .. }) => {
+                    plain(name, Physical::BYTE_ARRAY).with_logical_type(Some(LogicalType::String)).build()?
+                }
+            });
         }
-        fields.push(match &self.predicted.decisions {
-            Decisions::Positive(_) => plain(DECISION, Physical::INT32).build()?,
-            Decisions::Class { .. } => {
-                plain(DECISION, Physical::BYTE_ARRAY).with_logical_type(Some(LogicalType::String)).build()?
-            }
-        });
         Type::group_type_builder("predictions")
             .with_fields(fields.into_iter().map(Arc::new).collect())
             .build()
@@ -320,19 +362,18 @@ impl Decided<'_> {
                 }
                 column.close().map_err(failed)?;
             }
-            for (_, values) in self.numbers() {
+            for Column { values, .. } in self.columns {
                 let Some(mut column) = group.next_column().map_err(failed)? else { break };
-                let values = &values[rows.clone()];
-                column.typed::<FloatType>().write_batch(values, None, None).map_err(failed)?;
-                column.close().map_err(failed)?;
-            }
-            if let Some(mut column) = group.next_column().map_err(failed)? {
-                match &self.predicted.decisions {
-                    Decisions::Positive(of) => {
+                let rows = rows.clone();
+                match values {
+                    Values::Numbers(of) => {
+                        column.typed::<FloatType>().write_batch(&of[rows], None, None).map_err(failed)?;
+                    }
+                    Values::Decisions(Decisions::Positive(of)) => {
                         let decisions: Vec<i32> = of[rows].iter().map(|one| i32::from(*one)).collect();
                         column.typed::<Int32Type>().write_batch(&decisions, None, None).map_err(failed)?;
                     }
-                    Decisions::Class { names, of } => {
+                    Values::Decisions(Decisions::Class { names, of }) => {
                         let texts: Vec<ByteArray> =
                             of[rows].iter().map(|class| names[*class as usize].as_str().into()).collect();
                         column.typed::<ByteArrayType>().write_batch(&texts, None, None).map_err(failed)?;

@@ -7,7 +7,7 @@ use setpoint::artifact::write_atomically;
 use setpoint_report::{ReportRecord, to_html};
 use setpoint_run::{Described, Failure};
 
-use super::evaluate::{Measured, measure, tell};
+use super::evaluate::{measure_all, tell_all};
 use super::progress::{Display, line};
 use crate::args::{ReportArgs, ReportFlags, in_flags, quoted};
 use crate::plan::Files;
@@ -15,25 +15,18 @@ use crate::plan::Files;
 /// `setpoint report`: a model on labelled data, as a page.
 pub fn report(args: &ReportArgs, quiet: bool) -> Result<(), Failure> {
     let wanted = ReportFlags { report: Some(args.output.clone()), report_json: args.report_json.clone() };
-    let files = args.measure.files().write("-o", &args.output);
-    files.write_any("--report-json", args.report_json.as_ref()).check()?;
     let mut display = Display::new(quiet);
-    let mut measured: Measured = measure(&args.measure, &mut display)?;
-    let record = measured.report(&args.measure)?;
-    write(&wanted, record)?;
+    let measured = measure_all(&args.measure, &wanted, "-o", &mut display)?;
     display.finish();
     if !quiet {
-        tell(&measured.record, false)?;
-        say(&wanted);
+        tell_all(&measured, false)?;
     }
     Ok(())
 }
 
-/// Adds the reports to what is written.
-pub fn files(files: Files, wanted: &ReportFlags) -> Files {
-    files
-        .write_any("--report", wanted.report.as_ref())
-        .write_any("--report-json", wanted.report_json.as_ref())
+/// Adds the reports to what is written; `flag` names the page.
+pub fn files(files: Files, wanted: &ReportFlags, flag: &'static str) -> Files {
+    files.write_any(flag, wanted.report.as_ref()).write_any("--report-json", wanted.report_json.as_ref())
 }
 
 /// Whether any report is asked for.

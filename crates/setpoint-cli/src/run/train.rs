@@ -3,13 +3,16 @@
 use std::time::Instant;
 
 use serde_json::json;
+use setpoint::artifact::{ModelFile, Models};
+use setpoint::message::{clip, quote};
 use setpoint_data::{Roles, Table};
-use setpoint_report::{Seconds, TrainRecord, to_json};
+use setpoint_report::{LabelsRecord, ReportRecord, Seconds, Together, TrainRecord, to_json};
 use setpoint_run::{Checkpoints, Failure, FailureKind, Loaded, load_more};
 
 use super::checkpoint::{self, Directory};
+use super::images::Images;
 use super::progress::{Display, line};
-use super::{images, print, report, say_notes, show};
+use super::{print, report, say_notes, show};
 use crate::args::in_flags;
 use crate::interrupt;
 use crate::plan::{Files, TrainPlan};
@@ -17,36 +20,119 @@ use crate::plan::{Files, TrainPlan};
 /// Confidence of a report's intervals where no certificate is asked for.
 const CONFIDENCE: f64 = 0.95;
 
-/// Runs the plan and writes the model file.
-pub fn train(plan: &TrainPlan, json: bool, quiet: bool) -> Result<(), Failure> {
-    let start = Instant::now();
+/// Runs the plan of each label and writes one model file.
+pub fn train(plans: &[TrainPlan], json: bool, quiet: bool) -> Result<(), Failure> {
+    let Some(first) = plans.first() else { return Ok(()) };
+    let mut start = Instant::now();
     let mut display = Display::new(quiet);
-    if plan.job.model.takes_images() {
-        return images::train(plan, json, quiet, display, start);
+    plans.iter().fold(Files::default().write("-o", &first.output), files).check()?;
+    let images = match first.job.model.takes_images() {
+        true => Some(Images::read(first, &mut display)?),
+        false => None,
+    };
+    let mut ran = Vec::new();
+    for plan in plans {
+        if let Some(label) = &plan.label {
+            display.prefix(format!("{label}: "));
+        }
+        display.show(&format!("reading {}", plan.data.display()));
+        let done = match &images {
+            Some(images) => {
+                images.load(plan).and_then(|(plan, loaded)| run(&plan, loaded, start, &mut display))
+            }
+            None => load(plan).and_then(|loaded| run(plan, loaded, start, &mut display)),
+        };
+        ran.push(done.map_err(|failure| match &plan.label {
+            Some(label) => failure.context(format!("label {}", quote(label))),
+            None => failure,
+        })?);
+        start = Instant::now();
     }
-    files(Files::default(), plan).check()?;
-    display.show(&format!("reading {}", plan.data.display()));
-    let loaded = load(plan)?;
-    let record = run(plan, loaded, start, &mut display)?;
+    display.show("writing the model");
+    write(plans, &mut ran)?;
     display.finish();
+    let records: Vec<&TrainRecord> = ran.iter().map(|one| &one.record).collect();
+    let certificates: Vec<_> = ran.iter().map(|one| (one.label(), one.record.certificate.as_ref())).collect();
+    let together = Together::of(&certificates);
     if json {
-        print(&to_json(&record)?)?;
+        print(&match &records[..] {
+            [only] => to_json(only)?,
+            several => to_json(&LabelsRecord { runs: several.to_vec(), together: together.clone() })?,
+        })?;
     }
-    tell(&[(plan, &record)], json, quiet)
+    tell(plans, &records, together.as_ref(), json, quiet)
+}
+
+/// What a run of one label came to.
+struct Ran {
+    record: TrainRecord,
+    file: ModelFile,
+    store: Option<Directory>,
+    page: Option<ReportRecord>,
+}
+
+impl Ran {
+    /// The column of the label.
+    fn label(&self) -> String {
+        self.record.label.as_ref().map_or_else(String::new, |label| label.column.clone())
+    }
+}
+
+/// Writes the model file, then the reports; checkpoints have done their part.
+fn write(plans: &[TrainPlan], ran: &mut [Ran]) -> Result<(), Failure> {
+    match &*ran {
+        [only] => only.file.save(&plans[0].output)?,
+        several => {
+            let models = several.iter().map(|one| (one.label(), one.file.clone())).collect();
+            Models::Labels(models).save(&plans[0].output)?;
+        }
+    }
+    for (plan, one) in plans.iter().zip(ran) {
+        if let Some(store) = one.store.take() {
+            store.remove()?;
+        }
+        if let Some(page) = one.page.take() {
+            report::write(&plan.report, page)?;
+        }
+    }
+    Ok(())
 }
 
 /// Shows what runs came to; an error where a goal is not met and nothing is certified.
-pub(super) fn tell(runs: &[(&TrainPlan, &TrainRecord)], json: bool, quiet: bool) -> Result<(), Failure> {
-    for (plan, record) in runs.iter().filter(|_| !quiet) {
-        show(&record.to_string(), json)?;
+fn tell(
+    plans: &[TrainPlan],
+    records: &[&TrainRecord],
+    together: Option<&Together>,
+    json: bool,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let runs = || plans.iter().zip(records);
+    for (plan, record) in runs().filter(|_| !quiet) {
+        let heading =
+            plan.label.as_ref().map_or_else(String::new, |label| format!("label     {}\n", clip(label)));
+        show(&format!("{heading}{record}"), json)?;
         say_notes(&record.notes);
-        line(&format!("wrote {}", record.artifact));
-        report::say(&plan.report);
-        if let Some(uncertified) = record.uncertified() {
-            line(&format!("warning: {uncertified}"));
+        if plan.label.is_some() {
+            show("\n", json)?;
         }
     }
-    match runs.iter().find_map(|(_, record)| Some((record, record.goal_not_met()?))) {
+    if let (Some(together), false) = (together.filter(|_| records.len() > 1), quiet) {
+        show(&format!("together  {}\n", together.text), json)?;
+    }
+    for (place, (plan, record)) in runs().enumerate().filter(|_| !quiet) {
+        if place == 0 {
+            line(&format!("wrote {}", record.artifact));
+        }
+        report::say(&plan.report);
+    }
+    for (plan, record) in runs().filter(|_| !quiet) {
+        if let Some(uncertified) = record.uncertified() {
+            let label =
+                plan.label.as_ref().map_or_else(String::new, |label| format!("label {}: ", quote(label)));
+            line(&format!("warning: {label}{uncertified}"));
+        }
+    }
+    match runs().find_map(|(_, record)| Some((record, record.goal_not_met()?))) {
         Some((record, unmet)) => {
             Err(Failure::no(format!("{unmet}, and {} was written all the same", record.artifact)))
         }
@@ -54,28 +140,22 @@ pub(super) fn tell(runs: &[(&TrainPlan, &TrainRecord)], json: bool, quiet: bool)
     }
 }
 
-/// What a run reads and writes, after what others do.
-pub(super) fn files(others: Files, plan: &TrainPlan) -> Files {
+/// What a run reads and writes besides the model, after what others do.
+fn files(others: Files, plan: &TrainPlan) -> Files {
     let files = others
         .read("the data", &plan.data)
         .read_any("the test data", plan.test.as_ref())
         .read_any("the label table", plan.images.labels.as_ref())
-        .read_any("the run file", plan.run_file.as_ref())
-        .write("-o", &plan.output);
-    let files = report::files(files, &plan.report);
+        .read_any("the run file", plan.run_file.as_ref());
+    let files = report::files(files, &plan.report, "--report");
     match &plan.checkpoint {
         Some(directory) => files.write_in("--checkpoint", directory, checkpoint::FILE),
         None => files,
     }
 }
 
-/// Trains on what was loaded since `start`, and writes the model file and reports.
-pub(super) fn run(
-    plan: &TrainPlan,
-    mut loaded: Loaded,
-    start: Instant,
-    display: &mut Display,
-) -> Result<TrainRecord, Failure> {
+/// Trains on what was loaded since `start`.
+fn run(plan: &TrainPlan, mut loaded: Loaded, start: Instant, display: &mut Display) -> Result<Ran, Failure> {
     let load = start.elapsed().as_secs_f64();
     interrupt::check()?;
     let mut store = open_store(plan, &loaded, display)?;
@@ -88,27 +168,22 @@ pub(super) fn run(
     .map_err(|failure| explain(plan, failure))?;
     let train = start.elapsed().as_secs_f64() - load;
     interrupt::check()?;
-    display.show("writing the model");
-    trained.file.save(&plan.output)?;
-    if let Some(store) = store {
-        store.remove()?;
-    }
     let mut record = trained.record.clone();
     record.sentences().for_each(|text| *text = in_flags(text));
     record.artifact = plan.output.display().to_string();
     let mut seconds = Seconds { load, train, report: 0.0, total: start.elapsed().as_secs_f64() };
     record.seconds = seconds;
+    let mut page = None;
     if report::any(&plan.report) {
         display.show("writing the report");
         let confidence = plan.job.confidence.unwrap_or(CONFIDENCE);
         let described = report::described(&plan.data, confidence);
-        let page = setpoint_run::report_training(&plan.job, &mut loaded, &trained, &record, &described)?;
-        report::write(&plan.report, page)?;
+        page = Some(setpoint_run::report_training(&plan.job, &mut loaded, &trained, &record, &described)?);
         let total = start.elapsed().as_secs_f64();
         seconds = Seconds { report: total - seconds.total, total, ..seconds };
     }
     record.seconds = seconds;
-    Ok(record)
+    Ok(Ran { record, file: trained.file, store, page })
 }
 
 /// Where checkpoints go, if anywhere.
@@ -133,8 +208,10 @@ fn open_store(
 /// What to do about a run that ended early.
 fn explain(plan: &TrainPlan, failure: Failure) -> Failure {
     let goal = plan.job.goal.to_string();
-    match (failure.kind, &plan.checkpoint) {
+    match (failure.kind, plan.checkpoint.as_deref()) {
         (FailureKind::Interrupted, Some(path)) => {
+            // Of several labels, each has a folder in that of the run.
+            let path = path.parent().filter(|_| plan.label.is_some()).unwrap_or(path);
             Failure::interrupted(format!("stopped; go on with --checkpoint {} --resume", path.display()))
         }
         (FailureKind::Interrupted, None) => Failure::interrupted("stopped; nothing was written"),

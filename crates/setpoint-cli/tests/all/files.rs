@@ -114,8 +114,8 @@ fn images_and_models_for_several_labels_are_told_apart_too() {
     std::fs::create_dir(home.path().join("faces")).unwrap();
     write(home.path(), "faces/labels.csv", "file,a/b,a-b\n1.png,0,1\n");
     let train = ["train", "faces", "--model", "cnn", "--goal", "f1", "-o", "m"];
-    let labels = [&train[..], &["--label", "a/b,a-b"]].concat();
-    refused(home.path(), &labels, "-o m.a-b: the same file as -o m.a-b;");
+    let labels = [&train[..], &["--label", "a/b,a-b", "--report", "r.html"]].concat();
+    refused(home.path(), &labels, "--report r.a-b.html: the same file as --report r.a-b.html;");
     let inside = [&train[..], &["--label", "a-b", "--report-json", "faces/r.json"]].concat();
     refused(home.path(), &inside, "would count among the files of the data, faces");
 }

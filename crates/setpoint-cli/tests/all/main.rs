@@ -12,6 +12,7 @@ mod entity;
 mod files;
 mod group;
 mod interrupt;
+mod labels;
 mod message;
 mod misuse;
 mod model;

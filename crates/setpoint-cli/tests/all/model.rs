@@ -120,13 +120,12 @@ fn images_are_told_apart_by_a_convolutional_network() {
     assert_eq!(named.stdout.lines().skip(1).collect::<Vec<_>>(), expected);
     let parquet = ["predict", "m.safetensors", "photos", "--cache", "none", "-o", "photos.parquet"];
     setpoint(home.path(), &parquet).ok();
-    // Several labels at once: a model for each, named after it.
+    // Several labels at once: a model for each, in one file.
     let both = train("p.bin", "round,fifth", &[&record[..], &few, &["--json", "--epochs", "1"]].concat());
     let runs = setpoint(home.path(), &both).ok().json();
     assert_eq!(runs["runs"].as_array().unwrap().len(), 2);
-    assert!(
-        home.path().join("m.round.safetensors").exists() && home.path().join("m.fifth.safetensors").exists()
-    );
+    let decided = setpoint(home.path(), &["predict", "m.safetensors", "p.bin", record[0], record[1]]).ok();
+    assert!(decided.stdout.starts_with("score(round),probability(round),decision(round),score(fifth),"));
     // A table is no image, and a model for images takes none.
     write(home.path(), "shop.csv", &shop(300, 1));
     let run = setpoint(home.path(), &["predict", "m.safetensors", "shop.csv"]);

@@ -66,6 +66,38 @@ fn scores_that_drift_between_the_parts_put_a_caution_beside_the_certificate() {
     assert!(record["certificate"].is_object() && record["population"].is_null(), "{record}");
 }
 
+#[test]
+fn margins_of_classes_are_compared_as_scores_are() {
+    let home = directory();
+    let of_three = |(row, line): (usize, &str)| match line.rsplit_once(',') {
+        Some((rest, "1")) => format!("{rest},ill\n"),
+        Some((rest, "0")) => format!("{rest},{}\n", ["well", "tired"][row % 2]),
+        _ => format!("{line}\n"),
+    };
+    write(
+        home.path(),
+        "rows.csv",
+        &months(6000, 1, true).lines().enumerate().map(of_three).collect::<String>(),
+    );
+    let by_time = ["--split-time", "when", "--goal"];
+    let (record, _) = train(home.path(), &[&by_time[..], &["accuracy @ recall(ill)>=0.6"]].concat());
+    assert!(record["certificate"].is_object(), "{record}");
+    let caution = record["population"]["caution"].as_str().unwrap();
+    assert!(
+        caution.contains("margins of rows other than \"ill\" differ between validation and"),
+        "{caution}"
+    );
+    // Without the month each class scores as before; how many there are matters to precision alone.
+    let without = |goal: &str| {
+        let (record, _) = train(home.path(), &[&by_time[..], &[goal, "--drop", "month"]].concat());
+        assert!(record["certificate"].is_object(), "{record}");
+        record["population"]["caution"].clone()
+    };
+    assert_eq!(without("accuracy @ recall(ill)>=0.6"), Value::Null);
+    let caution = without("recall(ill) @ precision(ill)>=0.6");
+    assert!(caution.as_str().unwrap().contains("share of \"ill\" differs between"), "{caution}");
+}
+
 /// Rows of one population raise no alarm: 10 runs at a level of 1%.
 #[test]
 fn parts_of_one_population_get_no_caution() {

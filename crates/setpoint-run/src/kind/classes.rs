@@ -5,7 +5,8 @@ use setpoint::artifact::{self, ModelFile, Tensor, TensorData};
 use setpoint::certify::{Certificate, certify_classes, class_drift, class_sequence};
 use setpoint::class::{ClassProbability, Classes, Confusion, decide, shift, standard_error};
 use setpoint::goal::{ClassCondition, ClassGoal, ClassObjective, ClassRate, Direction, Over, Rate};
-use setpoint::metric::interval::normal_quantile;
+use setpoint::metric::interval::{self, Interval, normal_quantile};
+use setpoint::sample::Entities;
 use setpoint::train::{Fit, Observer, Part, Settings, Store, fit_classes};
 use setpoint_data::Codes;
 use setpoint_report::{
@@ -19,6 +20,7 @@ use super::{Decision, Decisions, Kind, Measured, Predicted, Rule};
 use crate::class_scene;
 use crate::examples::{Examples, Loaded};
 use crate::failure::Failure;
+use crate::population;
 use crate::report::Scene;
 use crate::threshold::Scored;
 
@@ -152,6 +154,12 @@ impl Aim {
         let part = calibration
             .ok_or_else(|| Some("there is no calibration part; give it a share with ‹split›".to_owned()))?;
         let said = |error: &dyn ToString| Some(error.to_string());
+        if self.goal.conditions.is_empty() {
+            let first = self.goal.classes.first().map_or("", String::as_str);
+            return Err(Some(format!(
+                "no condition to certify: give the goal one, such as recall({first:?})>=0.8"
+            )));
+        }
         let shifts = chosen(validation).map_err(|failure| said(&failure))?;
         let sequence = class_sequence(&self.goal, validation.sample, validation.scores, &shifts, confidence)
             .map_err(|error| said(&error))?;
@@ -196,9 +204,11 @@ impl Rule for ByShift {
             Some((sample, scores)) => self.confusion(sample, scores).map(Some),
             None => Ok::<_, Failure>(None),
         })?;
-        let pairs = run.samples.zip(&confusions);
-        let decided =
-            pairs.map(|(sample, confusion)| Some(self.decisions((**sample)?, confusion.as_ref()?, None)));
+        let pairs = run.pair(run.scores);
+        let decided = pairs.zip(&confusions).map(|(pair, confusion)| {
+            let (sample, scores) = (**pair)?;
+            Some(self.decisions(sample, confusion.as_ref()?, (scores, &self.shifts), None))
+        });
         let shown = run.pair(run.base).iter().filter_map(|(_, pair)| *pair).last();
         let plain = shown.map(|(sample, base)| self.plain(sample, base, None)).transpose()?;
         record.classes = Some(ClassesRecord {
@@ -218,6 +228,10 @@ impl Rule for ByShift {
             confusions.map(|found| found.as_ref().map_or_else(Vec::new, |found| self.unmet(found)));
         record.certificate = self.certificate.clone().map(CertificateRecord::new);
         record.certificate_refused.clone_from(&self.refused);
+        record.population = self.certificate.as_ref().and_then(|_| {
+            let views = population::of_classes(self);
+            population::compare(&views, run.loaded, run.scores, run.used_validation)
+        });
         Ok(())
     }
 
@@ -260,12 +274,13 @@ impl Rule for ByShift {
         confidence: f64,
     ) -> Result<EvaluateRecord, Failure> {
         let confusion = self.confusion(sample, scores)?;
-        let decided = self.decisions(sample, &confusion, Some(confidence));
+        let decided = self.decisions(sample, &confusion, (scores, &self.shifts), Some(confidence));
         let (at_condition, at_condition_refused) = match shift::best(&self.goal, sample, scores, LOOKS) {
             Ok(found) => (Some(AtCondition { value: found.value, interval: None }), None),
             Err(error) => (None, Some(error.to_string())),
         };
-        let tested = self.certificate.as_ref().map(|one| class_drift(&self.goal, one, sample, &confusion));
+        let tested =
+            self.certificate.as_ref().map(|one| class_drift(&self.goal, one, sample, scores, &self.shifts));
         let (drifts, drift_refused) = match tested {
             None => (Vec::new(), None),
             Some(Ok(drifts)) => (drifts, None),
@@ -317,7 +332,8 @@ impl Rule for ByShift {
     }
 
     fn rates(&self, sample: &Sample, scores: &[f32], confidence: f64) -> Result<Vec<Measure>, Failure> {
-        Ok(self.decisions(sample, &self.confusion(sample, scores)?, Some(confidence)).overall)
+        let confusion = self.confusion(sample, scores)?;
+        Ok(self.decisions(sample, &confusion, (scores, &self.shifts), Some(confidence)).overall)
     }
 }
 
@@ -351,7 +367,7 @@ impl ByShift {
     ) -> Result<ClassDecisions, Failure> {
         let none = vec![0.0; self.shifts.len()];
         let confusion = Confusion::at(&Classes::of(&self.goal, sample)?, base, &none)?;
-        Ok(self.decisions(sample, &confusion, confidence))
+        Ok(self.decisions(sample, &confusion, (base, &none), confidence))
     }
 
     /// The conditions, those on each class by itself.
@@ -376,19 +392,26 @@ impl ByShift {
         self.limits().iter().filter_map(missed).collect()
     }
 
-    /// Counted decisions as rates, with exact intervals where a confidence is given.
-    fn decisions(&self, sample: &Sample, found: &Confusion, confidence: Option<f64>) -> ClassDecisions {
+    /// Decisions of scores at shifts, counted, as rates; with intervals where a confidence is given.
+    fn decisions(
+        &self,
+        sample: &Sample,
+        found: &Confusion,
+        (scores, shifts): (&[f32], &[f64]),
+        confidence: Option<f64>,
+    ) -> ClassDecisions {
         let count = self.goal.classes.len();
+        let together = Together::of(sample, scores, shifts);
         let share = |rate: Rate, class: Option<usize>| -> Option<Bounds> {
-            let exact = |class| found.interval(rate, class, confidence?).ok();
-            let interval = match class {
-                Some(class) => exact(class)?,
-                None => found.accuracy_interval(confidence?).ok()?,
+            let confidence = confidence?;
+            let (interval, method) = match class {
+                _ if sample.together().is_some() => {
+                    (together.as_ref()?.interval(rate, class, confidence)?, "bootstrap of entities")
+                }
+                Some(class) => (found.interval(rate, class, confidence).ok()?, "Clopper-Pearson"),
+                None => (found.accuracy_interval(confidence).ok()?, "Clopper-Pearson"),
             };
-            // Rows of one entity are no independent draws.
-            let (lower, upper) = (interval.lower, interval.upper);
-            let method = "Clopper-Pearson";
-            sample.together().is_none().then_some(Bounds { lower, upper, confidence: confidence?, method })
+            Some(Bounds { lower: interval.lower, upper: interval.upper, confidence, method })
         };
         let whole = |name: &str, value: Option<f64>, interval: Option<Bounds>| {
             Some(Measure { name: name.to_owned(), value: value?, interval })
@@ -454,5 +477,42 @@ impl ByShift {
     /// The value of other scores on the same rows.
     pub(crate) fn value(&self, sample: &Sample, scores: &[f32]) -> Option<f64> {
         shift::best(&self.goal, sample, scores, LOOKS).ok().map(|found| found.value)
+    }
+}
+
+/// Decisions on rows that come in entities, which are no independent draws.
+struct Together<'a> {
+    entities: &'a Entities,
+    codes: &'a [u32],
+    decided: Vec<u32>,
+}
+
+impl<'a> Together<'a> {
+    fn of(sample: &'a Sample, scores: &[f32], shifts: &[f64]) -> Option<Self> {
+        let (entities, codes) = (sample.together()?, sample.groups()?.codes());
+        // Weighted shares have no interval of entities.
+        if sample.weights().is_some() {
+            return None;
+        }
+        let decided = scores.chunks_exact(shifts.len()).map(|scores| decide(scores, shifts) as u32);
+        Some(Self { entities, codes, decided: decided.collect() })
+    }
+
+    /// The interval of a rate of a class against all others, or of the share that is right.
+    fn interval(&self, rate: Rate, class: Option<usize>, confidence: f64) -> Option<Interval> {
+        let rows = || self.codes.iter().zip(&self.decided);
+        // What is right is the recall of rows that are all positive.
+        let (rate, labels, margins): (Rate, Vec<bool>, Vec<bool>) = match class {
+            Some(class) => (
+                rate,
+                self.codes.iter().map(|code| *code as usize == class).collect(),
+                self.decided.iter().map(|code| *code as usize == class).collect(),
+            ),
+            None => (Rate::Recall, vec![true; self.codes.len()], rows().map(|(y, one)| y == one).collect()),
+        };
+        let margins: Vec<f32> = margins.iter().map(|yes| if *yes { 1.0 } else { -1.0 }).collect();
+        let sample =
+            Sample::new(labels).ok()?.with_entities(self.entities.column(), self.entities.of()).ok()?;
+        interval::of_rate(rate, &sample, &margins, 0.0, confidence).ok()
     }
 }

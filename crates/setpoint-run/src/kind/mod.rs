@@ -240,6 +240,12 @@ impl Decision {
         }
     }
 
+    /// What held-out rows prove of it.
+    #[must_use]
+    pub fn certificate(&self) -> Option<&Certificate> {
+        self.rule().certificate()
+    }
+
     /// How many scores a row has.
     #[must_use]
     pub fn outputs(&self) -> usize {

@@ -191,10 +191,10 @@ impl Rule for ByThreshold {
         record.certificate = shipped.certificate.clone().map(CertificateRecord::new);
         record.approximate = shipped.approximate.clone().map(CertificateRecord::new);
         record.certificate_refused.clone_from(&shipped.refused);
-        record.population = shipped
-            .certificate
-            .as_ref()
-            .and_then(|_| population::compare(operating, run.loaded, run.scores, run.used_validation));
+        record.population = shipped.certificate.as_ref().and_then(|_| {
+            let views = population::of_two(operating, run.samples.calibration);
+            population::compare(&views, run.loaded, run.scores, run.used_validation)
+        });
         let alike = alike(shipped, &record.shipped, &record.group_rates, record.group_rates_from.as_deref());
         record.notes.extend(alike);
         Ok(())

@@ -126,6 +126,18 @@ pub enum ArtifactErrorKind {
         /// Where it does not.
         error: Box<ParseError>,
     },
+    /// One model is needed of a file that has one for each of several labels.
+    #[error(
+        "{}it holds a model for each of the labels {}; name one of them (‹label›)",
+        asked.as_ref().map(|asked| format!("no label {}: ", quote(asked))).unwrap_or_default(),
+        list(labels)
+    )]
+    SeveralLabels {
+        /// The labels.
+        labels: Vec<String>,
+        /// The one that was asked for.
+        asked: Option<String>,
+    },
     /// A number is NaN or infinite.
     #[error("{} holds {value} at position {index}; only finite numbers can be stored", clip(what))]
     NotFinite {

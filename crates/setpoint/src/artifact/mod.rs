@@ -21,7 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A training run's [`Checkpoint`] is a file of the same format under another key. Files of any
+//! A file may hold a model for each of several labels: [`Models`]. A training run's [`Checkpoint`] is a file of the same format under another key. Files of any
 //! kind are written whole or not at all with [`write_atomically`].
 
 use std::collections::BTreeMap;
@@ -36,15 +36,17 @@ mod container;
 mod document;
 mod error;
 mod header;
+mod models;
 mod tensor;
 
 pub use atomic::{AtomicFile, WriteError, write_atomically};
 pub use checkpoint::Checkpoint;
 pub use document::{Decision, Document, FORMAT, Groups};
 pub use error::{ArtifactError, ArtifactErrorKind};
+pub use models::Models;
 pub use tensor::{Element, Tensor, TensorData};
 
-use container::{Content, Purpose};
+use container::Purpose;
 
 /// A model as it is shipped: its weights and its [`Document`].
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +77,7 @@ impl ModelFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it is not a whole and sound model file of a format up to [`FORMAT`].
+    /// If it is not a whole and sound model file of a format up to [`FORMAT`], or is one of several labels ([`Models`]).
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ArtifactError> {
         container::load(path.as_ref(), Self::read)
     }
@@ -116,10 +118,7 @@ impl ModelFile {
     }
 
     fn read(source: &mut dyn Read, size: u64) -> Result<Self, ArtifactErrorKind> {
-        let Content { document, tensors } = container::read(source, size, Purpose::Model, 1..=FORMAT)?;
-        let file = Self { document: Document::from_text(&document)?, tensors };
-        file.check_finite()?;
-        Ok(file)
+        Models::read(source, size)?.of_label(None)
     }
 
     fn check_finite(&self) -> Result<(), ArtifactErrorKind> {

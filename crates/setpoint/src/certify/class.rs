@@ -6,15 +6,19 @@
 //! condition is past its target" (an intersection-union test: no sharing of delta), and a fixed sequence that
 //! stops at its first failure errs with probability delta at most. So with that confidence all conditions hold
 //! at every step that passed; the boldest is taken.
+//!
+//! Where rows come in entities, those are the draws: a condition is tested by bets on them, as one on deciding for
+//! its class or against it.
 
 use serde::{Deserialize, Serialize};
 
-use super::certificate::{Certificate, CertifiedCondition, Method};
+use super::certificate::{Certificate, CertifiedCondition, CertifiedEntities, Method};
 use super::claim::Claim;
-use super::cohort::{Tally, check_weights};
+use super::cohort::{Cohort, Tally, check_weights};
 use super::drift::{Drift, Verdict};
+use super::entity::{Bets, EntityClaim, Test};
 use super::error::CertifyError;
-use crate::class::{Classes, Confusion, shift};
+use crate::class::{Classes, Confusion, decide, shift};
 use crate::goal::{ClassCondition, ClassGoal, ClassRate, Constraint, Over, Rate, Relation, Target};
 use crate::sample::Sample;
 
@@ -31,6 +35,9 @@ pub struct ClassCertificate {
     pub confidence: f64,
     /// Calibration rows.
     pub examples: u64,
+    /// The entities that they belong to, where those are the draws.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entities: Option<CertifiedEntities>,
     /// One shift for each class.
     pub shifts: Vec<f64>,
     /// Steps of the sequence, and how many passed.
@@ -48,7 +55,7 @@ impl ClassCertificate {
             confidence: self.confidence,
             confidence_each: self.confidence,
             examples: self.examples,
-            entities: None,
+            entities: self.entities.clone(),
             column: None,
             groups: Vec::new(),
             thresholds: Vec::new(),
@@ -119,18 +126,104 @@ impl ClassClaim {
         }
     }
 
-    /// What the rate counts, out of how many, and the p-value of its being past the target.
-    fn test(&self, confusion: &Confusion) -> (u64, u64, f64) {
-        let counts = confusion.counts(self.class);
-        let (counted, examples) = self.claim.share(&Tally {
-            true_positives: counts.true_positives as u64,
-            false_negatives: counts.false_negatives as u64,
-            false_positives: counts.false_positives as u64,
-            true_negatives: counts.true_negatives as u64,
-        });
-        let p_value =
-            if examples == 0 { 1.0 } else { self.claim.tail(examples, self.claim.bad(counted, examples)) };
-        (counted, examples, p_value)
+    /// What the rate counts, and out of how many.
+    fn count(&self, rows: &Rows<'_>, decided: &Decided) -> (u64, u64) {
+        let counts = decided.confusion.counts(self.class);
+        // Weights that are all the same count rows.
+        let rows = |weight: f64| (weight / rows.unit).round() as u64;
+        self.claim.share(&Tally {
+            true_positives: rows(counts.true_positives),
+            false_negatives: rows(counts.false_negatives),
+            false_positives: rows(counts.false_positives),
+            true_negatives: rows(counts.true_negatives),
+        })
+    }
+
+    /// What `look` makes of the draws of the class against all others, where entities are the draws.
+    fn of_entities<T>(
+        &self,
+        rows: &Rows<'_>,
+        decided: &Decided,
+        delta: f64,
+        look: impl FnOnce(&EntityClaim<'_>) -> T,
+    ) -> Option<T> {
+        let sample = rows.against.get(self.class)?.as_ref()?;
+        let scores: Vec<f32> =
+            decided.classes.iter().map(|class| f32::from(u8::from(*class as usize == self.class))).collect();
+        let cohort = Cohort { sample, scores: &scores, group: None };
+        // Shifts were fixed elsewhere, so every entity tests them.
+        EntityClaim::new(&self.claim, &cohort, delta, Test::Betting, Some(&[])).map(|claim| look(&claim))
+    }
+
+    /// The p-value of the rate's being past the target.
+    fn p_value(&self, rows: &Rows<'_>, decided: &Decided, delta: f64) -> f64 {
+        let (counted, examples) = self.count(rows, decided);
+        if examples == 0 {
+            return 1.0;
+        }
+        let betting = |claim: &EntityClaim<'_>| claim.p_value(&claim.counts(DECIDED), DECIDED);
+        let binomial = || self.claim.tail(examples, self.claim.bad(counted, examples));
+        self.of_entities(rows, decided, delta, betting).unwrap_or_else(binomial)
+    }
+
+    /// How it was proved, in a sequence of so many steps.
+    fn method(&self, rows: &Rows<'_>, decided: &Decided, delta: f64, steps: u64) -> Method {
+        let p_value = self.p_value(rows, decided, delta);
+        let betting = |claim: &EntityClaim<'_>| {
+            let counts = claim.counts(DECIDED);
+            let (entities, largest) = (EntityClaim::tested(&counts), claim.largest(&counts) as u64);
+            Method::Betting { entities, largest, p_value }
+        };
+        let plain = Method::FixedSequence { tested: steps, p_value };
+        self.of_entities(rows, decided, delta, betting).unwrap_or(plain)
+    }
+}
+
+/// The threshold that tells rows decided as a class, which count 1, from others, which count 0.
+const DECIDED: f32 = 0.5;
+
+/// Rows with their scores, as conditions on classes are tested on them.
+struct Rows<'a> {
+    classes: Classes<'a>,
+    scores: &'a [f32],
+    /// What each row counts.
+    unit: f64,
+    /// The rows as of a class or not, for each that has a condition, where they come in entities.
+    against: Vec<Option<Sample>>,
+}
+
+/// What shifts decide.
+struct Decided {
+    confusion: Confusion,
+    /// The class of each row, where they come in entities.
+    classes: Vec<u32>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(
+        goal: &ClassGoal,
+        claims: &[ClassClaim],
+        sample: &'a Sample,
+        scores: &'a [f32],
+    ) -> Result<Self, CertifyError> {
+        let classes = Classes::of(goal, sample)?;
+        let mut against = vec![None; goal.classes.len()];
+        if let (Some(entities), Some(groups)) = (sample.together(), sample.groups()) {
+            for claim in claims {
+                let labels = groups.codes().iter().map(|code| *code as usize == claim.class).collect();
+                let of_class = Sample::new(labels)?.with_entities(entities.column(), entities.of())?;
+                against[claim.class] = Some(of_class);
+            }
+        }
+        let unit = sample.weights().map_or(1.0, |weights| f64::from(weights[0]));
+        Ok(Self { classes, scores, unit, against })
+    }
+
+    fn at(&self, shifts: &[f64]) -> Result<Decided, CertifyError> {
+        let confusion = Confusion::at(&self.classes, self.scores, shifts)?;
+        let rows = || self.scores.chunks_exact(shifts.len()).map(|scores| decide(scores, shifts) as u32);
+        let by_entity = self.against.iter().any(Option::is_some);
+        Ok(Decided { confusion, classes: if by_entity { rows().collect() } else { Vec::new() } })
     }
 }
 
@@ -138,21 +231,37 @@ impl ClassClaim {
 /// the conditions, so that any alarm at all is as rare as the certificate allows.
 ///
 /// # Errors
-/// If rows have weights or come in entities, or the certificate is not of the goal.
+/// If rows have weights, lack the entities that the certificate counts, or the certificate is not of the goal.
 pub fn class_drift(
     goal: &ClassGoal,
     certificate: &Certificate,
     sample: &Sample,
-    confusion: &Confusion,
+    scores: &[f32],
+    shifts: &[f64],
 ) -> Result<Vec<Drift>, CertifyError> {
-    check_rows(goal, sample)?;
+    check_weights(sample)?;
+    if let (Some(entities), None) = (&certificate.entities, sample.entities()) {
+        return Err(CertifyError::NoEntities { column: entities.column.clone() });
+    }
     let claims = claims(goal)?;
+    let rows = Rows::new(goal, &claims, sample, scores)?;
+    let decided = rows.at(shifts)?;
     let level = (1.0 - certificate.confidence) / claims.len() as f64;
     let test = |certified: &CertifiedCondition| {
         let claim = claims.iter().find(|claim| claim.text == certified.condition);
         let claim = claim.ok_or(CertifyError::Damaged { reason: "it is not of the model's goal" })?;
-        let (counted, examples, _) = claim.test(confusion);
-        let p_value = claim.claim.opposite_tail(examples, claim.claim.bad(counted, examples));
+        let (counted, examples) = claim.count(&rows, &decided);
+        let betting = |of: &EntityClaim<'_>| {
+            let counts = of.counts(DECIDED);
+            // The assumption of the certificate, or what is seen to break it.
+            let largest = match certified.method {
+                Method::Betting { largest, .. } => of.largest(&counts).max(largest as f64),
+                _ => of.largest(&counts),
+            };
+            Bets::for_violation(&claim.claim, largest).p_value(&counts, level)
+        };
+        let binomial = || claim.claim.opposite_tail(examples, claim.claim.bad(counted, examples));
+        let p_value = claim.of_entities(&rows, &decided, level, betting).unwrap_or_else(binomial);
         let observed = (examples > 0).then(|| counted as f64 / examples as f64);
         Ok(Drift {
             condition: claim.text.clone(),
@@ -169,19 +278,9 @@ pub fn class_drift(
     certificate.conditions.iter().map(test).collect()
 }
 
-/// Refuses rows that are not draws of their own.
-fn check_rows(goal: &ClassGoal, sample: &Sample) -> Result<(), CertifyError> {
-    check_weights(sample)?;
-    if sample.together().is_none() {
-        return Ok(());
-    }
-    let condition = goal.conditions.first().map_or_else(String::new, |condition| goal.condition(condition));
-    let reason = "rows of one entity are no independent draws, and classes are tested row by row";
-    Err(CertifyError::CannotCertify { condition, reason })
-}
-
-fn worst(claims: &[ClassClaim], confusion: &Confusion) -> f64 {
-    claims.iter().map(|claim| claim.test(confusion).2).fold(0.0, f64::max)
+/// The largest p-value of a condition at some shifts.
+fn worst(claims: &[ClassClaim], rows: &Rows<'_>, decided: &Decided, delta: f64) -> f64 {
+    claims.iter().map(|claim| claim.p_value(rows, decided, delta)).fold(0.0, f64::max)
 }
 
 /// Shifts from safe to bold through those given, chosen on rows that the certificate does not use.
@@ -196,7 +295,7 @@ pub fn class_sequence(
     confidence: f64,
 ) -> Result<Vec<Vec<f64>>, CertifyError> {
     let claims = claims(goal)?;
-    let classes = Classes::of(goal, sample)?;
+    let (rows, delta) = (Rows::new(goal, &claims, sample, scores)?, 1.0 - confidence);
     let mut direction = vec![0.0f64; goal.classes.len()];
     for claim in &claims {
         // Conditions that pull a shift both ways leave it where it is.
@@ -208,11 +307,11 @@ pub fn class_sequence(
         shifts.iter().zip(&direction).map(|(shift, way)| shift + far * way).collect()
     };
     // As far as these rows pass the test clearly, or most clearly.
-    let clearly = 0.01 * (1.0 - confidence);
-    let mut far = 1e-3 * classes.spread(scores);
+    let clearly = 0.01 * delta;
+    let mut far = 1e-3 * rows.classes.spread(scores);
     let mut safest = (f64::INFINITY, far);
     for _ in 0..24 {
-        let p_value = worst(&claims, &Confusion::at(&classes, scores, &along(far))?);
+        let p_value = worst(&claims, &rows, &rows.at(&along(far))?, delta);
         if p_value < safest.0 {
             safest = (p_value, far);
         }
@@ -224,7 +323,7 @@ pub fn class_sequence(
     let mut start = along(safest.1);
     if safest.0 > clearly
         && let Some(shifts) = strictest(goal, &claims, sample, scores)
-        && worst(&claims, &Confusion::at(&classes, scores, &shifts)?) < safest.0
+        && worst(&claims, &rows, &rows.at(&shifts)?, delta) < safest.0
     {
         start = shifts;
     }
@@ -263,8 +362,7 @@ fn strictest(goal: &ClassGoal, claims: &[ClassClaim], sample: &Sample, scores: &
 /// The boldest shifts of a sequence at which every condition holds on new rows, with the confidence asked for.
 ///
 /// # Errors
-/// If not even the first step passes, a condition has no exact test, rows have weights or come in entities, or
-/// the scores do not fit.
+/// If not even the first step passes, a condition has no exact test, rows have weights, or the scores do not fit.
 pub fn certify_classes(
     goal: &ClassGoal,
     sample: &Sample,
@@ -275,42 +373,43 @@ pub fn certify_classes(
     if !(confidence > 0.0 && confidence < 1.0) {
         return Err(CertifyError::Confidence { value: confidence });
     }
-    check_rows(goal, sample)?;
+    check_weights(sample)?;
     let claims = claims(goal)?;
-    let classes = Classes::of(goal, sample)?;
-    let mut passed: Option<(&Vec<f64>, Confusion)> = None;
+    let (rows, delta) = (Rows::new(goal, &claims, sample, scores)?, 1.0 - confidence);
+    let mut passed: Option<(&Vec<f64>, Decided)> = None;
     let mut steps = (sequence.len() as u64, 0);
     let mut failed = 1.0;
     for shifts in sequence {
-        let confusion = Confusion::at(&classes, scores, shifts)?;
-        let p_value = worst(&claims, &confusion);
-        if p_value > 1.0 - confidence {
+        let decided = rows.at(shifts)?;
+        let p_value = worst(&claims, &rows, &decided, delta);
+        if p_value > delta {
             failed = p_value;
             break;
         }
         steps.1 += 1;
-        passed = Some((shifts, confusion));
+        passed = Some((shifts, decided));
     }
-    let Some((shifts, confusion)) = passed else {
+    let Some((shifts, decided)) = passed else {
         let conditions: Vec<&str> = claims.iter().map(|claim| claim.text.as_str()).collect();
-        let condition = conditions.join(", ");
-        return Err(CertifyError::NoShifts { condition, confidence, p_value: failed });
+        let (condition, draws) = (conditions.join(", "), sample.together().map_or("rows", |_| "entities"));
+        return Err(CertifyError::NoShifts { condition, confidence, p_value: failed, draws });
     };
     let conditions = claims.into_iter().map(|claim| {
-        let (counted, examples, p_value) = claim.test(&confusion);
+        let (counted, examples) = claim.count(&rows, &decided);
         CertifiedCondition {
-            condition: claim.text,
             group: None,
             target: claim.claim.target,
             examples,
             counted,
             observed: counted as f64 / examples as f64,
-            method: Method::FixedSequence { tested: steps.0, p_value },
+            method: claim.method(&rows, &decided, delta, steps.0),
+            condition: claim.text,
         }
     });
     Ok(ClassCertificate {
         confidence,
         examples: sample.len() as u64,
+        entities: CertifiedEntities::of(sample),
         shifts: shifts.clone(),
         steps,
         conditions: conditions.collect(),
@@ -430,6 +529,91 @@ mod tests {
     }
 
     #[test]
+    fn equal_weights_count_rows() {
+        let (sample, scores) = draw(500, 3);
+        let goal = goal("accuracy @ recall(b)>=0.6");
+        let sequence = [vec![0.0, -0.5, 0.0]];
+        let plain = certify_classes(&goal, &sample, &scores, &sequence, 0.9).unwrap();
+        for weight in [0.25, 3.0] {
+            let weighted = sample.clone().with_weights(vec![weight; 500]).unwrap();
+            assert_eq!(certify_classes(&goal, &weighted, &scores, &sequence, 0.9).unwrap(), plain);
+        }
+    }
+
+    /// Entities of two to six rows that have much of their class and scores in common.
+    fn entities(count: usize, seed: u64) -> (Sample, Vec<f32>) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let noise = |rng: &mut ChaCha8Rng| (0..4).map(|_| rng.random_range(-1.0f32..1.0)).sum::<f32>();
+        let (mut of, mut codes, mut scores) = (Vec::new(), vec![], vec![]);
+        for entity in 0..count {
+            let usual = if entity < 3 { entity as u32 } else { rng.random_range(0..3) };
+            let own: Vec<f32> = (0..3).map(|_| 0.8 * noise(&mut rng)).collect();
+            for row in 0..rng.random_range(2..7) {
+                let y = if row == 0 || rng.random_bool(0.8) { usual } else { rng.random_range(0..3) };
+                of.push(entity as u32);
+                codes.push(y);
+                let score = |c: usize, rng: &mut ChaCha8Rng| {
+                    own[c] + 0.6 * noise(rng) + 1.4 * f32::from(u8::from(c as u32 == y))
+                };
+                (0..3).for_each(|c| scores.push(score(c, &mut rng)));
+            }
+        }
+        let names = ["a", "b", "c"].map(str::to_owned).to_vec();
+        let sample = Sample::of_classes("label", names, codes).unwrap();
+        (sample.with_entities("who", &of).unwrap(), scores)
+    }
+
+    #[test]
+    fn entities_are_the_draws_where_rows_come_in_them() {
+        // As above: 400 draws at delta 10%, of which 58 failures are three standard deviations too many.
+        let (population, population_scores) = entities(20_000, 1_000_000);
+        let classes = Classes::new(&population);
+        for text in ["accuracy @ recall(b)>=0.7", "recall(a) @ precision(a)>=0.75"] {
+            let goal = goal(text);
+            let (sample, scores) = entities(400, 7);
+            let shifts = shift::best(&goal, &sample, &scores, 2).unwrap().shifts;
+            let sequence = class_sequence(&goal, &sample, &scores, &shifts, 0.9).unwrap();
+            let held = |shifts: &Vec<f64>| {
+                let confusion = Confusion::at(&classes, &population_scores, shifts).unwrap();
+                goal.conditions.iter().all(|condition| confusion.missed(condition) < 0.005)
+            };
+            let held: Vec<bool> = sequence.iter().map(held).collect();
+            let (mut failed, mut certified, mut by_row) = (0, 0, 0);
+            for seed in 0..400 {
+                let (sample, scores) = entities(300, 100 + seed);
+                if let Ok(found) = certify_classes(&goal, &sample, &scores, &sequence, 0.9) {
+                    certified += 1;
+                    failed += usize::from(!held[found.steps.1 as usize - 1]);
+                    let entities = found.entities.as_ref().map(|entities| entities.count);
+                    assert_eq!(entities, Some(300));
+                    assert!(matches!(found.conditions[0].method, Method::Betting { largest: 2..=6, .. }));
+                }
+                let rows = sample.groups().unwrap().codes().to_vec();
+                let alone = Sample::of_classes("label", sample.groups().unwrap().names().to_vec(), rows);
+                if let Ok(found) = certify_classes(&goal, &alone.unwrap(), &scores, &sequence, 0.9) {
+                    by_row += usize::from(!held[found.steps.1 as usize - 1]);
+                }
+            }
+            assert!(certified > 200 && failed <= 58, "{text}: {failed} of {certified} failed");
+            assert!(by_row > failed, "{text}: {by_row} failed where rows were taken for draws");
+        }
+        let goal = goal("accuracy @ recall(b)>=0.7");
+        let (sample, scores) = entities(2000, 3);
+        let sequence = [vec![0.0, -0.8, 0.0]];
+        let found = certify_classes(&goal, &sample, &scores, &sequence, 0.9).unwrap();
+        let certificate = found.certificate();
+        let (new, scores) = entities(500, 4);
+        let drift = |shifts: &[f64], sample: &Sample| {
+            class_drift(&goal, &certificate, sample, &scores, shifts).map(|drifts| drifts[0].verdict)
+        };
+        assert_eq!(drift(&sequence[0], &new), Ok(Verdict::Holds));
+        assert_eq!(drift(&[0.0, 2.0, 0.0], &new), Ok(Verdict::Violated));
+        let rows = new.groups().unwrap();
+        let alone = Sample::of_classes("label", rows.names().to_vec(), rows.codes().to_vec()).unwrap();
+        assert!(matches!(drift(&sequence[0], &alone), Err(CertifyError::NoEntities { .. })));
+    }
+
+    #[test]
     fn what_cannot_be_proved_is_refused_by_name() {
         let (sample, scores) = draw(100, 5);
         let refuse = |text: &str, sample: &Sample| {
@@ -443,6 +627,6 @@ mod tests {
                 .starts_with("no shifts of the sequence certify recall(b)>=0.99 at 95%")
         );
         let together = sample.with_entities("who", &[0; 100]).unwrap();
-        assert!(refuse("accuracy @ recall(b)>=0.2", &together).contains("independent draws"));
+        assert!(refuse("accuracy @ recall(b)>=0.2", &together).contains("bring more entities"));
     }
 }

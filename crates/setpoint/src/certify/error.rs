@@ -30,7 +30,7 @@ pub enum CertifyError {
     Class(#[from] ClassError),
     /// Not even the safest shifts of a sequence pass.
     #[error(
-        "no shifts of the sequence certify {condition} at {}: the safest have p-value {p_value:.2e}; relax the conditions, lower the confidence or bring more rows",
+        "no shifts of the sequence certify {condition} at {}: the safest have p-value {p_value:.2e}; relax the conditions, lower the confidence or bring more {draws}",
         percent(*confidence)
     )]
     NoShifts {
@@ -40,6 +40,8 @@ pub enum CertifyError {
         confidence: f64,
         /// The largest p-value of a condition there.
         p_value: f64,
+        /// What is drawn: `rows`, or `entities`.
+        draws: &'static str,
     },
     /// No condition was given.
     #[error("no condition to certify: give at least one, such as fpr<=1%")]

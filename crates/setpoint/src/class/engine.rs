@@ -130,6 +130,23 @@ impl ShiftEngine {
         self.state.shifts.copy_from_slice(shifts);
     }
 
+    /// What the next search depends on besides the shifts: a 1 for each condition that ties one, and at the end for
+    /// conditions that could be met.
+    #[must_use]
+    pub fn ties(&self) -> Vec<u32> {
+        self.state.active.iter().chain([&self.state.met]).map(|one| u32::from(*one)).collect()
+    }
+
+    /// Goes on from such ties; those of other conditions are left alone.
+    pub fn tie_as(&mut self, ties: &[u32]) {
+        if let Some((met, active)) = ties.split_last()
+            && active.len() == self.state.active.len()
+        {
+            self.state.active = active.iter().map(|one| *one == 1).collect();
+            self.state.met = *met == 1;
+        }
+    }
+
     /// Solves the shifts, and writes the gradient v of the loss by each score through them.
     ///
     /// # Errors

@@ -116,6 +116,15 @@ impl GoalText {
         self.two()?.column()
     }
 
+    /// Whether it has conditions where it ships, which a certificate would speak of.
+    #[must_use]
+    pub fn has_conditions(&self) -> bool {
+        match &self.two {
+            Ok(goal) => !goal.operating().constraints.is_empty(),
+            Err(_) => self.text.contains('@'),
+        }
+    }
+
     /// The goal for a label with these classes, or with a positive and a negative value.
     ///
     /// # Errors
@@ -160,6 +169,7 @@ mod tests {
             let goal: GoalText = text.parse().unwrap();
             assert_eq!((goal.of(None).is_ok(), goal.of(Some(&classes)).is_ok()), (two, several), "{text}");
             assert_eq!(goal.to_string(), text);
+            assert_eq!(goal.has_conditions(), text.contains('@'));
         }
     }
 

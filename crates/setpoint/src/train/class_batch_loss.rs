@@ -34,6 +34,7 @@ pub struct ClassBatchLoss {
     cross_entropy: ClassCrossEntropy,
     pool: Pool,
     shifts: Option<Vec<f64>>,
+    ties: Option<Vec<u32>>,
     sharpness: Option<f64>,
     balance: Balance,
     steps: u64,
@@ -54,6 +55,7 @@ impl ClassBatchLoss {
             cross_entropy: ClassCrossEntropy::new(0.0),
             pool: Pool::none(),
             shifts: None,
+            ties: None,
             sharpness: None,
             balance: Balance::default(),
             steps: 0,
@@ -87,8 +89,9 @@ impl ClassBatchLoss {
             Some(engine) => engine,
             None => {
                 let mut engine = ShiftEngine::new(&self.goal, &classes, sharpness)?;
-                if let Some(shifts) = &self.shifts {
+                if let (Some(shifts), Some(ties)) = (&self.shifts, &self.ties) {
                     engine.start_from(shifts);
+                    engine.tie_as(ties);
                 }
                 self.engine.insert(engine)
             }
@@ -99,6 +102,7 @@ impl ClassBatchLoss {
         self.detail = Some(Detail::of_classes(&step));
         self.shifts = Some(step.shifts.to_vec());
         let (loss, share) = (step.loss, scores.len() as f32 / v.len() as f32);
+        self.ties = Some(engine.ties());
         let newest = &self.pooled[scores.len() - v.len()..];
         v.iter_mut().zip(newest).for_each(|(v, pooled)| *v = share * pooled);
         Ok(loss)
@@ -137,6 +141,7 @@ impl Loss for ClassBatchLoss {
         State::default()
             .with("steps", vec![self.steps])
             .with_some("shifts", self.shifts.clone())
+            .with_some("ties", self.ties.clone())
             .with_some("sharpness", self.sharpness.map(|sharpness| vec![sharpness]))
             .with_all("", self.balance.state())
             .with_all("", self.pool.state())
@@ -152,6 +157,7 @@ impl Loss for ClassBatchLoss {
         }
         let (sharpness, balance) = (sharpness(state)?, Balance::restored(state)?);
         self.shifts = shifts.map(<[f64]>::to_vec);
+        self.ties = state.find("ties")?.map(<[u32]>::to_vec);
         (self.sharpness, self.balance, self.pool, self.steps) = (sharpness, balance, pool, steps);
         self.engine = None;
         Ok(())
@@ -215,7 +221,13 @@ mod tests {
 
     #[test]
     fn a_state_goes_on_where_it_was_and_classes_may_lack_rows() {
-        let goal = goal("worst(recall)");
+        ["worst(recall)", "accuracy @ recall(b)>=0.9", "accuracy @ recall(b)>=0.99, precision(b)>=0.99"]
+            .into_iter()
+            .for_each(a_state_goes_on_where_it_was);
+    }
+
+    fn a_state_goes_on_where_it_was(text: &str) {
+        let goal = goal(text);
         let (mut first, mut second) =
             (ClassBatchLoss::new(&goal, options(3, 0.5)), ClassBatchLoss::new(&goal, options(3, 0.5)));
         let mut v = vec![0.0; 150];
@@ -228,7 +240,7 @@ mod tests {
         let mut again = v.clone();
         let a = first.evaluate(&sample, &scores, &mut v).unwrap();
         let b = second.evaluate(&sample, &scores, &mut again).unwrap();
-        assert_eq!((a, v), (b, again));
+        assert_eq!((a, v), (b, again), "{text}");
         let mut damaged = first.state();
         damaged.entries.remove("pool scores");
         assert!(second.restore(&damaged).is_err());

@@ -6,9 +6,8 @@ use setpoint::artifact::{ModelFile, write_atomically};
 use setpoint::certify::monitor::Monitor;
 use setpoint_data::{ReadError, Roles, Table};
 use setpoint_report::to_json;
-use setpoint_run::{Failure, Opened, add, add_unlabelled, begin, monitor_record, resume};
+use setpoint_run::{Failure, Opened, add, add_unlabelled, begin, monitor_record, open, resume};
 
-use super::open;
 use crate::args::{MonitorArgs, in_flags};
 use crate::interrupt;
 use crate::plan::{Files, read_options, share};
@@ -31,7 +30,7 @@ pub fn monitor(args: &MonitorArgs, quiet: bool) -> Result<(), Failure> {
         .write("--state", &args.state)
         .write_any("--report", args.report.as_ref())
         .check()?;
-    let (file, model) = open(&args.model)?;
+    let (file, model) = open(&args.model, args.rows.label.as_deref())?;
     let mut monitor = state(args, &file, &model)?;
     let mut display = Display::new(quiet);
     let notes = if is_empty(args)? {

@@ -1,9 +1,8 @@
 //! `setpoint recertify`: new thresholds and a new certificate, the model as it is.
 
 use setpoint_report::to_json;
-use setpoint_run::{Failure, Meant, recertify as certify_anew};
+use setpoint_run::{Failure, Meant, open, recertify as certify_anew};
 
-use super::open;
 use crate::args::{RecertifyArgs, in_flags};
 use crate::interrupt;
 use crate::plan::{Files, confidence, share};
@@ -23,7 +22,7 @@ pub fn recertify(args: &RecertifyArgs, quiet: bool) -> Result<(), Failure> {
         .check()?;
     let confidence = confidence(&args.confidence)?;
     let prevalence = args.prevalence.as_deref().map(|text| share("prevalence", text)).transpose()?;
-    let (file, model) = open(&args.model)?;
+    let (file, model) = open(&args.model, args.rows.label.as_deref())?;
     let mut display = Display::new(quiet);
     let mut measure = args.rows.measure();
     measure.weight = args.inclusion.clone().or(measure.weight);

@@ -26,7 +26,7 @@ pub fn sample(args: &SampleArgs, quiet: bool) -> Result<(), Failure> {
         let name = args.output.display();
         return Err(Failure::input(format!("-o {name}: expected a name that ends in .csv")));
     }
-    let model = open(&args.model)?;
+    let (_, model) = open(&args.model, args.label.as_deref())?;
     model.schema.encoder()?;
     let mut display = Display::new(quiet);
     let rows = PredictArgs {

@@ -189,7 +189,8 @@ fn documents_are_read_strictly() {
     let text = model().document.to_text().unwrap();
     assert_eq!(ModelFile::from_bytes(&file_of(&text)).unwrap().document, model().document);
     let cases = [
-        ("\"format\":1", "\"format\":3", "format 3, written by Setpoint 0.1.0, cannot be read"),
+        ("\"format\":1", "\"format\":4", "format 4, written by Setpoint 0.1.0, cannot be read"),
+        ("\"format\":1", "\"format\":3", "unknown field `goal`"),
         ("\"format\":1", "\"format\":2", "thresholds with format 1"),
         ("\"format\":1", "\"format\":0", "format 0, written by"),
         ("\"format\":1", "\"format\":18446744073709551615", "format 18446744073709551615"),

@@ -181,6 +181,33 @@ fn a_decision_among_classes_comes_back_with_its_goal() {
 }
 
 #[test]
+fn models_of_several_labels_come_back_by_name_and_one_alone_is_asked_for() {
+    let mut other = model();
+    other.tensors.insert("a/b".into(), Tensor::vector(TensorData::F32(vec![1.0])));
+    let models = Models::Labels(vec![("fraud".into(), model()), ("a/b".into(), other.clone())]);
+    let bytes = models.to_bytes().unwrap();
+    let read = Models::from_bytes(&bytes).unwrap();
+    assert_eq!((read.to_bytes().unwrap(), &read), (bytes.clone(), &models));
+    assert_eq!(read.clone().of_label(Some("a/b")).unwrap(), other);
+    let said = |label| read.clone().of_label(label).unwrap_err().to_string();
+    assert_eq!(
+        said(None),
+        "it holds a model for each of the labels \"fraud\", \"a/b\"; name one of them (‹label›)"
+    );
+    assert!(said(Some("b")).starts_with("no label \"b\": it holds"));
+    assert!(matches!(kind_of(ModelFile::from_bytes(&bytes)), ArtifactErrorKind::SeveralLabels { .. }));
+    // A file of one model is that one, whatever label is named.
+    let one = Models::from_bytes(&model().to_bytes().unwrap()).unwrap();
+    assert_eq!(one.of_label(Some("any")).unwrap(), model());
+    for (labels, said) in [
+        (vec![("a".to_owned(), model())], "1 labels; expected 2 to 1024"),
+        (vec![("a".to_owned(), model()), ("a".to_owned(), model())], "label \"a\" is there twice"),
+    ] {
+        assert!(Models::Labels(labels).to_bytes().unwrap_err().to_string().contains(said));
+    }
+}
+
+#[test]
 fn what_could_not_be_loaded_is_not_saved() {
     let refused = |change: fn(&mut ModelFile)| {
         let mut file = model();

@@ -312,6 +312,7 @@ mod tests {
             ("worst(recall", "", "expected \")\", found the end"),
         ] {
             let error = ClassGoal::parse(text, &classes()).unwrap_err();
+            assert_ne!(error.meant().as_deref(), Some(text), "what was typed was not meant");
             assert_eq!(
                 (error.kind.to_string().as_str(), &text[error.span.clone()]),
                 (message, place),

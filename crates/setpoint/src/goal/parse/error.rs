@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use crate::goal::{Curve, GoalError, caret};
+use crate::goal::{Curve, Goal, GoalError, caret};
 use crate::message::{clip, list};
 
 /// A text that is no goal, with the place that broke it.
@@ -162,7 +162,9 @@ impl ParseError {
     /// The goal that was probably meant, of what was typed.
     #[must_use]
     pub fn meant(&self) -> Option<String> {
-        super::meant(&self.input).filter(|_| self.subject == Subject::Goal)
+        // A goal of two classes that is wrong for several was meant as it is.
+        let as_it_is = || self.input.parse::<Goal>().is_ok();
+        super::meant(&self.input).filter(|_| self.subject == Subject::Goal && !as_it_is())
     }
 }
 

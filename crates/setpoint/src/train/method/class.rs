@@ -17,6 +17,7 @@ pub struct ClassIco {
     engine: Option<ShiftEngine>,
     sharpness: Option<f64>,
     shifts: Option<Vec<f64>>,
+    ties: Vec<u32>,
     detail: Option<Detail>,
 }
 
@@ -24,7 +25,8 @@ impl ClassIco {
     /// A loss for this goal; the bandwidth is in units of the scores or of their spread.
     #[must_use]
     pub fn new(goal: &ClassGoal, bandwidth: Bandwidth) -> Self {
-        Self { goal: goal.clone(), bandwidth, engine: None, sharpness: None, shifts: None, detail: None }
+        let goal = goal.clone();
+        Self { goal, bandwidth, engine: None, sharpness: None, shifts: None, ties: Vec::new(), detail: None }
     }
 }
 
@@ -39,6 +41,7 @@ impl Loss for ClassIco {
                 let mut engine = ShiftEngine::new(&self.goal, &classes, sharpness)?;
                 if let Some(shifts) = &self.shifts {
                     engine.start_from(shifts);
+                    engine.tie_as(&self.ties);
                 }
                 self.engine.insert(engine)
             }
@@ -54,13 +57,18 @@ impl Loss for ClassIco {
 
     fn state(&self) -> State {
         let (Some(engine), Some(sharpness)) = (&self.engine, self.sharpness) else { return State::default() };
-        State::default().with("shifts", engine.shifts().to_vec()).with("sharpness", vec![sharpness])
+        State::default()
+            .with("shifts", engine.shifts().to_vec())
+            .with("ties", engine.ties())
+            .with("sharpness", vec![sharpness])
     }
 
     fn restore(&mut self, state: &State) -> Result<(), TrainError> {
         let shifts = state.find::<f64>("shifts")?.map(|_| state.sized("shifts", self.goal.classes.len()));
         self.shifts = shifts.transpose()?.map(<[f64]>::to_vec);
+        self.ties = state.find("ties")?.unwrap_or_default().to_vec();
         self.sharpness = state.find("sharpness")?.and_then(|values| values.first().copied());
+        self.engine = None;
         Ok(())
     }
 }
