@@ -7,7 +7,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from . import _setpoint
-from ._arrays import Groups, Measured, array, binary, class_codes, coded, group_name, measured
+from ._arrays import Groups, array, binary, class_codes, coded, group_name, measured
 from ._errors import InputError, refuse_set, tell
 from ._frames import MISSING, beside, for_model, texts
 from ._settings import file_name, page_name, probability
@@ -148,6 +148,21 @@ class Model:
         column = (self.label or {}).get("column", "label")
         return column, self.classes, class_codes(y, [group_name(name) for name in self.classes])
 
+    def _rows(
+        self, y: Any, positive: Any, weights: Any, groups: Any, column: Optional[str], entities: Any
+    ) -> tuple[np.ndarray, Optional[np.ndarray], Optional[Groups], Optional[Groups]]:
+        """Labels, weights, groups or classes, and entities of rows, as the compiled half takes them."""
+        if not self.classes:
+            labels = self._labels(y, positive)
+            rows = measured(labels, labels, weights, groups, column, entities)
+            return labels, rows[2], rows[3], rows[4]
+        if positive is not None or groups is not None:
+            raise InputError("positive= and groups= are for models of two classes: leave them out")
+        codes = self._codes(y)
+        labels = np.ones(len(codes[2]), dtype=bool)
+        rows = measured(labels, labels, weights, None, None, entities)
+        return labels, rows[2], codes, rows[4]
+
     def predict_frame(self, X: Any, groups: Any = None, *, keep: Any = None) -> Any:
         """Score, probability and decision (1 for positive) of each row, as columns of a frame.
 
@@ -194,19 +209,10 @@ class Model:
         label that counts as positive, by default that of training.
         """
         names, features, notes = self._features(X)
-        if self.classes:
-            if positive is not None or groups is not None:
-                raise InputError("positive= and groups= are for models of two classes: leave them out")
-            codes = self._codes(y)
-            labels = np.ones(len(codes[2]), dtype=bool)
-            own = measured(labels, labels, sample_weight, None, None, entities)
-            rows: Measured = (*own[:3], codes, own[4])
-        else:
-            labels = self._labels(y, positive)
-            column = self.document["groups"]["column"] if self.document["groups"] else None
-            rows = measured(labels, labels, sample_weight, groups, column, entities)
+        column = self.document["groups"]["column"] if self.document["groups"] else None
+        rows = self._rows(y, positive, sample_weight, groups, column, entities)
         level = probability("confidence", confidence)
-        found = self._inner.evaluate(features, names, labels, *rows[2:], level, _page)
+        found = self._inner.evaluate(features, names, *rows, level, _page)
         record = json.loads(found)
         record["notes"] = [*notes, *record["notes"]]
         tell(record["notes"])

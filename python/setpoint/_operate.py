@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _setpoint
-from ._arrays import measured, vector
+from ._arrays import vector
 from ._errors import InputError, tell
 from ._model import Model
 from ._settings import file_name, page_name, probability, refuse, setting
@@ -51,9 +51,8 @@ class Monitor:
             known = self._model._groups(groups, rows)
             self._state, more = _setpoint.monitor_add_unlabelled(inner, state, features, names, known)
         else:
-            labels = self._model._labels(y, positive)
-            about = measured(labels, labels, sample_weight, groups, _column(self._model), entities)
-            self._state, more = _setpoint.monitor_add(inner, state, features, names, labels, *about[2:])
+            about = self._model._rows(y, positive, sample_weight, groups, _column(self._model), entities)
+            self._state, more = _setpoint.monitor_add(inner, state, features, names, *about)
         tell([*notes, *more])
         return self.status()
 
@@ -119,7 +118,8 @@ def recertify(
     positive: Any = None,
     confidence: float = 0.95,
 ) -> Recertified:
-    """New thresholds and a new certificate from new labelled rows, the model as it is.
+    """New thresholds and a new certificate from new labelled rows, the model as it is; of several classes new shifts,
+    chosen on a third of the rows and proved on the others, which must be draws of what the model will score.
 
     Rows are draws of what the model will score, unless `inclusion` has the chance with which each was sampled from
     that, as `sample` returns it; such a certificate may be tried again with more labels at any time. `prevalence` is
@@ -133,8 +133,7 @@ def recertify(
     if len(named) > 1:
         raise InputError(f"{' and '.join(named)} say different things of the rows: give one of them")
     names, features, notes = model._features(X)
-    labels = model._labels(y, positive)
-    rows = measured(labels, labels, None, groups, _column(model), entities)
+    labels, _, *about = model._rows(y, positive, None, groups, _column(model), entities)
     chances = None if inclusion is None else vector(inclusion, "inclusion").tolist()
     share = None if prevalence is None else probability("prevalence", prevalence)
     others = None
@@ -143,7 +142,7 @@ def recertify(
         others, notes = (other_features, other_names), [*notes, *more]
     level = probability("confidence", confidence)
     inner, record, text = _setpoint.recertify(
-        model._inner, features, names, labels, *rows[3:], chances, share, others, level
+        model._inner, features, names, labels, *about, chances, share, others, level
     )
     found = json.loads(record)
     found["notes"] = [*notes, *found["notes"]]

@@ -10,7 +10,7 @@ use crate::evaluate::said_of_mix;
 use crate::number::{level, percent};
 
 /// A model certified anew on labelled rows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RecertifyRecord {
     /// The new model file.
     pub artifact: String,
@@ -18,14 +18,24 @@ pub struct RecertifyRecord {
     pub goal: String,
     /// Labelled rows.
     pub rows: u64,
-    /// Positives among them.
-    pub positives: u64,
+    /// Positives among them; of two classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positives: Option<u64>,
     /// The thresholds so far.
     pub thresholds_before: Vec<f64>,
     /// The new ones.
     pub thresholds: Vec<f64>,
     /// The groups they are for.
     pub groups: Vec<String>,
+    /// The classes, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
+    /// The shifts so far.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shifts_before: Vec<f64>,
+    /// The new ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shifts: Vec<f64>,
     /// What is proved about them.
     pub certificate: Option<CertificateRecord>,
     /// Why nothing is.
@@ -96,8 +106,20 @@ impl fmt::Display for RecertifyRecord {
             thresholds.iter().map(|one| message::number(*one)).collect::<Vec<_>>().join(", ")
         };
         writeln!(f, "goal      {}", self.goal)?;
-        writeln!(f, "rows      {}, {} of them positive", self.rows, self.positives)?;
-        writeln!(f, "threshold {} (before: {})", shown(&self.thresholds), shown(&self.thresholds_before))?;
+        match self.positives {
+            Some(positives) => {
+                writeln!(f, "rows      {}, {positives} of them positive", self.rows)?;
+                let before = shown(&self.thresholds_before);
+                writeln!(f, "threshold {} (before: {before})", shown(&self.thresholds))?;
+            }
+            None => {
+                writeln!(f, "rows      {} of {} classes", self.rows, self.classes.len())?;
+                for ((class, now), before) in self.classes.iter().zip(&self.shifts).zip(&self.shifts_before) {
+                    let [now, before] = [now, before].map(|shift| message::number(f64::from(*shift as f32)));
+                    writeln!(f, "shift     {now} of {class} (before: {before})")?;
+                }
+            }
+        }
         if let Some(mix) = &self.mix {
             write!(f, "positives {mix}")?;
         }

@@ -7,6 +7,9 @@
 //! stops at its first failure errs with probability delta at most. So with that confidence all conditions hold
 //! at every step that passed; the boldest is taken.
 
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::certificate::{Certificate, CertifiedCondition, Method};
@@ -58,14 +61,45 @@ impl ClassCertificate {
 }
 
 /// A condition on one class, as it is proved.
-struct ClassClaim {
-    claim: Claim,
-    class: usize,
+pub(super) struct ClassClaim {
+    pub(super) claim: Claim,
+    pub(super) class: usize,
     text: String,
 }
 
+/// The claim of a condition as certificates write it.
+pub(super) fn named<'a>(claims: &'a [ClassClaim], condition: &str) -> Result<&'a ClassClaim, CertifyError> {
+    let found = claims.iter().find(|claim| claim.text == condition);
+    found.ok_or(CertifyError::Damaged { reason: "it is not of the model's goal" })
+}
+
+/// Whether a rate of one class stays what it is in another mix of classes, each scoring as before: the rows of
+/// all other classes are a mix themselves.
+#[must_use]
+pub fn class_survives_mix(rate: Rate) -> bool {
+    matches!(rate, Rate::Recall | Rate::FalseNegativeRate)
+}
+
+/// Whether the conditions of a goal have exact tests.
+///
+/// # Errors
+/// Why not.
+pub fn certifiable(goal: &ClassGoal) -> Result<(), CertifyError> {
+    claims(goal).map(|_| ())
+}
+
+/// Rows to choose a sequence on, a third of them, and the others to test it on; by chance, so that they are draws
+/// of one population.
+#[must_use]
+pub fn apart(rows: usize, seed: u64) -> [Vec<u32>; 2] {
+    let mut all: Vec<u32> = (0..rows as u32).collect();
+    all.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    let others = all.split_off(rows / 3);
+    [all, others]
+}
+
 /// The claims of a goal's conditions.
-fn claims(goal: &ClassGoal) -> Result<Vec<ClassClaim>, CertifyError> {
+pub(super) fn claims(goal: &ClassGoal) -> Result<Vec<ClassClaim>, CertifyError> {
     let mut claims = Vec::new();
     for condition in &goal.conditions {
         let ClassCondition { rate, relation, target } = *condition;
@@ -108,8 +142,12 @@ impl ClassClaim {
         }
     }
 
+    pub(super) fn survives_mix(&self) -> bool {
+        class_survives_mix(self.claim.rate)
+    }
+
     /// What the rate is a share of.
-    fn noun(&self) -> &'static str {
+    pub(super) fn noun(&self) -> &'static str {
         match self.claim.noun() {
             "positives" => "rows of the class",
             "negatives" => "rows of other classes",
@@ -149,8 +187,7 @@ pub fn class_drift(
     let claims = claims(goal)?;
     let level = (1.0 - certificate.confidence) / claims.len() as f64;
     let test = |certified: &CertifiedCondition| {
-        let claim = claims.iter().find(|claim| claim.text == certified.condition);
-        let claim = claim.ok_or(CertifyError::Damaged { reason: "it is not of the model's goal" })?;
+        let claim = named(&claims, &certified.condition)?;
         let (counted, examples, _) = claim.test(confusion);
         let p_value = claim.claim.opposite_tail(examples, claim.claim.bad(counted, examples));
         let observed = (examples > 0).then(|| counted as f64 / examples as f64);
@@ -163,6 +200,7 @@ pub fn class_drift(
             observed,
             p_value,
             level,
+            survives_mix: claim.survives_mix(),
             verdict: Verdict::of(&claim.claim, observed, p_value, level),
         })
     };
