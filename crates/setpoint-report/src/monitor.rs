@@ -71,7 +71,7 @@ pub struct WatchedRecord {
     pub needed: Option<u64>,
     /// About as many rows.
     pub needed_rows: Option<u64>,
-    /// Whether the condition survives another share of positives, each class scoring as before.
+    /// Whether the condition survives another mix of classes, each class scoring as before.
     pub survives_mix: bool,
     /// After each batch.
     pub history: Vec<WatchedPoint>,
@@ -368,6 +368,6 @@ impl fmt::Display for MonitorRecord {
             writeln!(f, "hint      the {} changed, told after {after}: have some rows labelled", one.name())?;
         }
         let each = self.conditions.iter().map(|one| (one.condition.as_str(), one.survives_mix));
-        f.write_str(&said_of_mix(each, "it was certified at"))
+        f.write_str(&said_of_mix(each, "the mix of classes it was certified at"))
     }
 }

@@ -42,9 +42,9 @@ pub struct RecertifyRecord {
     pub certificate_refused: Option<String>,
     /// The share of positives that is meant, where it is not that of the rows.
     pub mix: Option<MixRecord>,
-    /// Conditions that hold at any share of positives, each class scoring as in these rows.
+    /// Conditions that hold at any mix of classes, each class scoring as in these rows.
     pub survives_mix: Vec<String>,
-    /// Conditions that hold at this share only.
+    /// Conditions that hold at this one only.
     pub depends_on_mix: Vec<String>,
     /// What a reader should know besides.
     pub notes: Vec<String>,
@@ -128,10 +128,10 @@ impl fmt::Display for RecertifyRecord {
             (None, Some(reason)) => writeln!(f, "\n{}", uncertified(reason))?,
             (None, None) => {}
         }
-        let at = self
-            .mix
-            .as_ref()
-            .map_or_else(|| "of these rows".to_owned(), |mix| format!("of {}", level(mix.share)));
+        let at = self.mix.as_ref().map_or_else(
+            || "the mix of classes of these rows".to_owned(),
+            |mix| format!("a share of positives of {}", level(mix.share)),
+        );
         let survives = self.survives_mix.iter().map(|name| (name.as_str(), true));
         let depends = self.depends_on_mix.iter().map(|name| (name.as_str(), false));
         f.write_str(&said_of_mix(survives.chain(depends), &at))

@@ -212,9 +212,7 @@ impl fmt::Display for Certificate {
             }
         }
         if !mixed.is_empty() {
-            let of_classes = matches!(self.conditions[0].method, Method::FixedSequence { .. });
-            let mix = if of_classes { "mix of classes" } else { "share of positives" };
-            write!(f, "\n  {} at the {mix} of these examples only", mixed.join(", "))?;
+            write!(f, "\n  {} at the mix of classes of these examples only", mixed.join(", "))?;
         }
         Ok(())
     }

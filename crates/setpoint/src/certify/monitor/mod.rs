@@ -128,7 +128,7 @@ pub struct Status {
     pub needed: Option<u64>,
     /// Rows that hold so many examples, going by those so far.
     pub needed_rows: Option<u64>,
-    /// Whether the condition survives another share of positives, each class scoring as before.
+    /// Whether the condition survives another mix of classes, each class scoring as before.
     pub survives_mix: bool,
 }
 
