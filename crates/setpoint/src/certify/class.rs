@@ -483,4 +483,17 @@ mod tests {
         let together = sample.with_entities("who", &[0; 100]).unwrap();
         assert!(refuse("accuracy @ recall(b)>=0.2", &together).contains("independent draws"));
     }
+
+    #[test]
+    fn rows_to_choose_on_are_no_rows_to_prove_on() {
+        let [first, others] = apart(1000, 0);
+        assert_eq!((first.len(), others.len()), (333, 667));
+        let mut all = [first.clone(), others].concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..1000).collect::<Vec<_>>());
+        // As the file has them, its last rows would be the proof.
+        assert!(
+            first.iter().any(|row| *row > 900) && apart(1000, 0)[0] == first && apart(1000, 1)[0] != first
+        );
+    }
 }
