@@ -133,7 +133,7 @@ def recertify(
     if len(named) > 1:
         raise InputError(f"{' and '.join(named)} say different things of the rows: give one of them")
     names, features, notes = model._features(X)
-    labels, _, *about = model._rows(y, positive, None, groups, _column(model), entities)
+    labels, _, grouped, together = model._rows(y, positive, None, groups, _column(model), entities)
     chances = None if inclusion is None else vector(inclusion, "inclusion").tolist()
     share = None if prevalence is None else probability("prevalence", prevalence)
     others = None
@@ -142,7 +142,7 @@ def recertify(
         others, notes = (other_features, other_names), [*notes, *more]
     level = probability("confidence", confidence)
     inner, record, text = _setpoint.recertify(
-        model._inner, features, names, labels, *about, chances, share, others, level
+        model._inner, features, names, labels, grouped, together, chances, share, others, level
     )
     found = json.loads(record)
     found["notes"] = [*notes, *found["notes"]]
