@@ -6,13 +6,14 @@
     v/bin/python bench/operate.py year DATA OUT
 
 `delay` simulates negatives of which 1% are false alarms, and from some row on 1.5, 2 or 3%. Everything is given a
-chance of 5% to raise an alarm while the rate is 1%: MAPIE's RiskMonitoring gets test_level=0.2, since it keeps half for a
-reference that is known here, and half of the rest for a side that is not looked at. Its bound is its own class, called
-once for each row. `labels` draws pools with replacement from rows that the model has not seen, whose rates are therefore
-known exactly.
+chance of 5% to raise an alarm while the rate is 1%: MAPIE's RiskMonitoring gets test_level=0.2, since it keeps half
+for a reference that is known here, and half of the rest for a side that is not looked at. Its bound is its own
+class, tabulated; it counts from the row at which that is past 1%. `labels` draws pools with replacement from rows
+that the model has not seen, whose rates are therefore known exactly.
 """
 
 import argparse
+import json
 import pathlib
 import subprocess
 import sys
@@ -20,7 +21,8 @@ import sys
 import numpy as np
 
 ALPHA, TARGET = 0.05, 0.01
-R2L = "ftp_write guess_passwd imap multihop phf spy warezclient warezmaster".split()
+RATES = (0.015, 0.02, 0.03)
+R2L = ["ftp_write", "guess_passwd", "imap", "multihop", "phf", "spy", "warezclient", "warezmaster"]
 
 
 def one_score():
@@ -35,18 +37,33 @@ def one_score():
     return model
 
 
-def ours(model, batches, batch):
-    """The number of the batch after which the alarm is raised; none if it is not."""
-    import setpoint
+class Ours:
+    """A watch that goes from state to state, without what `Monitor.update` tells after each batch."""
 
-    monitor = setpoint.Monitor(model, alpha=ALPHA)
-    negatives = np.zeros(batch)
-    for place, bad in enumerate(batches):
-        X = np.full((batch, 1), -5.0)
-        X[:bad] = 5.0
-        if monitor.update(X, negatives)["alarm"]:
-            return place + 1
-    return None
+    def __init__(self, model, batch):
+        self.model, self.batch, self.rows = model, batch, {}
+
+    def begin(self):
+        from setpoint import _setpoint
+
+        return _setpoint.monitor_begin(self.model._inner, ALPHA)
+
+    def alarm(self, state, batches):
+        """The number of the batch after which the alarm is raised, none if it is not, and the state then."""
+        from setpoint import _setpoint
+
+        for place, bad in enumerate(batches):
+            if bad not in self.rows:
+                X = np.full((self.batch, 1), -5.0)
+                X[:bad] = 5.0
+                self.rows[bad] = self.model._features(X)
+            names, features, _ = self.rows[bad]
+            labels = np.zeros(self.batch, dtype=bool)
+            state, _ = _setpoint.monitor_add(self.model._inner, state, features, names, labels, None, None, None)
+            # There is one condition, and no row without a label.
+            if '"alarm":null' not in state:
+                return place + 1, state
+        return None, state
 
 
 class Mapie:
@@ -84,37 +101,47 @@ def nightly(batches, batch, nights=365, so_far=False):
 def delay(args):
     model, mapie = one_score(), Mapie()
     print(f"{args.streams} streams; mean delay in labelled rows after the change (false alarms before it left out)")
-    for quiet in (0, 50_000):
+    names = ("setpoint", "mapie", "nightly", "nightly, all so far")
+    for quiet in args.quiet:
         for batch in args.batches:
-            for rate in (0.015, 0.02, 0.03):
-                found = {"setpoint": [], "mapie": [], "nightly": [], "nightly, all so far": []}
-                false = dict.fromkeys(found, 0)
-                for stream in range(args.streams):
-                    rng = np.random.default_rng([stream, int(1e4 * rate), quiet, batch])
+            watch = Ours(model, batch)
+            found = {(name, rate): [] for rate in RATES for name in names}
+            false = {(name, rate): 0 for rate in RATES for name in names}
+            for stream in range(args.streams):
+                rng = np.random.default_rng([stream, quiet, batch])
+                before = (rng.random(quiet // batch * batch) < TARGET).astype(float)
+                early, state = watch.alarm(watch.begin(), counted(before, batch))
+                for rate in RATES:
                     horizon = int(min(400_000, 60_000 * (0.005 / (rate - TARGET)) ** 1.5 + 20_000))
-                    rows = np.concatenate([rng.random(quiet) < TARGET, rng.random(horizon) < rate]).astype(float)
-                    rows = rows[: rows.size // batch * batch]
-                    batches = rows.reshape(-1, batch).sum(1).astype(int)
+                    after = (rng.random(horizon // batch * batch) < rate).astype(float)
+                    late, _ = (None, None) if early else watch.alarm(state, counted(after, batch))
+                    rows = np.concatenate([before, after])
+                    batches = counted(rows, batch)
                     at = mapie.alarm(rows)
-                    ends = {
-                        "setpoint": ours(model, batches, batch),
-                        "mapie": None if at is None else -(-at // batch),
-                        "nightly": nightly(batches, batch),
-                        "nightly, all so far": nightly(batches, batch, so_far=True),
-                    }
-                    for name, end in ends.items():
-                        if end is not None and end * batch <= quiet:
-                            false[name] += 1
+                    ends = (
+                        early or (late and late + before.size // batch),
+                        None if at is None else -(-at // batch),
+                        nightly(batches, batch),
+                        nightly(batches, batch, so_far=True),
+                    )
+                    for name, end in zip(names, ends):
+                        if end is not None and end * batch <= before.size:
+                            false[name, rate] += 1
                         else:
                             # A stream that ends without an alarm counts as one at its end.
-                            found[name].append((len(batches) if end is None else end) * batch - quiet)
-                for name, rows in found.items():
-                    error = np.std(rows, ddof=1) / np.sqrt(len(rows))
-                    print(
-                        f"quiet {quiet:6} batch {batch:5} to {100 * rate:.1f}%  {name:20} "
-                        f"{np.mean(rows):8.0f} ± {error:5.0f}  false {false[name]}",
-                        flush=True,
-                    )
+                            found[name, rate].append((len(batches) if end is None else end) * batch - before.size)
+            for (name, rate), rows in found.items():
+                error = np.std(rows, ddof=1) / np.sqrt(len(rows))
+                print(
+                    f"quiet {quiet:6} batch {batch:5} to {100 * rate:.1f}%  {name:20} "
+                    f"{np.mean(rows):8.0f} ± {error:5.0f}  false {false[name, rate]}",
+                    flush=True,
+                )
+
+
+def counted(rows, batch):
+    """False alarms in each batch."""
+    return rows.reshape(-1, batch).sum(1).astype(int)
 
 
 def read(name, data):
@@ -139,7 +166,6 @@ def labels(args):
         found = setpoint.SetpointClassifier("recall @ fpr<=1%", model=args.model).fit(X.iloc[learn], y[learn])
         model = found.model_
         scores, truth = model.scores(X.iloc[rest]), y[rest]
-        rates = lambda t: ((scores[truth] >= t).mean(), (scores[~truth] >= t).mean())  # noqa: E731
         sizes = {"uniform": args.uniform, "sample": args.sampled}
         recall = {kind: {size: [] for size in some} for kind, some in sizes.items()}
         broken = {kind: dict.fromkeys(some, 0) for kind, some in sizes.items()}
@@ -155,7 +181,8 @@ def labels(args):
                         rows, inclusion = pool[drawn.rows], drawn.inclusion
                     try:
                         new = setpoint.recertify(model, X.iloc[rows], y[rows], inclusion=inclusion).model
-                        caught, alarms = rates(new.thresholds[0])
+                        decided = scores >= new.thresholds[0]
+                        caught, alarms = decided[truth].mean(), decided[~truth].mean()
                     except setpoint.InfeasibleError:
                         caught, alarms = 0.0, 0.0
                     recall[kind][size].append(caught)
@@ -180,32 +207,73 @@ def year(args):
     """employment-MA: trained on 2015, watched in batches of 5,000 rows to 2018, labels a batch late."""
     import pandas as pd
 
-    rows = pd.read_parquet(args.data / "employment-MA.parquet").drop(columns=["id", "prediction", "predicted_probability"])
+    rows = pd.read_parquet(args.data / "employment-MA.parquet").drop(
+        columns=["id", "prediction", "predicted_probability"]
+    )
+    if args.shuffle:
+        rows = rows.sample(frac=1, random_state=0).sort_values("year", kind="stable")
     args.out.mkdir(parents=True, exist_ok=True)
     rows[rows.year == 2015].drop(columns="year").to_csv(args.out / "2015.csv", index=False)
     setpoint = [sys.executable, "-m", "setpoint"]
 
-    def run(*arguments):
+    def run(*arguments, show=True):
         done = subprocess.run([*setpoint, *arguments], cwd=args.out, capture_output=True, text=True, check=False)
-        print("$ setpoint", *arguments, f"-> {done.returncode}", flush=True)
-        print(done.stdout or done.stderr, flush=True)
-        return done.returncode
+        if show or done.returncode > 1:
+            print("$ setpoint", *arguments, f"-> {done.returncode}", flush=True)
+            print(done.stdout or done.stderr, flush=True)
+        return done
 
-    run("train", "2015.csv", "--label", "employed", "--goal", args.goal, "--model", args.model, "-o", "jobs.safetensors")
+    run(
+        "train",
+        "2015.csv",
+        "--label",
+        "employed",
+        "--goal",
+        args.goal,
+        "--model",
+        args.model,
+        "-o",
+        "jobs.safetensors",
+    )
     later = rows[rows.year > 2015]
-    watch = ["--state", "watch.json"]
-    before, said = None, {}
-    for place, first in enumerate(range(0, len(later), 5000)):
-        batch = later[first : first + 5000]
-        batch.drop(columns=["year", "employed"]).to_csv(args.out / "new.csv", index=False)
-        run("monitor", "jobs.safetensors", "new.csv", "--unlabelled", "-q", *watch)
+    before, hinted, alarmed = None, False, False
+    firsts = range(0, len(later), 5000)
+    for place, first in enumerate([*firsts, None]):
+        batch = None if first is None else later[first : first + 5000]
+        last = f"batch {place + 1} of {len(firsts)}"
+        if batch is not None:
+            batch.drop(columns=["year", "employed"]).to_csv(args.out / "new.csv", index=False)
+            arguments = [
+                "monitor",
+                "jobs.safetensors",
+                "new.csv",
+                "--unlabelled",
+                "--state",
+                "watch.json",
+                "--json",
+                "-q",
+            ]
+            found = json.loads(run(*arguments, show=False).stdout)
+            if found["hint"] and not hinted:
+                hinted = True
+                print(f"first hint: with {last}, {batch.year.iloc[-1]}, without labels", flush=True)
         if before is not None:
             before.drop(columns="year").to_csv(args.out / "labelled.csv", index=False)
-            code = run("monitor", "jobs.safetensors", "labelled.csv", *watch, "--report", "watch.html")
-            if code == 1 and "alarm" not in said:
-                said["alarm"] = f"first alarm with the labels of batch {place}, year {before.year.iloc[-1]}"
+            arguments = [
+                "monitor",
+                "jobs.safetensors",
+                "labelled.csv",
+                "--state",
+                "watch.json",
+                "--report",
+                "watch.html",
+            ]
+            done = run(*arguments, show=batch is None)
+            if done.returncode == 1 and not alarmed:
+                alarmed = True
+                print(f"first alarm: when {last} is scored, by the labels of the one before it", flush=True)
+                print(done.stdout, flush=True)
         before = batch
-    print(said)
 
 
 def main():
@@ -213,7 +281,8 @@ def main():
     commands = parser.add_subparsers(required=True)
     one = commands.add_parser("delay")
     one.add_argument("--streams", type=int, default=200)
-    one.add_argument("--batches", type=int, nargs="+", default=[500])
+    one.add_argument("--batches", type=int, nargs="+", default=[500, 1000])
+    one.add_argument("--quiet", type=int, nargs="+", default=[0, 50_000, 180_000])
     one.set_defaults(run=delay)
     one = commands.add_parser("labels")
     one.add_argument("data", type=pathlib.Path)
@@ -228,6 +297,7 @@ def main():
     one.add_argument("data", type=pathlib.Path)
     one.add_argument("out", type=pathlib.Path)
     one.add_argument("--goal", default="recall @ fpr<=10%")
+    one.add_argument("--shuffle", action="store_true", help="rows of each year in an order of chance")
     one.add_argument("--model", default="linear")
     one.set_defaults(run=year)
     args = parser.parse_args()

@@ -21,6 +21,7 @@ HEAVIEST = 1e30
 Groups = tuple[str, list[str], np.ndarray]
 
 # Labels, scores, weights, groups and entities of rows.
+Labelled = tuple[np.ndarray, Optional[np.ndarray], Optional[Groups], Optional[Groups]]
 Measured = tuple[np.ndarray, np.ndarray, Optional[np.ndarray], Optional[Groups], Optional[Groups]]
 
 # What means a missing value in a file, in lower case.

@@ -7,7 +7,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from . import _setpoint
-from ._arrays import Groups, Measured, array, binary, class_codes, coded, group_name, measured
+from ._arrays import Groups, Labelled, array, binary, class_codes, coded, group_name, measured
 from ._errors import InputError, refuse_set, tell
 from ._frames import MISSING, beside, for_model, some_rows, texts
 from ._settings import file_name, page_name, probability, setting
@@ -156,6 +156,28 @@ class Model:
             raise InputError(f"y holds none of the classes {', '.join(names)}")
         return (label.get("column", "label"), self.classes, codes[kept]), kept
 
+    def _labelled(
+        self, X: Any, y: Any, positive: Any, weights: Any, groups: Any, column: Optional[str], entities: Any
+    ) -> tuple[list[str], Any, Labelled, list[str]]:
+        """Names and features of labelled rows; their labels, weights, groups or classes, and entities, as the
+        compiled half takes them; and notes.
+        """
+        names, features, notes = self._features(X)
+        if not self.classes:
+            labels = self._labels(y, positive)
+            rows = measured(labels, labels, weights, groups, column, entities)
+            return names, features, rows[1:], notes
+        if positive is not None or groups is not None:
+            raise InputError("positive= and groups= are for models of two classes: leave them out")
+        codes, kept = self._codes(y)
+        if not kept.all():
+            features = some_rows(features, kept)
+            weights, entities = (None if one is None else array(one, "rows")[kept] for one in (weights, entities))
+            notes = [*notes, f"{(~kept).sum()} rows of other classes were left out"]
+        labels = np.ones(len(codes[2]), dtype=bool)
+        rows = measured(labels, labels, weights, None, None, entities)
+        return names, features, (labels, rows[2], codes, rows[4]), notes
+
     def predict_frame(self, X: Any, groups: Any = None, *, keep: Any = None) -> Any:
         """Score, probability and decision (1 for positive) of each row, as columns of a frame.
 
@@ -201,25 +223,10 @@ class Model:
         `entities` says which rows belong together, for intervals and tests that count those. `positive` is the
         label that counts as positive, by default that of training.
         """
-        names, features, notes = self._features(X)
-        if self.classes:
-            if positive is not None or groups is not None:
-                raise InputError("positive= and groups= are for models of two classes: leave them out")
-            codes, kept = self._codes(y)
-            if not kept.all():
-                features = some_rows(features, kept)
-                weighted = [None if one is None else array(one, "rows")[kept] for one in (sample_weight, entities)]
-                sample_weight, entities = weighted
-                notes = [*notes, f"{(~kept).sum()} rows of other classes were left out"]
-            labels = np.ones(len(codes[2]), dtype=bool)
-            own = measured(labels, labels, sample_weight, None, None, entities)
-            rows: Measured = (*own[:3], codes, own[4])
-        else:
-            labels = self._labels(y, positive)
-            column = self.document["groups"]["column"] if self.document["groups"] else None
-            rows = measured(labels, labels, sample_weight, groups, column, entities)
+        column = self.document["groups"]["column"] if self.document["groups"] else None
+        names, features, rows, notes = self._labelled(X, y, positive, sample_weight, groups, column, entities)
         level = probability("confidence", confidence)
-        found = self._inner.evaluate(features, names, labels, *rows[2:], level, _page)
+        found = self._inner.evaluate(features, names, *rows, level, _page)
         record = json.loads(found)
         record["notes"] = [*notes, *record["notes"]]
         tell(record["notes"])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _setpoint
-from ._arrays import measured, vector
+from ._arrays import vector
 from ._errors import InputError, tell
 from ._model import Model
 from ._settings import file_name, page_name, probability, refuse, setting
@@ -45,15 +45,16 @@ class Monitor:
         rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if rows == 0:
             return self.status()
-        names, features, notes = self._model._features(X)
         inner, state = self._model._inner, self._state
         if y is None:
+            names, features, notes = self._model._features(X)
             known = self._model._groups(groups, rows)
             self._state, more = _setpoint.monitor_add_unlabelled(inner, state, features, names, known)
         else:
-            labels = self._model._labels(y, positive)
-            about = measured(labels, labels, sample_weight, groups, _column(self._model), entities)
-            self._state, more = _setpoint.monitor_add(inner, state, features, names, labels, *about[2:])
+            names, features, about, notes = self._model._labelled(
+                X, y, positive, sample_weight, groups, _column(self._model), entities
+            )
+            self._state, more = _setpoint.monitor_add(inner, state, features, names, *about)
         tell([*notes, *more])
         return self.status()
 
@@ -119,7 +120,8 @@ def recertify(
     positive: Any = None,
     confidence: float = 0.95,
 ) -> Recertified:
-    """New thresholds and a new certificate from new labelled rows, the model as it is.
+    """New thresholds and a new certificate from new labelled rows, the model as it is; of several classes new shifts,
+    chosen on a third of the rows and proved on the others, which must be draws of what the model will score.
 
     Rows are draws of what the model will score, unless `inclusion` has the chance with which each was sampled from
     that, as `sample` returns it; such a certificate may be tried again with more labels at any time. `prevalence` is
@@ -132,9 +134,8 @@ def recertify(
     named = [name for name, value in given.items() if value is not None]
     if len(named) > 1:
         raise InputError(f"{' and '.join(named)} say different things of the rows: give one of them")
-    names, features, notes = model._features(X)
-    labels = model._labels(y, positive)
-    rows = measured(labels, labels, None, groups, _column(model), entities)
+    names, features, rows, notes = model._labelled(X, y, positive, None, groups, _column(model), entities)
+    labels, _, grouped, together = rows
     chances = None if inclusion is None else vector(inclusion, "inclusion").tolist()
     share = None if prevalence is None else probability("prevalence", prevalence)
     others = None
@@ -143,7 +144,7 @@ def recertify(
         others, notes = (other_features, other_names), [*notes, *more]
     level = probability("confidence", confidence)
     inner, record, text = _setpoint.recertify(
-        model._inner, features, names, labels, *rows[3:], chances, share, others, level
+        model._inner, features, names, labels, grouped, together, chances, share, others, level
     )
     found = json.loads(record)
     found["notes"] = [*notes, *found["notes"]]

@@ -168,3 +168,32 @@ def test_costs_are_read_from_the_table_that_the_goal_names(tmp_path):
     caught = [np.mean(one.predict(X)[y == "bag"] == "bag") for one in (model, cheap)]
     assert caught[0] > caught[1]
     assert json.loads(json.dumps(model.report_))["goal"].startswith("cost(")
+
+
+def test_several_classes_are_watched_and_certified_anew():
+    model = SetpointClassifier('accuracy @ recall("T shirt")>=0.8, precision(coat)>=0.7').fit(*rows(4000)).model_
+    monitor = setpoint.Monitor(model)
+    for seed in range(10, 14):
+        status = monitor.update(*rows(500, seed))
+    assert not status["alarm"] and status["rows"] == 2000
+    assert [one["survives_mix"] for one in status["conditions"]] == [True, False]
+    new, truth = rows(1000, 20)
+    assert not monitor.update(new)["hint"]
+    monitor.update(new[truth == "bag"], truth[truth == "bag"])
+    assert monitor.update(new[truth != "coat"])["hints"][0]["what"].startswith("share decided as ")
+    again = setpoint.Monitor.load(model, monitor.state())
+    assert again.update(new, np.where(truth == "coat", "T shirt", truth))["alarm"]
+    assert "recall" in str(again)
+    with pytest.raises(setpoint.InputError, match="leave them out"):
+        monitor.update(new, truth, positive="coat")
+
+    found = setpoint.recertify(model, *rows(3000, 30))
+    assert found.record["certificate"]["examples"] == 2000 and len(found.record["shifts"]) == 3
+    assert found.model.certificate != model.certificate
+    np.testing.assert_array_equal(found.model.scores(new), model.scores(new))
+    with pytest.raises(setpoint.InputError, match="leave inclusion=, prevalence= and unlabelled= out"):
+        setpoint.recertify(model, *rows(3000, 30), prevalence=0.1)
+    with pytest.raises(setpoint.InfeasibleError, match="no shifts"):
+        setpoint.recertify(model, *rows(60, 30))
+    with pytest.raises(setpoint.InputError, match="labelled as they come"):
+        setpoint.sample(model, new, 100)

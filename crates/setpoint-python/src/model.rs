@@ -7,6 +7,7 @@ use std::time::Instant;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use setpoint::Sample;
 use setpoint::artifact::{ModelFile, Models, write_atomically};
 use setpoint::goal::GoalText;
 use setpoint_data::{About, ClassRule, Codes, ColumnKind, Inputs, LabelRule, LabelSchema};
@@ -52,6 +53,21 @@ impl Model {
 }
 
 impl Model {
+    /// Labelled rows; of several classes, those are the groups.
+    pub(crate) fn sample(
+        &self,
+        labels: &[bool],
+        weights: Option<&[f64]>,
+        groups: Option<&GroupArrays<'_>>,
+        entities: Option<&GroupArrays<'_>>,
+    ) -> Result<Sample, Wrong> {
+        let rows = match (groups, self.opened.schema.classes().is_some()) {
+            (Some(classes), true) => class_sample(classes, weights)?,
+            (groups, _) => sample(labels, weights, groups)?,
+        };
+        together(rows, entities)
+    }
+
     /// How far each score is above its threshold.
     pub(crate) fn margins_of(&self, scores: &[f32], groups: Option<&Codes>) -> Result<Vec<f32>, Wrong> {
         let shipped = &self.opened.decision.threshold()?.shipped;
@@ -319,12 +335,7 @@ impl Model {
         page: Option<Page>,
     ) -> PyResult<String> {
         let weights = weights.as_ref().map(slice).transpose()?;
-        let of_classes = self.opened.schema.classes().is_some();
-        let sample = match (groups.as_ref(), of_classes) {
-            (Some(classes), true) => class_sample(classes, weights)?,
-            (groups, _) => sample(slice(&labels)?, weights, groups)?,
-        };
-        let sample = together(sample, entities.as_ref())?;
+        let sample = self.sample(slice(&labels)?, weights, groups.as_ref(), entities.as_ref())?;
         let view = features.view()?;
         let record = work(py, || {
             let (features, notes) = self.encode(view, names)?;

@@ -7,7 +7,7 @@ use setpoint::certify::monitor::Monitor;
 use setpoint_report::to_json;
 use setpoint_run::{Meant, add, add_unlabelled, begin, monitor_record, resume};
 
-use crate::array::{GroupArrays, codes, sample as sample_of, slice, together};
+use crate::array::{GroupArrays, codes, slice};
 use crate::error::{Wrong, in_python};
 use crate::model::Model;
 use crate::prove::Page;
@@ -48,7 +48,7 @@ pub fn monitor_add<'py>(
     entities: Option<GroupArrays<'py>>,
 ) -> PyResult<(String, Vec<String>)> {
     let weights = weights.as_ref().map(slice).transpose()?;
-    let sample = together(sample_of(slice(&labels)?, weights, groups.as_ref())?, entities.as_ref())?;
+    let sample = model.sample(slice(&labels)?, weights, groups.as_ref(), entities.as_ref())?;
     let view = features.view()?;
     let found = work(py, || {
         let mut monitor = resumed(model, state)?;
@@ -74,7 +74,7 @@ pub fn monitor_add_unlabelled<'py>(
     let found = work(py, || {
         let mut monitor = resumed(model, state)?;
         let (scores, notes) = scored(model, view, names)?;
-        add_unlabelled(&mut monitor, &model.opened, &scores, &model.margins_of(&scores, groups.as_ref())?)?;
+        add_unlabelled(&mut monitor, &model.opened, &scores, groups.as_ref())?;
         Ok((serde_json::to_string(&monitor)?, notes))
     });
     Ok(found?)
@@ -107,7 +107,7 @@ pub fn recertify<'py>(
     unlabelled: Option<(PyFeatures<'py>, Vec<String>)>,
     confidence: f64,
 ) -> PyResult<(Model, String, String)> {
-    let sample = together(sample_of(slice(&labels)?, None, groups.as_ref())?, entities.as_ref())?;
+    let sample = model.sample(slice(&labels)?, None, groups.as_ref(), entities.as_ref())?;
     let view = features.view()?;
     let others =
         unlabelled.as_ref().map(|(features, names)| Ok::<_, Wrong>((features.view()?, names.clone())));
@@ -152,8 +152,7 @@ pub fn sample<'py>(
     let groups = groups.as_ref().map(codes).transpose()?;
     let (drawn, notes) = work(py, || {
         let (scores, notes) = scored(model, view, names)?;
-        let margins = model.margins_of(&scores, groups.as_ref())?;
-        Ok((setpoint_run::sample(&model.opened, &scores, &margins, labels, seed)?, notes))
+        Ok((setpoint_run::sample(&model.opened, &scores, groups.as_ref(), labels, seed)?, notes))
     })?;
     let rows: Vec<u64> = drawn.rows.iter().map(|row| *row as u64).collect();
     Ok(((rows.into_pyarray(py), drawn.chances.into_pyarray(py)), notes))

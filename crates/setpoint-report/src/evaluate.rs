@@ -118,7 +118,7 @@ pub struct DriftRecord {
     pub p_value: f64,
     /// The p-value at which the condition counts as violated.
     pub level: f64,
-    /// Whether the condition survives another share of positives, each class scoring as before.
+    /// Whether the condition survives another mix of classes, each class scoring as before.
     pub survives_mix: bool,
     /// All that in words.
     pub text: String,
@@ -171,7 +171,7 @@ impl fmt::Display for Bounds {
     }
 }
 
-/// Which conditions survive another share of positives, a line for those that do and one for those that do not.
+/// Which conditions survive another mix of classes, a line for those that do and one for those that do not.
 pub(crate) fn said_of_mix<'a>(conditions: impl Iterator<Item = (&'a str, bool)>, at: &str) -> String {
     let mut named: [Vec<&str>; 2] = Default::default();
     for (condition, survives) in conditions {
@@ -184,8 +184,7 @@ pub(crate) fn said_of_mix<'a>(conditions: impl Iterator<Item = (&'a str, bool)>,
         [] => String::new(),
         names => format!("mix       {}: {said}\n", names.join(", ")),
     };
-    line(&named[0], "survives another share of positives")
-        + &line(&named[1], &format!("holds at the share of positives {at} only"))
+    line(&named[0], "survives another mix of classes") + &line(&named[1], &format!("holds at {at} only"))
 }
 
 fn measured(table: &mut Table, name: &str, value: f64, interval: Option<&Bounds>) {
@@ -248,7 +247,7 @@ impl fmt::Display for EvaluateRecord {
             writeln!(f, "here      the certificate was not tested: {reason}")?;
         }
         let each = self.drift.iter().map(|drift| (drift.condition.as_str(), drift.survives_mix));
-        f.write_str(&said_of_mix(each, "it was certified at"))?;
+        f.write_str(&said_of_mix(each, "the mix of classes it was certified at"))?;
         self.not_met().map_or(Ok(()), |unmet| writeln!(f, "not met   {unmet}"))
     }
 }

@@ -71,7 +71,7 @@ pub struct WatchedRecord {
     pub needed: Option<u64>,
     /// About as many rows.
     pub needed_rows: Option<u64>,
-    /// Whether the condition survives another share of positives, each class scoring as before.
+    /// Whether the condition survives another mix of classes, each class scoring as before.
     pub survives_mix: bool,
     /// After each batch.
     pub history: Vec<WatchedPoint>,
@@ -96,7 +96,7 @@ pub struct WatchedPoint {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HintRecord {
     /// What may have changed.
-    pub what: &'static str,
+    pub what: String,
     /// The score at which scores differ most.
     pub score: Option<f64>,
     /// The share of calibration rows.
@@ -112,14 +112,14 @@ pub struct HintRecord {
 }
 
 /// The hints after a batch without labels.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HintPointRecord {
     /// Rows without a label so far.
     pub rows: u64,
-    /// The share of the batch that was decided positive.
+    /// The share of the batch that was decided positive; of several classes, as the one that changed most.
     pub decided: Option<f64>,
-    /// Logarithms of the evidence to base 10: share decided positive, scores.
-    pub log10_evidence: [f64; 2],
+    /// Logarithms of the evidence to base 10, of each hint.
+    pub log10_evidence: Vec<f64>,
 }
 
 impl WatchedRecord {
@@ -222,26 +222,28 @@ impl MonitorRecord {
     fn hint_charts(&self) -> Vec<(Chart, String)> {
         let history = &self.hint_history;
         let Some(last) = history.last() else { return Vec::new() };
-        let curve = |place: usize| {
-            history.iter().map(|point| (point.rows as f64, point.log10_evidence[place])).collect()
-        };
-        let values: Vec<f64> = history.iter().flat_map(|point| point.log10_evidence).collect();
+        let values: Vec<f64> = history.iter().flat_map(|point| point.log10_evidence.clone()).collect();
         let limit = self.hints[0].alarm_at.log10();
         let along = Axis::number("rows without a label", Scale::linear(0.0, last.rows as f64));
-        let evidence =
+        let mut evidence =
             Chart::new("Evidence of a change", "The evidence that rows are other than the calibration rows.")
-                .axes(along.clone(), Axis::number("evidence, powers of ten", evidence_scale(&values, limit)))
-                .curve("share decided positive", Tone::Main, curve(0), Join::Line)
-                .curve("scores", Tone::Other, curve(1), Join::Line)
-                .level("hint", Tone::Limit, limit);
+                .axes(along.clone(), Axis::number("evidence, powers of ten", evidence_scale(&values, limit)));
+        for (place, (hint, tone)) in self.hints.iter().zip([Tone::Main, Tone::Other]).enumerate() {
+            let curve = history
+                .iter()
+                .map(|point| (point.rows as f64, point.log10_evidence.get(place).copied().unwrap_or(0.0)))
+                .collect();
+            evidence = evidence.curve(&hint.what, tone, curve, Join::Line);
+        }
+        let evidence = evidence.level("hint", Tone::Limit, limit);
         let shares: Vec<Dot> =
             history.iter().filter_map(|point| Some(Dot::new(point.rows as f64, point.decided?))).collect();
         let highest = history.iter().filter_map(|point| point.decided).fold(self.hints[0].expected, f64::max);
-        let share =
-            Chart::new("Share decided positive", "The share of each batch that was decided positive.")
-                .axes(along, Axis::percent("share", Scale::linear(0.0, (1.2 * highest).clamp(1e-6, 1.0))))
-                .dots("batches", Tone::Main, shares)
-                .level("calibration", Tone::Quiet, self.hints[0].expected);
+        let what = &self.hints[0].what;
+        let share = Chart::new(what.replacen('s', "S", 1), format!("The {what} in each batch."))
+            .axes(along, Axis::percent("share", Scale::linear(0.0, (1.2 * highest).clamp(1e-6, 1.0))))
+            .dots("batches", Tone::Main, shares)
+            .level("calibration", Tone::Quiet, self.hints[0].expected);
         vec![
             (evidence, "At the line, rows are other than the calibration rows.".to_owned()),
             (share, "Each batch, and what the calibration rows had.".to_owned()),
@@ -325,7 +327,7 @@ impl HintRecord {
     fn name(&self) -> String {
         match self.score {
             Some(score) => format!("{} (most at {} and above)", self.what, message::number(score)),
-            None => self.what.to_owned(),
+            None => self.what.clone(),
         }
     }
 }
@@ -366,6 +368,6 @@ impl fmt::Display for MonitorRecord {
             writeln!(f, "hint      the {} changed, told after {after}: have some rows labelled", one.name())?;
         }
         let each = self.conditions.iter().map(|one| (one.condition.as_str(), one.survives_mix));
-        f.write_str(&said_of_mix(each, "it was certified at"))
+        f.write_str(&said_of_mix(each, "the mix of classes it was certified at"))
     }
 }

@@ -10,7 +10,7 @@ use crate::evaluate::said_of_mix;
 use crate::number::{level, percent};
 
 /// A model certified anew on labelled rows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RecertifyRecord {
     /// The new model file.
     pub artifact: String,
@@ -18,23 +18,33 @@ pub struct RecertifyRecord {
     pub goal: String,
     /// Labelled rows.
     pub rows: u64,
-    /// Positives among them.
-    pub positives: u64,
+    /// Positives among them; of two classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positives: Option<u64>,
     /// The thresholds so far.
     pub thresholds_before: Vec<f64>,
     /// The new ones.
     pub thresholds: Vec<f64>,
     /// The groups they are for.
     pub groups: Vec<String>,
+    /// The classes, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
+    /// The shifts so far.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shifts_before: Vec<f64>,
+    /// The new ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shifts: Vec<f64>,
     /// What is proved about them.
     pub certificate: Option<CertificateRecord>,
     /// Why nothing is.
     pub certificate_refused: Option<String>,
     /// The share of positives that is meant, where it is not that of the rows.
     pub mix: Option<MixRecord>,
-    /// Conditions that hold at any share of positives, each class scoring as in these rows.
+    /// Conditions that hold at any mix of classes, each class scoring as in these rows.
     pub survives_mix: Vec<String>,
-    /// Conditions that hold at this share only.
+    /// Conditions that hold at this one only.
     pub depends_on_mix: Vec<String>,
     /// What a reader should know besides.
     pub notes: Vec<String>,
@@ -96,8 +106,20 @@ impl fmt::Display for RecertifyRecord {
             thresholds.iter().map(|one| message::number(*one)).collect::<Vec<_>>().join(", ")
         };
         writeln!(f, "goal      {}", self.goal)?;
-        writeln!(f, "rows      {}, {} of them positive", self.rows, self.positives)?;
-        writeln!(f, "threshold {} (before: {})", shown(&self.thresholds), shown(&self.thresholds_before))?;
+        match self.positives {
+            Some(positives) => {
+                writeln!(f, "rows      {}, {positives} of them positive", self.rows)?;
+                let before = shown(&self.thresholds_before);
+                writeln!(f, "threshold {} (before: {before})", shown(&self.thresholds))?;
+            }
+            None => {
+                writeln!(f, "rows      {} of {} classes", self.rows, self.classes.len())?;
+                for ((class, now), before) in self.classes.iter().zip(&self.shifts).zip(&self.shifts_before) {
+                    let [now, before] = [now, before].map(|shift| message::number(f64::from(*shift as f32)));
+                    writeln!(f, "shift     {now} of {class} (before: {before})")?;
+                }
+            }
+        }
         if let Some(mix) = &self.mix {
             write!(f, "positives {mix}")?;
         }
@@ -106,10 +128,10 @@ impl fmt::Display for RecertifyRecord {
             (None, Some(reason)) => writeln!(f, "\n{}", uncertified(reason))?,
             (None, None) => {}
         }
-        let at = self
-            .mix
-            .as_ref()
-            .map_or_else(|| "of these rows".to_owned(), |mix| format!("of {}", level(mix.share)));
+        let at = self.mix.as_ref().map_or_else(
+            || "the mix of classes of these rows".to_owned(),
+            |mix| format!("a share of positives of {}", level(mix.share)),
+        );
         let survives = self.survives_mix.iter().map(|name| (name.as_str(), true));
         let depends = self.depends_on_mix.iter().map(|name| (name.as_str(), false));
         f.write_str(&said_of_mix(survives.chain(depends), &at))

@@ -12,7 +12,8 @@ use crate::model::Opened;
 /// If the data lacks the model's groups, or a rate cannot be measured on it.
 pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Result<EvaluateRecord, Failure> {
     let rule = model.decision.rule();
-    let unknown = rule.receive(model.pooled().as_deref(), examples)?;
+    let (sample, unknown) = rule.as_trained(model.pooled().as_deref(), &examples.sample)?;
+    examples.sample = sample;
     let scores = examples.scores(&model.scorer)?;
     let baseline = model.baseline.as_ref().filter(|_| rule.compares());
     let base = baseline.map(|baseline| examples.scores(baseline)).transpose()?;

@@ -20,7 +20,7 @@ use crate::examples::Loaded;
 use crate::failure::Failure;
 use crate::fit::Fitted;
 use crate::group::strangers;
-use crate::kind::{ByShift, ByThreshold, Decision, PROBABILITY, Predicted, SKETCH};
+use crate::kind::{ByShift, ByThreshold, DECIDED, Decision, PROBABILITY, Predicted, SKETCH};
 use crate::probability::Probability;
 use crate::schema::Schema;
 use crate::scorer::Scorer;
@@ -210,6 +210,7 @@ fn decision(file: &ModelFile) -> Result<Decision, Failure> {
                 from: "calibration",
                 probability: curve
                     .map(|curve| ClassProbability { slope: curve[0], shifts: curve[1..].to_vec() }),
+                decided: decided(file, shifts.len())?,
             }));
         }
         (AnyGoal::Classes(_), _) => return Err(bad("holds a goal of classes and no shifts".to_owned())),
@@ -252,13 +253,28 @@ fn sketch(file: &ModelFile) -> Result<Option<Sketch>, Failure> {
     let Some(found) = file.tensors.get(edges) else { return Ok(None) };
     let edges = file.tensor::<f32>(edges, &[found.data.len()])?.to_vec();
     let numbers = file.tensor::<f64>(counts, &[2 * edges.len() + 3])?;
-    let whole = |number: &f64| *number >= 0.0 && *number < 1e15 && number.fract() == 0.0;
     let cells = numbers.chunks_exact(2).map(|pair| [pair[0] as u64, pair[1] as u64]).collect();
     let sketch = Sketch::checked(edges, cells, numbers[numbers.len() - 1] as u64);
-    match sketch.filter(|_| numbers.iter().all(whole)) {
+    match sketch.filter(|_| numbers.iter().all(is_count)) {
         Some(sketch) => Ok(Some(sketch)),
         None => Err(Failure::input("its sketch of the calibration scores is damaged")),
     }
+}
+
+/// The calibration rows decided as each class that a file holds.
+fn decided(file: &ModelFile, classes: usize) -> Result<Option<Vec<u64>>, Failure> {
+    if !file.tensors.contains_key(DECIDED) {
+        return Ok(None);
+    }
+    let counts = file.tensor::<f64>(DECIDED, &[classes])?;
+    if !counts.iter().all(is_count) || counts.iter().sum::<f64>() == 0.0 {
+        return Err(Failure::input("its counts of the calibration rows are damaged"));
+    }
+    Ok(Some(counts.iter().map(|count| *count as u64).collect()))
+}
+
+fn is_count(number: &f64) -> bool {
+    *number >= 0.0 && *number < 1e15 && number.fract() == 0.0
 }
 
 /// The file of a model that was just trained.

@@ -162,11 +162,10 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// How far each score is above its threshold; notes on groups are kept.
-    pub fn margins(&mut self, model: &Opened) -> Result<Vec<f32>, Failure> {
+    /// Notes what is to be said of their groups.
+    pub fn note_groups(&mut self, model: &Opened) {
         let groups = self.groups.as_ref();
         self.notes.extend(groups.and_then(|groups| model.unknown_groups(&groups.names, &groups.of)));
-        model.decision.threshold()?.margins(&self.scores, groups)
     }
 }
 

@@ -277,3 +277,78 @@ fn real_sets_are_trained_for_goals_of_their_classes() {
         }
     }
 }
+
+#[test]
+fn a_model_of_several_classes_is_watched_and_certified_anew() {
+    let home = directory();
+    let home = home.path();
+    write(home, "shop.csv", &table(4000, 1));
+    train(home, "accuracy @ recall(coat)>=0.8, precision(bag)>=0.7", &["-q"]).ok();
+    let monitor = |data: &str, more: &[&str]| {
+        setpoint(home, &[&["monitor", "m.safetensors", data, "--state", "watch.json"], more].concat())
+    };
+    for night in 0..4 {
+        write(home, "night.csv", &table(800, 20 + night));
+        let run = monitor("night.csv", &[]).ok();
+        assert!(run.stdout.contains("standing  quiet"), "{run:?}");
+        assert!(run.stdout.contains("recall(coat)>=0.8: survives another mix of classes"), "{run:?}");
+        assert!(run.stdout.contains("precision(bag)>=0.7: holds at the mix of classes"), "{run:?}");
+    }
+    let only = |text: &str, keep: &dyn Fn(&str) -> bool| -> String {
+        text.lines()
+            .enumerate()
+            .filter(|(at, line)| *at == 0 || keep(line))
+            .map(|(_, line)| line.to_owned() + "\n")
+            .collect()
+    };
+    // One class alone says nothing of the recall of another.
+    write(home, "bags.csv", &only(&table(800, 30), &|line| line.ends_with(",bag")));
+    let status = monitor("bags.csv", &["--json", "-q"]).ok().json();
+    assert_eq!(status["rows"].as_u64(), Some(3440));
+    assert_eq!(status["conditions"][0]["of"], "rows of the class");
+    let unlabelled = |text: &str| -> String {
+        text.lines().map(|line| line.rsplit_once(',').unwrap().0.to_owned() + "\n").collect()
+    };
+    write(home, "new.csv", &unlabelled(&table(1000, 31)));
+    assert_eq!(monitor("new.csv", &["--unlabelled", "--json", "-q"]).ok().json()["hint"], false);
+    write(home, "new.csv", &unlabelled(&only(&table(2000, 32), &|line| !line.ends_with(",bag"))));
+    let run = monitor("new.csv", &["--unlabelled", "--report", "watch.html"]).ok();
+    assert!(run.stdout.contains("hint      the share decided as bag changed"), "{run:?}");
+    let page = String::from_utf8(read(home, "watch.html")).unwrap();
+    assert!(page.contains("Share decided as bag") && page.contains("recall(coat)&gt;=0.8: evidence"));
+    // Coats that are called something else now.
+    let renamed = table(1500, 33).replace(",bag\n", ",coat\n");
+    write(home, "night.csv", &renamed);
+    let run = monitor("night.csv", &[]);
+    assert!(run.code == Some(1) && run.stderr.contains("recall(coat)>=0.8 is broken"), "{run:?}");
+
+    write(home, "june.csv", &table(5000, 34));
+    let anew = |data: &str, more: &[&str]| {
+        setpoint(home, &[&["recertify", "m.safetensors", data, "-o", "n.safetensors"], more].concat())
+    };
+    let run = anew("june.csv", &[]).ok();
+    assert!(
+        run.stdout.contains("rows      5000 of 4 classes") && run.stdout.contains(" of coat (before: "),
+        "{run:?}"
+    );
+    // Two thirds of the rows are the proof.
+    assert!(run.stdout.contains("certified at 95% confidence on 3334 examples"), "{run:?}");
+    let bytes = read(home, "n.safetensors");
+    anew("june.csv", &["-q"]).ok();
+    assert_eq!(bytes, read(home, "n.safetensors"));
+    let evaluated = setpoint(home, &["evaluate", "n.safetensors", "june.csv", "--json", "-q"]).ok().json();
+    assert_eq!(evaluated["drift"][0]["survives_mix"], true);
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains("earlier-certificates") && text.contains("sketch-decided"));
+    let run = setpoint(home, &["monitor", "n.safetensors", "june.csv", "--state", "watch.json"]);
+    assert!(run.code == Some(2) && run.stderr.contains("of another model"), "{run:?}");
+    write(home, "few.csv", &table(60, 35));
+    assert_eq!(anew("few.csv", &[]).code, Some(1));
+    let run = anew("june.csv", &["--prevalence", "3%"]);
+    assert!(
+        run.code == Some(2) && run.stderr.contains("leave --inclusion, --prevalence and --unlabelled out"),
+        "{run:?}"
+    );
+    let run = setpoint(home, &["sample", "m.safetensors", "new.csv", "--labels", "9", "-o", "rows.csv"]);
+    assert!(run.code == Some(2) && run.stderr.contains("have rows labelled as they come"), "{run:?}");
+}

@@ -2,7 +2,10 @@
 
 use setpoint::Sample;
 use setpoint::artifact::{self, ModelFile, Tensor, TensorData};
-use setpoint::certify::{Certificate, certify_classes, class_drift, class_sequence};
+use setpoint::certify::monitor::{Certified, Known};
+use setpoint::certify::{
+    Certificate, apart, certifiable, certify_classes, class_drift, class_sequence, class_survives_mix,
+};
 use setpoint::class::{ClassProbability, Classes, Confusion, decide, shift, standard_error};
 use setpoint::goal::{ClassCondition, ClassGoal, ClassObjective, ClassRate, Direction, Over, Rate};
 use setpoint::metric::interval::{self, Interval, normal_quantile};
@@ -11,22 +14,28 @@ use setpoint::train::{Fit, Observer, Part, Settings, Store, fit_classes};
 use setpoint_data::Codes;
 use setpoint_report::{
     AtCondition, Bounds, CertificateRecord, ClassDecisions, ClassRecord, ClassesRecord, EvaluateRecord,
-    Measured as Measure, PriceRecord, ReportRecord, TrainRecord, UnmetRecord,
+    Measured as Measure, PriceRecord, RecertifyRecord, ReportRecord, TrainRecord, UnmetRecord,
 };
 use setpoint_trees::{Data, TreesFit};
 
 use super::threshold::{PROBABILITY, drift_record};
 use super::{Decision, Decisions, Kind, Measured, Predicted, Rule};
 use crate::class_scene;
-use crate::examples::{Examples, Loaded};
+use crate::examples::Loaded;
 use crate::failure::Failure;
+use crate::operate::Meant;
 use crate::population;
 use crate::report::Scene;
 use crate::threshold::Scored;
 
+/// The tensor with the calibration rows decided as each class.
+pub(crate) const DECIDED: &str = "sketch-decided";
+
 /// Starts of a search for shifts that ship, and for what scores are worth.
 const STARTS: usize = 10;
 const LOOKS: usize = 4;
+/// Of a new certificate: which rows its shifts are chosen on, and where their search starts.
+const SEED: u64 = 0;
 
 /// A goal of several classes, tied to a run.
 pub(crate) struct Aim {
@@ -48,6 +57,8 @@ pub struct ByShift {
     pub from: &'static str,
     /// Scores as probabilities.
     pub probability: Option<ClassProbability>,
+    /// How many calibration rows were decided as each class; files of earlier versions have none.
+    pub decided: Option<Vec<u64>>,
 }
 
 impl Kind for Aim {
@@ -105,32 +116,20 @@ impl Kind for Aim {
         confidence: Option<f64>,
         seed: u64,
     ) -> Result<Decision, Failure> {
-        let goal = &self.goal;
         let part = calibration.unwrap_or(validation);
-        let chosen = |part: Scored<'_>| -> Result<Vec<f64>, Failure> {
-            let found = shift::choose(goal, part.sample, part.scores, STARTS, seed);
-            let found = found
-                .map_err(|error| Failure::from(error).context(format!("{goal} on the {} part", part.name)))?;
-            Ok(centred(found.shifts))
-        };
-        let mut decision = ByShift {
-            goal: goal.clone(),
-            shifts: Vec::new(),
-            certificate: None,
-            refused: None,
-            from: part.name,
-            probability: Some(ClassProbability::fit(part.sample, part.scores)),
-        };
-        match self.prove(validation, calibration, confidence, &chosen) {
-            Ok((shifts, certificate)) => {
-                decision.shifts = centred(shifts);
-                decision.certificate = Some(certificate);
+        let proved = match (confidence, calibration) {
+            (None, _) => Err(None),
+            (_, None) => Err(Some("there is no calibration part; give it a share with ‹split›".to_owned())),
+            (Some(confidence), Some(calibration)) => {
+                self.prove(validation, calibration, confidence, seed).map_err(|failure| Some(failure.message))
             }
-            Err(refused) => {
-                decision.refused = refused;
-                decision.shifts = chosen(part)?;
-            }
-        }
+        };
+        let (shifts, certificate, refused) = match proved {
+            Ok((shifts, certificate)) => (shifts, Some(certificate), None),
+            Err(refused) => (self.chosen(part, seed)?, None, refused),
+        };
+        let mut decision = self.shipped(shifts, certificate, refused, part);
+        decision.decided = decision.decided.filter(|_| calibration.is_some());
         Ok(Decision::Shift(decision))
     }
 }
@@ -142,30 +141,53 @@ fn centred(shifts: Vec<f64>) -> Vec<f64> {
 }
 
 impl Aim {
-    /// Shifts with a proof on calibration rows; or why there are none, where some were asked for.
+    /// The shifts that are best on some rows.
+    fn chosen(&self, part: Scored<'_>, seed: u64) -> Result<Vec<f64>, Failure> {
+        let found = shift::choose(&self.goal, part.sample, part.scores, STARTS, seed);
+        let of = || format!("{} on the {} part", self.goal, part.name);
+        Ok(centred(found.map_err(|error| Failure::from(error).context(of()))?.shifts))
+    }
+
+    /// Shifts with a proof on calibration rows.
     fn prove(
         &self,
         validation: Scored<'_>,
-        calibration: Option<Scored<'_>>,
-        confidence: Option<f64>,
-        chosen: &dyn Fn(Scored<'_>) -> Result<Vec<f64>, Failure>,
-    ) -> Result<(Vec<f64>, Certificate), Option<String>> {
-        let confidence = confidence.ok_or(None)?;
-        let part = calibration
-            .ok_or_else(|| Some("there is no calibration part; give it a share with ‹split›".to_owned()))?;
-        let said = |error: &dyn ToString| Some(error.to_string());
+        part: Scored<'_>,
+        confidence: f64,
+        seed: u64,
+    ) -> Result<(Vec<f64>, Certificate), Failure> {
         if self.goal.conditions.is_empty() {
             let first = self.goal.classes.first().map_or("", String::as_str);
-            return Err(Some(format!(
+            return Err(Failure::input(format!(
                 "no condition to certify: give the goal one, such as recall({first:?})>=0.8"
             )));
         }
-        let shifts = chosen(validation).map_err(|failure| said(&failure))?;
-        let sequence = class_sequence(&self.goal, validation.sample, validation.scores, &shifts, confidence)
-            .map_err(|error| said(&error))?;
-        let found = certify_classes(&self.goal, part.sample, part.scores, &sequence, confidence)
-            .map_err(|error| said(&error))?;
-        Ok((found.shifts.clone(), found.certificate()))
+        let (goal, shifts) = (&self.goal, self.chosen(validation, seed)?);
+        let sequence = class_sequence(goal, validation.sample, validation.scores, &shifts, confidence)?;
+        let found = certify_classes(goal, part.sample, part.scores, &sequence, confidence)?;
+        Ok((centred(found.shifts.clone()), found.certificate()))
+    }
+
+    /// What ships, with what is known of it from the rows of a part.
+    fn shipped(
+        &self,
+        shifts: Vec<f64>,
+        certificate: Option<Certificate>,
+        refused: Option<String>,
+        part: Scored<'_>,
+    ) -> ByShift {
+        let mut decision = ByShift {
+            goal: self.goal.clone(),
+            shifts,
+            certificate,
+            refused,
+            from: part.name,
+            probability: Some(ClassProbability::fit(part.sample, part.scores)),
+            decided: None,
+        };
+        // Rows of one entity are no independent draws.
+        decision.decided = part.sample.together().is_none().then(|| decision.shares(part.scores));
+        decision
     }
 }
 
@@ -251,6 +273,11 @@ impl Rule for ByShift {
             let curve = [*slope].iter().chain(shifts).copied().collect();
             file.tensors.insert(PROBABILITY.to_owned(), Tensor::vector(TensorData::F64(curve)));
         }
+        file.tensors.remove(DECIDED);
+        if let Some(decided) = &self.decided {
+            let counts = decided.iter().map(|count| *count as f64).collect();
+            file.tensors.insert(DECIDED.to_owned(), Tensor::vector(TensorData::F64(counts)));
+        }
         Ok(())
     }
 
@@ -260,9 +287,9 @@ impl Rule for ByShift {
         overall.map(|one| (one.name.clone(), one.value)).collect()
     }
 
-    fn receive(&self, _: Option<&[&str]>, examples: &mut Examples) -> Result<Option<String>, Failure> {
-        Classes::of(&self.goal, &examples.sample)?;
-        Ok(None)
+    fn as_trained(&self, _: Option<&[&str]>, sample: &Sample) -> Result<(Sample, Option<String>), Failure> {
+        Classes::of(&self.goal, sample)?;
+        Ok((sample.clone(), None))
     }
 
     fn measure(
@@ -335,6 +362,74 @@ impl Rule for ByShift {
         let confusion = self.confusion(sample, scores)?;
         Ok(self.decisions(sample, &confusion, (scores, &self.shifts), Some(confidence)).overall)
     }
+
+    fn certified(&self) -> Option<Certified<'_>> {
+        let certificate = self.certificate.as_ref()?;
+        Some(Certified::Shifts { goal: &self.goal, certificate, shifts: &self.shifts })
+    }
+
+    fn known(&self) -> Option<Vec<Known>> {
+        let counts = self.decided.clone()?;
+        let total = counts.iter().sum();
+        Some(vec![Known { counts, total }])
+    }
+
+    fn seen(&self, scores: &[f32], _: Option<&Codes>) -> Result<Vec<Vec<u64>>, Failure> {
+        Ok(vec![self.shares(scores)])
+    }
+
+    fn hint(&self, _: usize, place: usize) -> (String, Option<f32>) {
+        (format!("share decided as {}", self.goal.classes[place]), None)
+    }
+
+    fn recertify(
+        &self,
+        sample: &Sample,
+        scores: &[f32],
+        meant: &Meant,
+        confidence: f64,
+    ) -> Result<(Decision, RecertifyRecord), Failure> {
+        if *meant != Meant::Themselves {
+            return Err(Failure::input(
+                "the model decides among several classes, and their certificates are for rows as they come: leave \
+                 ‹inclusion›, ‹prevalence› and ‹unlabelled› out, and bring labelled rows of the new mix",
+            ));
+        }
+        let (aim, classes) = (Aim { goal: self.goal.clone() }, self.shifts.len());
+        let whole = Scored { name: "calibration", sample, scores };
+        let now = match certifiable(&self.goal) {
+            Ok(()) => {
+                let parts = apart(sample, SEED).map(|rows| {
+                    let of = |row: &u32| &scores[*row as usize * classes..][..classes];
+                    (sample.select(&rows), rows.iter().flat_map(of).copied().collect::<Vec<f32>>())
+                });
+                let [first, rest] = &parts;
+                let first = Scored { name: "first", sample: &first.0, scores: &first.1 };
+                let rest = Scored { name: "calibration", sample: &rest.0, scores: &rest.1 };
+                let (shifts, certificate) = aim.prove(first, rest, confidence, SEED)?;
+                aim.shipped(shifts, Some(certificate), None, rest)
+            }
+            Err(error) => {
+                let shifts = aim.chosen(whole, SEED)?;
+                aim.shipped(shifts, None, Some(error.to_string()), whole)
+            }
+        };
+        let (survive, depend): (Vec<_>, Vec<_>) =
+            self.limits().into_iter().partition(|one| class_survives_mix(one.rate.rate));
+        let names = |some: Vec<ClassCondition>| some.iter().map(|one| self.goal.condition(one)).collect();
+        let record = RecertifyRecord {
+            rows: sample.len() as u64,
+            classes: self.goal.classes.clone(),
+            shifts_before: self.shifts.clone(),
+            shifts: now.shifts.clone(),
+            certificate: now.certificate.clone().map(CertificateRecord::new),
+            certificate_refused: now.refused.clone(),
+            survives_mix: names(survive),
+            depends_on_mix: names(depend),
+            ..RecertifyRecord::default()
+        };
+        Ok((Decision::Shift(now), record))
+    }
 }
 
 impl ByShift {
@@ -342,6 +437,13 @@ impl ByShift {
     #[must_use]
     pub fn decide(&self, scores: &[f32]) -> Vec<u32> {
         scores.chunks_exact(self.shifts.len()).map(|scores| decide(scores, &self.shifts) as u32).collect()
+    }
+
+    /// How many rows are decided as each class.
+    fn shares(&self, scores: &[f32]) -> Vec<u64> {
+        let mut counts = vec![0; self.shifts.len()];
+        self.decide(scores).into_iter().for_each(|class| counts[class as usize] += 1);
+        counts
     }
 
     /// The probabilities of each row's classes, next to each other; none where the file has none.

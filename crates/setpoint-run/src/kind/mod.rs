@@ -12,21 +12,26 @@ mod classes;
 mod threshold;
 
 pub use classes::ByShift;
+pub(crate) use classes::DECIDED;
 pub use threshold::ByThreshold;
 pub(crate) use threshold::{PROBABILITY, SKETCH, positive};
 
 use setpoint::Sample;
 use setpoint::artifact::ModelFile;
 use setpoint::certify::Certificate;
+use setpoint::certify::monitor::{Certified, Known};
 use setpoint::goal::{AnyGoal, ClassGoal, ClassObjective, Direction, GoalText};
 use setpoint::train::selection::as_fraction;
 use setpoint::train::{Fit, Observer, Part, Settings, Store};
 use setpoint_data::{Codes, cost_table};
-use setpoint_report::{Bounds, ByPart, EvaluateRecord, Measured as Rate, ReportRecord, TrainRecord};
+use setpoint_report::{
+    Bounds, ByPart, EvaluateRecord, Measured as Rate, RecertifyRecord, ReportRecord, TrainRecord,
+};
 use setpoint_trees::{Data, TreesFit};
 
-use crate::examples::{Examples, Loaded};
+use crate::examples::Loaded;
 use crate::failure::Failure;
+use crate::operate::Meant;
 use crate::report::Scene;
 use crate::threshold::Scored;
 use crate::train::Job;
@@ -111,7 +116,6 @@ pub fn class_goal(text: &GoalText, classes: &[String]) -> Result<ClassGoal, Fail
 
 /// What a model decides by, and the goal that it was chosen for.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "a model has one")]
 pub enum Decision {
     /// One score against thresholds: positive or negative.
     Threshold(ByThreshold),
@@ -168,8 +172,12 @@ pub(crate) trait Rule {
     /// Numbers of a training run that travel with the model, for a part.
     fn metrics(&self, record: &TrainRecord, part: &str) -> Vec<(String, f64)>;
 
-    /// Brings labelled rows of another file to what was trained on; what to know of them.
-    fn receive(&self, pooled: Option<&[&str]>, examples: &mut Examples) -> Result<Option<String>, Failure>;
+    /// Brings labelled rows of another file to what was trained on; with what to know of them.
+    fn as_trained(
+        &self,
+        pooled: Option<&[&str]>,
+        sample: &Sample,
+    ) -> Result<(Sample, Option<String>), Failure>;
 
     /// Measures scores and the decisions on them; with those of cross-entropy beside, where they are known.
     fn measure(
@@ -194,6 +202,27 @@ pub(crate) trait Rule {
 
     /// Rates of the decisions on some rows, for comparisons.
     fn rates(&self, sample: &Sample, scores: &[f32], confidence: f64) -> Result<Vec<Rate>, Failure>;
+
+    /// What labelled rows are watched for.
+    fn certified(&self) -> Option<Certified<'_>>;
+
+    /// What rows without labels are held against; none in files of earlier versions, or where rows come in entities.
+    fn known(&self) -> Option<Vec<Known>>;
+
+    /// The same of new rows; `groups` are theirs where thresholds are by group.
+    fn seen(&self, scores: &[f32], groups: Option<&Codes>) -> Result<Vec<Vec<u64>>, Failure>;
+
+    /// What one of those shares is, and the score it is about.
+    fn hint(&self, known: usize, place: usize) -> (String, Option<f32>);
+
+    /// What ships from labelled rows on, certified on them, and what changed.
+    fn recertify(
+        &self,
+        sample: &Sample,
+        scores: &[f32],
+        meant: &Meant,
+        confidence: f64,
+    ) -> Result<(Decision, RecertifyRecord), Failure>;
 }
 
 /// The scores of a training run's parts.

@@ -1,24 +1,25 @@
 //! Positive or negative: one score against thresholds.
 
 use setpoint::artifact::{ModelFile, Tensor, TensorData};
-use setpoint::certify::monitor::Sketch;
+use setpoint::certify::monitor::{Certified, Known, Sketch};
 use setpoint::certify::{Certificate, Drift, Verdict, drift};
-use setpoint::goal::{Constraint, Direction, Goal, Top, parse_conditions};
+use setpoint::goal::{Constraint, Direction, Goal, Top};
 use setpoint::metric::confusion;
 use setpoint::train::{Fit, Judge, MethodChoice, Observer, Part, Settings, Store};
 use setpoint::{Sample, train};
 use setpoint_data::Codes;
 use setpoint_report::{
     Bounds, ByPart, CertificateRecord, Confusion, DriftRecord, EvaluateRecord, GroupRecord, GroupsRecord,
-    Measured as Rate, ReportRecord, TrainRecord, decided_alike, widened,
+    Measured as Rate, RecertifyRecord, ReportRecord, TrainRecord, decided_alike, widened,
 };
 use setpoint_trees::{Data, TreesFit};
 
 use super::{Decision, Decisions, Kind, Measured, Predicted, Rule};
-use crate::examples::{Examples, Loaded};
+use crate::examples::Loaded;
 use crate::failure::Failure;
 use crate::group::{POOL, check_sizes, pool_others, spell_as, strangers};
 use crate::interval::{Measurer, RATES, SHARES};
+use crate::operate::{Meant, recertify};
 use crate::probability::Probability;
 use crate::report::Scene;
 use crate::threshold::{Scored, Shipped, margins};
@@ -234,10 +235,25 @@ impl Rule for ByThreshold {
         named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
 
-    fn receive(&self, pooled: Option<&[&str]>, examples: &mut Examples) -> Result<Option<String>, Failure> {
-        let (sample, unknown) = self.known_groups(pooled, &examples.sample)?;
-        examples.sample = sample;
-        Ok(unknown)
+    fn as_trained(
+        &self,
+        pooled: Option<&[&str]>,
+        sample: &Sample,
+    ) -> Result<(Sample, Option<String>), Failure> {
+        let shipped = &self.shipped;
+        let known = match (&shipped.groups, &shipped.certificate) {
+            (Some(groups), _) => &groups.names[..],
+            (None, Some(certificate)) => &certificate.groups,
+            (None, None) => &[],
+        };
+        let spelled = spell_as(sample, known)?;
+        let Some(groups) = &shipped.groups else { return Ok((spelled, None)) };
+        let found = spelled.groups();
+        let unknown = found.and_then(|found| strangers(groups, pooled, found.names(), found.codes()));
+        match groups.names.iter().any(|name| name == POOL) {
+            true => Ok((pool_others(&spelled, &groups.names)?, unknown)),
+            false => Ok((spelled, unknown)),
+        }
     }
 
     fn measure(
@@ -319,6 +335,36 @@ impl Rule for ByThreshold {
         let margins = self.shipped.margins(sample, scores)?;
         Measurer { confidence }.rates(sample, &margins, &SHARES)
     }
+
+    fn certified(&self) -> Option<Certified<'_>> {
+        self.shipped.certificate.as_ref().map(Certified::from)
+    }
+
+    fn known(&self) -> Option<Vec<Known>> {
+        self.sketch.as_ref().map(Sketch::known)
+    }
+
+    fn seen(&self, scores: &[f32], groups: Option<&Codes>) -> Result<Vec<Vec<u64>>, Failure> {
+        let decided = positive(&self.margins(scores, groups)?);
+        Ok(self.sketch.as_ref().map(|sketch| sketch.seen(scores, decided)).unwrap_or_default())
+    }
+
+    fn hint(&self, known: usize, place: usize) -> (String, Option<f32>) {
+        match known {
+            0 => ("share decided positive".to_owned(), None),
+            _ => ("scores".to_owned(), self.sketch.as_ref().and_then(|one| one.edges.get(place).copied())),
+        }
+    }
+
+    fn recertify(
+        &self,
+        sample: &Sample,
+        scores: &[f32],
+        meant: &Meant,
+        confidence: f64,
+    ) -> Result<(Decision, RecertifyRecord), Failure> {
+        recertify::by_threshold(self, sample, scores, meant, confidence)
+    }
 }
 
 impl ByThreshold {
@@ -339,28 +385,6 @@ impl ByThreshold {
                 Ok(margins(scores, &shipped.thresholds, Some((&by_code, &codes.of))))
             }
             (None, _) => Ok(margins(scores, &shipped.thresholds, None)),
-        }
-    }
-
-    /// The sample with groups called and pooled as they were in training, and what to say of those that were not there.
-    pub(crate) fn known_groups(
-        &self,
-        pooled: Option<&[&str]>,
-        sample: &Sample,
-    ) -> Result<(Sample, Option<String>), Failure> {
-        let shipped = &self.shipped;
-        let known = match (&shipped.groups, &shipped.certificate) {
-            (Some(groups), _) => &groups.names[..],
-            (None, Some(certificate)) => &certificate.groups,
-            (None, None) => &[],
-        };
-        let spelled = spell_as(sample, known)?;
-        let Some(groups) = &shipped.groups else { return Ok((spelled, None)) };
-        let found = spelled.groups();
-        let unknown = found.and_then(|found| strangers(groups, pooled, found.names(), found.codes()));
-        match groups.names.iter().any(|name| name == POOL) {
-            true => Ok((pool_others(&spelled, &groups.names)?, unknown)),
-            false => Ok((spelled, unknown)),
         }
     }
 }
@@ -432,8 +456,7 @@ pub(super) fn drift_record(drift: &Drift) -> DriftRecord {
         examples: drift.examples,
         p_value: drift.p_value,
         level: drift.level,
-        survives_mix: parse_conditions(&drift.condition)
-            .is_ok_and(|parsed| parsed.iter().all(Constraint::survives_mix)),
+        survives_mix: drift.survives_mix,
         text: drift.to_string(),
     }
 }

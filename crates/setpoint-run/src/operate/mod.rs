@@ -1,7 +1,7 @@
 //! A model after training: watched, certified anew, and the rows to have labelled for that.
 
 mod monitor;
-mod recertify;
+pub(crate) mod recertify;
 mod sample;
 
 pub use monitor::{add, add_unlabelled, begin, monitor_record, resume};

@@ -2,11 +2,11 @@
 
 use setpoint::Sample;
 use setpoint::artifact::ModelFile;
-use setpoint::certify::monitor::{Monitor, Sketch};
+use setpoint::certify::monitor::Monitor;
+use setpoint_data::Codes;
 use setpoint_report::{HintPointRecord, HintRecord, MonitorRecord, WatchedPoint, WatchedRecord, widened};
 
 use crate::failure::Failure;
-use crate::kind::positive;
 use crate::model::Opened;
 
 /// Begins to watch a model.
@@ -19,14 +19,14 @@ pub fn begin(file: &ModelFile, model: &Opened, alpha: f64) -> Result<Monitor, Fa
             "‹alpha {alpha}›: expected a chance between 0 and 1, such as 0.05"
         )));
     }
-    let decision = model.decision.threshold()?;
-    if decision.shipped.certificate.is_none() && decision.sketch.is_none() {
+    let rule = model.decision.rule();
+    if rule.certified().is_none() && rule.known().is_none() {
         return Err(Failure::input(
             "the model has neither a certificate nor a sketch of its calibration scores, so there is nothing to watch; \
              certify it on labelled rows (setpoint recertify)",
         ));
     }
-    Ok(Monitor::new(&file.digest()?, decision.shipped.certificate.as_ref(), alpha)?)
+    Ok(Monitor::new(&file.digest()?, rule.certified(), alpha)?)
 }
 
 /// Goes on with a state that was kept.
@@ -45,7 +45,7 @@ pub fn resume(state: &str, file: &ModelFile, model: &Opened, alpha: Option<f64>)
             &digest[..12]
         )));
     }
-    if !monitor.fits(&digest, model.decision.threshold()?.shipped.certificate.as_ref()) {
+    if !monitor.fits(&digest, model.decision.rule().certified()) {
         return Err(Failure::input(
             "the state is damaged, or of another version: it does not fit the certificate",
         ));
@@ -69,19 +69,19 @@ pub fn add(
     sample: &Sample,
     scores: &[f32],
 ) -> Result<Vec<String>, Failure> {
-    let decision = model.decision.threshold()?;
-    let Some(certificate) = &decision.shipped.certificate else {
+    let rule = model.decision.rule();
+    let Some(certified) = rule.certified() else {
         return Err(Failure::input(
             "the model has no certificate that labelled rows could break; certify it (setpoint recertify), or watch rows \
              without labels (‹unlabelled›)",
         ));
     };
-    let (sample, unknown) = decision.known_groups(model.pooled().as_deref(), sample)?;
-    let notes = monitor.add(certificate, &sample, scores)?;
+    let (sample, unknown) = rule.as_trained(model.pooled().as_deref(), sample)?;
+    let notes = monitor.add(certified, &sample, scores)?;
     Ok(unknown.into_iter().chain(notes).collect())
 }
 
-/// Adds rows without labels, by their scores and how far those are above their thresholds.
+/// Adds rows without labels, by their scores; `groups` are theirs where thresholds are by group.
 ///
 /// # Errors
 /// If the model's file holds no sketch.
@@ -89,19 +89,18 @@ pub fn add_unlabelled(
     monitor: &mut Monitor,
     model: &Opened,
     scores: &[f32],
-    margins: &[f32],
+    groups: Option<&Codes>,
 ) -> Result<(), Failure> {
-    Ok(monitor.add_unlabelled(sketch(model)?, scores, positive(margins))?)
-}
-
-fn sketch(model: &Opened) -> Result<&Sketch, Failure> {
-    model.decision.threshold()?.sketch.as_ref().ok_or_else(|| {
+    let rule = model.decision.rule();
+    let known = rule.known().ok_or_else(|| {
         Failure::input(
             "the model file holds no sketch of its calibration scores (it was written by an earlier version, its rows \
              come in entities, or were sampled or weighed), so rows without labels tell nothing; recertify the model \
              on rows of its own kind, or train it anew, to get one",
         )
-    })
+    })?;
+    let rows = (scores.len() / model.decision.outputs()) as u64;
+    Ok(monitor.add_unlabelled(&known, &rule.seen(scores, groups)?, rows)?)
 }
 
 /// Where a watch stands; the file's name is for the caller to add.
@@ -111,10 +110,10 @@ fn sketch(model: &Opened) -> Result<&Sketch, Failure> {
 pub fn monitor_record(monitor: &Monitor, model: &Opened) -> Result<MonitorRecord, Failure> {
     let ten = std::f64::consts::LN_10;
     let mut conditions = Vec::new();
-    let decision = model.decision.threshold()?;
-    if let Some(certificate) = &decision.shipped.certificate {
+    let rule = model.decision.rule();
+    if let (Some(certified), Some(certificate)) = (rule.certified(), rule.certificate()) {
         let targets = certificate.conditions.iter().map(|certified| certified.target);
-        for (place, (status, target)) in monitor.status(certificate)?.into_iter().zip(targets).enumerate() {
+        for (place, (status, target)) in monitor.status(certified)?.into_iter().zip(targets).enumerate() {
             let history = monitor.history().iter().map(|moment| {
                 let point = &moment.points[place];
                 WatchedPoint {
@@ -146,11 +145,14 @@ pub fn monitor_record(monitor: &Monitor, model: &Opened) -> Result<MonitorRecord
             });
         }
     }
-    let hints = decision.sketch.as_ref().map(|sketch| monitor.hints(sketch)).transpose()?.unwrap_or_default();
+    let hints = rule.known().map(|known| monitor.hints(&known)).transpose()?.unwrap_or_default();
+    // Of several shares, the one that changed most.
+    let shown = hints.first().map_or(0, |hint| hint.place);
     let hint_history = monitor.hint_history().iter().map(|moment| HintPointRecord {
         rows: moment.rows,
-        decided: (moment.batch > 0).then(|| moment.decided as f64 / moment.batch as f64),
-        log10_evidence: moment.log_evidence.map(|log| log / ten),
+        decided: (moment.decided.get(shown).filter(|_| moment.batch > 0))
+            .map(|decided| *decided as f64 / moment.batch as f64),
+        log10_evidence: moment.log_evidence.iter().map(|log| log / ten).collect(),
     });
     let (rows, unlabelled) = monitor.rows();
     Ok(MonitorRecord {
@@ -164,14 +166,18 @@ pub fn monitor_record(monitor: &Monitor, model: &Opened) -> Result<MonitorRecord
         conditions,
         hints: hints
             .into_iter()
-            .map(|hint| HintRecord {
-                what: hint.what,
-                score: hint.edge.map(widened),
-                expected: hint.expected,
-                observed: hint.observed,
-                evidence: hint.evidence,
-                alarm_at: hint.alarm_at,
-                alarm_after: hint.alarm,
+            .enumerate()
+            .map(|(known, hint)| {
+                let (what, score) = rule.hint(known, hint.place);
+                HintRecord {
+                    what,
+                    score: score.map(widened),
+                    expected: hint.expected,
+                    observed: hint.observed,
+                    evidence: hint.evidence,
+                    alarm_at: hint.alarm_at,
+                    alarm_after: hint.alarm,
+                }
             })
             .collect(),
         hint_history: hint_history.collect(),

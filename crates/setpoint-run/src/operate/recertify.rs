@@ -1,4 +1,4 @@
-//! New thresholds and a new certificate from new rows, the model as it is.
+//! New thresholds or shifts and a new certificate from new rows, the model as it is.
 
 use serde_json::{Value, json};
 use setpoint::Sample;
@@ -11,7 +11,7 @@ use setpoint::mix::{estimate, same_classes};
 use setpoint_report::{CertificateRecord, MixRecord, RecertifyRecord, widened};
 
 use crate::failure::Failure;
-use crate::kind::{ByThreshold, Rule, positive};
+use crate::kind::{ByThreshold, Decision, positive};
 use crate::model::{CAUTION, EARLIER, Opened};
 use crate::probability::Probability;
 use crate::threshold::{Scored, Shipped, solve};
@@ -55,11 +55,31 @@ pub fn recertify(
     confidence: f64,
     data_hash: Option<&str>,
 ) -> Result<Recertified, Failure> {
-    let decision = model.decision.threshold()?;
-    let (sample, unknown) = decision.known_groups(model.pooled().as_deref(), sample)?;
-    check_groups(decision, &sample)?;
+    let rule = model.decision.rule();
+    let (sample, unknown) = rule.as_trained(model.pooled().as_deref(), sample)?;
+    let (now, record) = rule.recertify(&sample, scores, meant, confidence)?;
+    let mut new = file.clone();
+    remember(&mut new, model, data_hash);
+    now.rule().store(&mut new)?;
+    let record = RecertifyRecord {
+        goal: model.document.goal.clone(),
+        notes: unknown.into_iter().chain(record.notes).collect(),
+        ..record
+    };
+    Ok(Recertified { file: new, record })
+}
+
+/// New thresholds.
+pub(crate) fn by_threshold(
+    decision: &ByThreshold,
+    sample: &Sample,
+    scores: &[f32],
+    meant: &Meant,
+    confidence: f64,
+) -> Result<(Decision, RecertifyRecord), Failure> {
+    check_groups(decision, sample)?;
     let goal = decision.goal.operating();
-    let mix = mix(decision, &sample, scores, meant, confidence)?;
+    let mix = mix(decision, sample, scores, meant, confidence)?;
     let prevalence = mix.as_ref().map(|mix| (mix.lower, mix.upper));
     let inclusion = match meant {
         Meant::Sampled(chances) => Some(chances.clone()),
@@ -72,29 +92,21 @@ pub fn recertify(
         prevalence,
         ..CertifyOptions::new(confidence)
     };
-    let weighed = options.weighed(&sample)?;
-    let rows = weighed.as_ref().unwrap_or(&sample);
-    let shipped = shipped(decision, &goal, &sample, rows, scores, &options)?;
+    let weighed = options.weighed(sample)?;
+    let rows = weighed.as_ref().unwrap_or(sample);
+    let shipped = shipped(decision, &goal, sample, rows, scores, &options)?;
     let sketch = match meant {
         Meant::Themselves => {
-            let margins = shipped.margins(&sample, scores)?;
-            Sketch::of(&sample, scores, positive(&margins))
+            let margins = shipped.margins(sample, scores)?;
+            Sketch::of(sample, scores, positive(&margins))
         }
         _ => None,
     };
-    let mut new = file.clone();
-    remember(&mut new, model, data_hash);
-    let probability = Some(Probability::fit(rows, scores));
-    let now = ByThreshold { shipped, probability, sketch, ..decision.clone() };
-    now.store(&mut new)?;
-    let shipped = now.shipped;
     let (survive, depend): (Vec<_>, Vec<_>) = goal.constraints.iter().partition(|one| one.survives_mix());
     let names = |some: Vec<&Constraint>| some.into_iter().map(ToString::to_string).collect();
     let record = RecertifyRecord {
-        artifact: String::new(),
-        goal: model.document.goal.clone(),
         rows: sample.len() as u64,
-        positives: sample.labels().iter().filter(|label| **label).count() as u64,
+        positives: Some(sample.labels().iter().filter(|label| **label).count() as u64),
         thresholds_before: decision.shipped.thresholds.iter().copied().map(widened).collect(),
         thresholds: shipped.thresholds.iter().copied().map(widened).collect(),
         groups: shipped.groups.as_ref().map(|groups| groups.names.clone()).unwrap_or_default(),
@@ -103,9 +115,11 @@ pub fn recertify(
         mix,
         survives_mix: names(survive),
         depends_on_mix: names(depend),
-        notes: unknown.into_iter().collect(),
+        ..RecertifyRecord::default()
     };
-    Ok(Recertified { file: new, record })
+    let probability = Some(Probability::fit(rows, scores));
+    let now = ByThreshold { shipped, probability, sketch, ..decision.clone() };
+    Ok((Decision::Threshold(now), record))
 }
 
 /// Refuses rows without some group that the model has a threshold for: it would be lost.
@@ -213,6 +227,7 @@ fn remember(file: &mut ModelFile, model: &Opened, data_hash: Option<&str>) {
         "certificate": model.document.certificate,
         "approximate": model.document.approximate,
         "thresholds": model.document.thresholds,
+        "decision": model.document.decision,
         "groups": model.document.groups,
         "caution": settings.remove(CAUTION),
         "data": settings.get("recertified-on"),

@@ -148,11 +148,17 @@ impl Certificate {
 }
 
 impl CertifiedCondition {
-    /// Whether it was proved for the share of positives of the calibration rows alone.
+    /// Whether it was proved for the share of positives, or the mix of classes, of the calibration rows alone.
     fn depends_on_mix(&self) -> bool {
-        !matches!(self.method, Method::AtPrevalence { .. })
-            && parse_conditions(&self.condition)
-                .is_ok_and(|parsed| !parsed.iter().all(Constraint::survives_mix))
+        match self.method {
+            Method::AtPrevalence { .. } => false,
+            // Of the rates of a class, those within it.
+            Method::FixedSequence { .. } => {
+                !["recall(", "fnr("].iter().any(|rate| self.condition.starts_with(rate))
+            }
+            _ => parse_conditions(&self.condition)
+                .is_ok_and(|parsed| !parsed.iter().all(Constraint::survives_mix)),
+        }
     }
 }
 
@@ -206,7 +212,7 @@ impl fmt::Display for Certificate {
             }
         }
         if !mixed.is_empty() {
-            write!(f, "\n  {} at the share of positives of these examples only", mixed.join(", "))?;
+            write!(f, "\n  {} at the mix of classes of these examples only", mixed.join(", "))?;
         }
         Ok(())
     }

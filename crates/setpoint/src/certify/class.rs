@@ -10,6 +10,9 @@
 //! Where rows come in entities, those are the draws: a condition is tested by bets on them, as one on deciding for
 //! its class or against it.
 
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::certificate::{Certificate, CertifiedCondition, CertifiedEntities, Method};
@@ -20,7 +23,7 @@ use super::entity::{Bets, EntityClaim, Test};
 use super::error::CertifyError;
 use crate::class::{Classes, Confusion, decide, shift};
 use crate::goal::{ClassCondition, ClassGoal, ClassRate, Constraint, Over, Rate, Relation, Target};
-use crate::sample::Sample;
+use crate::sample::{Entities, Sample};
 
 /// Steps from safe to bold.
 const STEPS: usize = 100;
@@ -65,14 +68,49 @@ impl ClassCertificate {
 }
 
 /// A condition on one class, as it is proved.
-struct ClassClaim {
-    claim: Claim,
-    class: usize,
+pub(super) struct ClassClaim {
+    pub(super) claim: Claim,
+    pub(super) class: usize,
     text: String,
 }
 
+/// The claim of a condition as certificates write it.
+pub(super) fn named<'a>(claims: &'a [ClassClaim], condition: &str) -> Result<&'a ClassClaim, CertifyError> {
+    let found = claims.iter().find(|claim| claim.text == condition);
+    found.ok_or(CertifyError::Damaged { reason: "it is not of the model's goal" })
+}
+
+/// Whether a rate of one class stays what it is in another mix of classes, each scoring as before: the rows of
+/// all other classes are a mix themselves.
+#[must_use]
+pub fn class_survives_mix(rate: Rate) -> bool {
+    matches!(rate, Rate::Recall | Rate::FalseNegativeRate)
+}
+
+/// Whether the conditions of a goal have exact tests.
+///
+/// # Errors
+/// Why not.
+pub fn certifiable(goal: &ClassGoal) -> Result<(), CertifyError> {
+    claims(goal).map(|_| ())
+}
+
+/// Rows to choose a sequence on, a third of them, and the others to test it on; by chance, so that they are draws
+/// of one population. Entities stay whole.
+#[must_use]
+pub fn apart(sample: &Sample, seed: u64) -> [Vec<u32>; 2] {
+    let entities = sample.together();
+    let mut draws: Vec<u32> = (0..entities.map_or(sample.len(), Entities::len) as u32).collect();
+    draws.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    let mut first = vec![false; draws.len()];
+    draws.iter().take(draws.len() / 3).for_each(|draw| first[*draw as usize] = true);
+    let of = |row: &u32| first[entities.map_or(*row, |entities| entities.of()[*row as usize]) as usize];
+    let (first, others) = (0..sample.len() as u32).partition(of);
+    [first, others]
+}
+
 /// The claims of a goal's conditions.
-fn claims(goal: &ClassGoal) -> Result<Vec<ClassClaim>, CertifyError> {
+pub(super) fn claims(goal: &ClassGoal) -> Result<Vec<ClassClaim>, CertifyError> {
     let mut claims = Vec::new();
     for condition in &goal.conditions {
         let ClassCondition { rate, relation, target } = *condition;
@@ -115,8 +153,12 @@ impl ClassClaim {
         }
     }
 
+    pub(super) fn survives_mix(&self) -> bool {
+        class_survives_mix(self.claim.rate)
+    }
+
     /// What the rate is a share of.
-    fn noun(&self) -> &'static str {
+    pub(super) fn noun(&self) -> &'static str {
         match self.claim.noun() {
             "positives" => "rows of the class",
             "negatives" => "rows of other classes",
@@ -248,8 +290,7 @@ pub fn class_drift(
     let decided = rows.at(shifts)?;
     let level = (1.0 - certificate.confidence) / claims.len() as f64;
     let test = |certified: &CertifiedCondition| {
-        let claim = claims.iter().find(|claim| claim.text == certified.condition);
-        let claim = claim.ok_or(CertifyError::Damaged { reason: "it is not of the model's goal" })?;
+        let claim = named(&claims, &certified.condition)?;
         let (counted, examples) = claim.count(&rows, &decided);
         let betting = |of: &EntityClaim<'_>| {
             let counts = of.counts(DECIDED);
@@ -272,6 +313,7 @@ pub fn class_drift(
             observed,
             p_value,
             level,
+            survives_mix: claim.survives_mix(),
             verdict: Verdict::of(&claim.claim, observed, p_value, level),
         })
     };
@@ -628,5 +670,24 @@ mod tests {
         );
         let together = sample.with_entities("who", &[0; 100]).unwrap();
         assert!(refuse("accuracy @ recall(b)>=0.2", &together).contains("bring more entities"));
+    }
+
+    #[test]
+    fn rows_to_choose_on_are_no_rows_to_prove_on() {
+        let sample =
+            Sample::of_classes("label", vec!["a".into(), "b".into()], (0..1000).map(|row| row % 2).collect());
+        let sample = sample.unwrap();
+        let [first, others] = apart(&sample, 0);
+        assert_eq!((first.len(), others.len()), (333, 667));
+        let mut all = [first.clone(), others].concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..1000).collect::<Vec<_>>());
+        // As the file has them, its last rows would be the proof.
+        let again = |seed| apart(&sample, seed)[0].clone();
+        assert!(first.iter().any(|row| *row > 900) && again(0) == first && again(1) != first);
+        let of: Vec<u32> = (0..1000).map(|row| row / 4).collect();
+        let [first, others] = apart(&sample.clone().with_entities("who", &of).unwrap(), 0);
+        assert_eq!((first.len(), others.len()), (332, 668));
+        assert!(first.iter().all(|row| others.iter().all(|other| other / 4 != row / 4)));
     }
 }

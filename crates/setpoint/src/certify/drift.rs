@@ -63,6 +63,8 @@ pub struct Drift {
     pub p_value: f64,
     /// The p-value at which the condition counts as violated.
     pub level: f64,
+    /// Whether the condition survives another mix of classes, each scoring as before.
+    pub survives_mix: bool,
     /// What it comes to.
     pub verdict: Verdict,
 }
@@ -174,6 +176,7 @@ fn test(
         observed,
         p_value,
         level,
+        survives_mix: claim.rate.survives_mix(),
         verdict,
     })
 }

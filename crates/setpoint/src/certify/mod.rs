@@ -59,7 +59,9 @@ mod simulation;
 mod tests;
 
 pub use certificate::{Certificate, CertifiedCondition, CertifiedEntities, Method};
-pub use class::{ClassCertificate, certify_classes, class_drift, class_sequence};
+pub use class::{
+    ClassCertificate, apart, certifiable, certify_classes, class_drift, class_sequence, class_survives_mix,
+};
 pub use drift::{Drift, Verdict, drift};
 pub use error::CertifyError;
 pub use sequence::sequence;

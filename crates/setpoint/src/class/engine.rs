@@ -313,7 +313,10 @@ impl State {
             }
             self.held.copy_from_slice(held);
             let solved = self.solve(pass, sharpness, true) && self.differentiate(sharpness, true);
-            gradient.copy_from_slice(&self.gradient);
+            // Where a rate is undefined there is none.
+            if solved {
+                gradient.copy_from_slice(&self.gradient);
+            }
             solved.then_some(self.loss)
         });
         found.is_some()

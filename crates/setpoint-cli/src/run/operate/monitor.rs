@@ -37,8 +37,8 @@ pub fn monitor(args: &MonitorArgs, quiet: bool) -> Result<(), Failure> {
         Vec::new()
     } else if args.unlabelled {
         let mut rows = scored_rows(&args.rows.predict(&args.model, &args.data), &model, &mut display)?;
-        let margins = rows.margins(&model)?;
-        add_unlabelled(&mut monitor, &model, &rows.scores, &margins)?;
+        rows.note_groups(&model);
+        add_unlabelled(&mut monitor, &model, &rows.scores, rows.groups.as_ref())?;
         rows.notes
     } else {
         let (mut examples, _, mut notes) =

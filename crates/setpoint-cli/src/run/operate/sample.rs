@@ -38,8 +38,8 @@ pub fn sample(args: &SampleArgs, quiet: bool) -> Result<(), Failure> {
         images: ImageArgs::default(),
     };
     let mut rows = scored_rows(&rows, &model, &mut display)?;
-    let margins = rows.margins(&model)?;
-    let drawn = drawn_for(&model, &rows.scores, &margins, args.labels, args.seed)?;
+    rows.note_groups(&model);
+    let drawn = drawn_for(&model, &rows.scores, rows.groups.as_ref(), args.labels, args.seed)?;
     let kept: Vec<&Codes> = rows.kept.iter().filter(|codes| !OWN.contains(&codes.column.as_str())).collect();
     write_atomically(&args.output, |out| write(out, &kept, &drawn, &rows.scores))?;
     display.finish();

@@ -23,17 +23,28 @@
 //! at stake, on each r equally. What is not yet at stake counts as it is. Each stake needs one number, whatever
 //! was seen; of a batch nothing counts but its sums.
 //!
-//! Five ratios from 1.2 to 3, a third and 200 are from simulations (`docs/results/operate.md`): wider grids and
-//! more capital kept back raise fewer false alarms than allowed and take longer to tell a change.
+//! A batch that is large enough to tell by itself is told soonest by an exact test. That too is a bet: for a price
+//! of P\[Binomial(n, a) >= k\] / g it pays 1/g if k or more are bad, g being the level of the alarm. Three tenths of
+//! the capital are for such bets, of which 3/10 u / (u + 1000) may be spent; k is the least that is paid for.
+//! What a price leaves, k being whole, is there for the next batch.
+//!
+//! All these numbers are from simulations (`docs/results/operate.md`): wider grids and more capital kept back raise
+//! fewer false alarms than allowed and take longer to tell a change.
 
 use serde::{Deserialize, Serialize};
 
+use crate::metric::interval::upper_tail;
+
 /// Odds of a bad example that are betted on, as multiples of those allowed.
 const RATIOS: [f64; 5] = [1.2, 1.4, 1.7, 2.2, 3.0];
-/// The share of the capital that is at stake from the start.
+/// The share of the capital of all ratios that is at stake from the start.
 const AT_ONCE: f64 = 1.0 / 3.0;
 /// Bad examples allowed by the time half of the rest is at stake.
 const HALF: f64 = 200.0;
+/// The share of the capital for tests of single batches.
+const TESTS: f64 = 0.3;
+/// Bad examples allowed by the time half of that may be spent.
+const HALF_TESTS: f64 = 1000.0;
 
 /// Draws of one batch: what is bad, out of what.
 #[derive(Clone, Copy, Debug)]
@@ -63,11 +74,15 @@ pub(super) struct Evidence {
     at_stake: Vec<f64>,
     /// Examples seen, or their weight in units of the largest draw.
     examples: f64,
+    /// What tests of single batches cost, and what they paid.
+    spent: f64,
+    paid: f64,
 }
 
 impl Evidence {
-    /// Bets on a batch, the share of bad ones being allowed to be `allowed`.
-    pub(super) fn add(&mut self, allowed: f64, draws: Draws) {
+    /// Bets on a batch, the share of bad ones being allowed to be `allowed`, and the alarm being raised where the
+    /// logarithm of the capital is `goal`.
+    pub(super) fn add(&mut self, allowed: f64, draws: Draws, goal: f64) {
         let scale = match draws {
             Draws::Examples { .. } => 1.0,
             Draws::Units { largest, .. } => largest,
@@ -76,9 +91,12 @@ impl Evidence {
         if examples == 0.0 {
             return;
         }
-        let before = if self.at_stake.is_empty() { 0.0 } else { started(allowed * self.examples) };
+        let before = self.started(allowed);
         self.examples += examples;
         let fresh = ((started(allowed * self.examples) - before) / RATIOS.len() as f64).ln();
+        if let Draws::Examples { bad, examples } = draws {
+            self.test(allowed, bad, examples, goal);
+        }
         self.at_stake.resize(RATIOS.len(), f64::NEG_INFINITY);
         for (wealth, ratio) in self.at_stake.iter_mut().zip(RATIOS) {
             let stake = stake(ratio, allowed);
@@ -96,17 +114,38 @@ impl Evidence {
         }
     }
 
+    /// Tests a batch by itself, with what may be spent on that.
+    fn test(&mut self, allowed: f64, bad: u64, examples: u64, goal: f64) {
+        let due = allowed * self.examples;
+        let purse = TESTS * due / (due + HALF_TESTS) - self.spent;
+        let price = |least: u64| upper_tail(examples, least, allowed) * goal.exp();
+        // The least that is paid for is among these, or there is none.
+        let (mut dear, mut least) = ((allowed * examples as f64) as u64, examples + 1);
+        while least - dear > 1 {
+            let middle = dear + (least - dear) / 2;
+            if price(middle) <= purse { least = middle } else { dear = middle }
+        }
+        if least <= examples {
+            self.spent += price(least);
+            self.paid += if bad >= least { goal.exp() } else { 0.0 };
+        }
+    }
+
     /// The logarithm of the capital: alarm where it is the logarithm of 1/alpha or more.
     pub(super) fn log(&self, allowed: f64) -> f64 {
-        let kept = 1.0 - if self.at_stake.is_empty() { 0.0 } else { started(allowed * self.examples) };
+        let kept = 1.0 - self.started(allowed) - self.spent + self.paid;
         self.at_stake.iter().copied().fold(kept.ln(), log_sum)
     }
 
+    /// The share of the capital that was put at stake so far.
+    fn started(&self, allowed: f64) -> f64 {
+        if self.at_stake.is_empty() { 0.0 } else { started(allowed * self.examples) }
+    }
+
     /// Examples after which the capital should have grown to the logarithm `goal`, were the share `share` from
-    /// now on; `None` beyond 10^12.
+    /// now on and but for tests of single batches; `None` beyond 10^12.
     pub(super) fn needed(&self, allowed: f64, share: f64, goal: f64) -> Option<u64> {
-        let seen = allowed * self.examples;
-        let before = if self.at_stake.is_empty() { 0.0 } else { started(seen) };
+        let (seen, before) = (allowed * self.examples, self.started(allowed));
         let enough = |examples: u64| {
             let fresh = ((started(seen + allowed * examples as f64) - before) / RATIOS.len() as f64).ln();
             let place = |place: usize| self.at_stake.get(place).copied().unwrap_or(f64::NEG_INFINITY);
@@ -138,7 +177,7 @@ impl Evidence {
 
 /// The share of the capital at stake once this many bad examples would have been allowed.
 fn started(allowed: f64) -> f64 {
-    AT_ONCE + (1.0 - AT_ONCE) * allowed / (allowed + HALF)
+    (1.0 - TESTS) * (AT_ONCE + (1.0 - AT_ONCE) * allowed / (allowed + HALF))
 }
 
 fn stake(ratio: f64, allowed: f64) -> f64 {
@@ -156,11 +195,12 @@ mod tests {
     use super::*;
 
     const ALLOWED: f64 = 0.01;
+    const GOAL: f64 = 3.0;
 
     fn added(batches: &[(u64, u64)]) -> Evidence {
         let mut evidence = Evidence::default();
         for (bad, examples) in batches {
-            evidence.add(ALLOWED, Draws::Examples { bad: *bad, examples: *examples });
+            evidence.add(ALLOWED, Draws::Examples { bad: *bad, examples: *examples }, GOAL);
         }
         evidence
     }
@@ -179,7 +219,9 @@ mod tests {
             })
             .sum::<f64>()
             + 1.0
-            - started(1.5);
+            - started(1.5)
+            - evidence.spent;
+        assert!(evidence.spent < 1.5e-3 * TESTS && evidence.paid == 0.0);
         assert!(
             (evidence.log(ALLOWED).exp() - expected).abs() < 1e-12,
             "{} {expected}",
@@ -194,9 +236,9 @@ mod tests {
         assert_eq!(Evidence::default().log(ALLOWED), 0.0);
         let units: Vec<(f64, f64)> = (0..100).map(|row| (if row < 3 { 2.0 } else { 0.0 }, 2.0)).collect();
         let mut weighted = Evidence::default();
-        weighted.add(ALLOWED, Draws::Units { units: &units, largest: 2.0 });
+        weighted.add(ALLOWED, Draws::Units { units: &units, largest: 2.0 }, GOAL);
         let plain = added(&[(3, 100)]);
-        assert!((weighted.log(ALLOWED) - plain.log(ALLOWED)).abs() < 1e-12);
+        assert!((weighted.log(ALLOWED).exp() - plain.log(ALLOWED).exp() - plain.spent).abs() < 1e-12);
     }
 
     #[test]
@@ -206,9 +248,31 @@ mod tests {
         let needed = quiet.needed(ALLOWED, 0.02, goal).unwrap();
         assert!((1000..10_000).contains(&needed), "{needed}");
         let mut told = quiet.clone();
-        told.add(ALLOWED, Draws::Examples { bad: needed / 50 + 1, examples: needed });
+        told.add(ALLOWED, Draws::Examples { bad: needed / 50 + 1, examples: needed }, goal);
         assert!(told.log(ALLOWED) >= goal);
         assert_eq!(told.needed(ALLOWED, 0.02, goal), Some(0));
         assert_eq!(quiet.needed(ALLOWED, 0.009, goal), None);
+    }
+
+    #[test]
+    fn a_batch_is_tested_by_itself_for_what_may_be_spent_and_for_no_more() {
+        let goal = 20_f64.ln();
+        let (mut quiet, mut total) = (Evidence::default(), 0.0);
+        for _ in 0..1000 {
+            quiet.add(ALLOWED, Draws::Examples { bad: 7, examples: 700 }, goal);
+            total += 7.0;
+            let purse = TESTS * total / (total + HALF_TESTS);
+            assert!(quiet.spent <= purse);
+        }
+        // Little is left over.
+        assert!(quiet.spent > 0.99 * TESTS * total / (total + HALF_TESTS), "{}", quiet.spent);
+        assert_eq!(quiet.paid, 0.0);
+        let mut early = added(&[(100, 10_000)]);
+        early.add(ALLOWED, Draws::Examples { bad: 30, examples: 1000 }, goal);
+        assert!(early.paid >= 20.0 - 1e-9 && early.log(ALLOWED) >= goal);
+        // One example tells nothing by itself.
+        let before = early.spent;
+        early.add(ALLOWED, Draws::Examples { bad: 1, examples: 1 }, goal);
+        assert_eq!(early.spent, before);
     }
 }

@@ -1,26 +1,34 @@
 //! What rows without labels can tell: a hint that they are no longer like the calibration rows.
 //!
-//! The share of rows at or above an edge is known from the calibration rows to within an exact interval; bets are
-//! placed on it being above the upper end, and on it being below the lower one. The mean of all capitals is a
+//! The share of rows at or above an edge, or decided in some way, is known from the calibration rows to within an exact
+//! interval; bets are placed on it being above the upper end, and on it being below the lower one. The mean of all capitals is a
 //! capital like any other. Half of each hint's chance to be false is that of its intervals, half that of its bets.
 
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{Draws, Evidence, log_sum};
-use super::sketch::Sketch;
 use crate::certify::error::CertifyError;
 use crate::metric::interval::clopper_pearson;
 
-/// Hints that share their chance to be false: the share decided positive, and the scores.
+/// Hints that share their chance to be false, at most.
 pub(super) const HINTS: f64 = 2.0;
+
+/// Shares that the calibration rows had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// How many rows there were of each, at least one share.
+    pub counts: Vec<u64>,
+    /// Of how many.
+    pub total: u64,
+}
 
 /// Bets on both sides of the shares that the calibration rows had.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Shift {
     sides: Vec<[Evidence; 2]>,
-    /// Rows at or above each edge.
-    above: Vec<u64>,
+    /// Rows of each share.
+    seen: Vec<u64>,
     rows: u64,
     pub(super) alarm: Option<u64>,
 }
@@ -30,43 +38,45 @@ pub(super) struct Shift {
 pub(super) struct Furthest {
     /// The logarithm of the mean capital.
     pub(super) log: f64,
-    /// Which of the edges.
+    /// Which of the shares.
     pub(super) place: usize,
     pub(super) expected: f64,
     pub(super) observed: Option<f64>,
 }
 
 impl Shift {
-    /// Adds a batch: rows at or above each edge, where the calibration part had `known` of `total`.
+    /// Adds a batch: rows of each share.
     pub(super) fn add(
         &mut self,
-        known: &[u64],
-        total: u64,
-        above: &[u64],
+        known: &Known,
+        seen: &[u64],
         rows: u64,
         alpha: f64,
     ) -> Result<(), CertifyError> {
-        self.sides.resize(known.len(), <[Evidence; 2]>::default());
-        self.above.resize(known.len(), 0);
+        let places = known.counts.len();
+        self.sides.resize(places, <[Evidence; 2]>::default());
+        self.seen.resize(places, 0);
+        // What one capital must come to for the mean of all to do so.
+        let alone = goal(alpha) + ((2 * places) as f64).ln();
         for (place, [higher, lower]) in self.sides.iter_mut().enumerate() {
-            let [most, least] = limits(known, total, place, alpha)?;
-            let bad = above[place];
-            higher.add(most, Draws::Examples { bad, examples: rows });
-            lower.add(least, Draws::Examples { bad: rows - bad, examples: rows });
-            self.above[place] += bad;
+            let [most, least] = limits(known, place, alpha)?;
+            let bad = seen.get(place).copied().unwrap_or_default().min(rows);
+            higher.add(most, Draws::Examples { bad, examples: rows }, alone);
+            lower.add(least, Draws::Examples { bad: rows - bad, examples: rows }, alone);
+            self.seen[place] += bad;
         }
         self.rows += rows;
-        if self.alarm.is_none() && self.furthest(known, total, alpha)?.log >= goal(alpha) {
+        if self.alarm.is_none() && self.furthest(known, alpha)?.log >= goal(alpha) {
             self.alarm = Some(self.rows);
         }
         Ok(())
     }
 
-    pub(super) fn furthest(&self, known: &[u64], total: u64, alpha: f64) -> Result<Furthest, CertifyError> {
+    pub(super) fn furthest(&self, known: &Known, alpha: f64) -> Result<Furthest, CertifyError> {
         let mut log = f64::NEG_INFINITY;
         let mut furthest = (f64::NEG_INFINITY, 0);
-        for (place, sides) in self.sides.iter().enumerate() {
-            for (side, allowed) in sides.iter().zip(limits(known, total, place, alpha)?) {
+        for (place, sides) in self.sides.iter().enumerate().take(known.counts.len()) {
+            for (side, allowed) in sides.iter().zip(limits(known, place, alpha)?) {
                 let one = side.log(allowed);
                 log = log_sum(log, one);
                 if one > furthest.0 {
@@ -76,8 +86,9 @@ impl Shift {
         }
         let log = if self.sides.is_empty() { 0.0 } else { log - ((2 * self.sides.len()) as f64).ln() };
         let place = furthest.1;
-        let observed = (self.rows > 0).then(|| self.above[place] as f64 / self.rows as f64);
-        Ok(Furthest { log, place, expected: known[place] as f64 / total as f64, observed })
+        let observed =
+            self.seen.get(place).filter(|_| self.rows > 0).map(|seen| *seen as f64 / self.rows as f64);
+        Ok(Furthest { log, place, expected: known.counts[place] as f64 / known.total as f64, observed })
     }
 
     pub(super) fn rows(&self) -> u64 {
@@ -90,21 +101,9 @@ pub(super) fn goal(alpha: f64) -> f64 {
     (2.0 * HINTS / alpha).ln()
 }
 
-/// Most rows at or above an edge, and most below it, as shares.
-fn limits(known: &[u64], total: u64, place: usize, alpha: f64) -> Result<[f64; 2], CertifyError> {
-    let confidence = 1.0 - alpha / (2.0 * HINTS * known.len() as f64);
-    let share = clopper_pearson(known[place], total, confidence)?;
+/// Most rows of a share, and most that are not of it, as shares.
+fn limits(known: &Known, place: usize, alpha: f64) -> Result<[f64; 2], CertifyError> {
+    let confidence = 1.0 - alpha / (2.0 * HINTS * known.counts.len() as f64);
+    let share = clopper_pearson(known.counts[place], known.total, confidence)?;
     Ok([share.upper, 1.0 - share.lower])
-}
-
-/// Rows at or above each edge of a sketch.
-pub(super) fn above(sketch: &Sketch, scores: &[f32]) -> Vec<u64> {
-    let mut cells = vec![0; sketch.edges.len() + 1];
-    for score in scores {
-        cells[sketch.edges.partition_point(|edge| edge <= score)] += 1;
-    }
-    for place in (1..cells.len()).rev() {
-        cells[place - 1] += cells[place];
-    }
-    cells.split_off(1)
 }

@@ -32,17 +32,17 @@ pub struct Point {
 }
 
 /// The state of the hints after a batch without labels.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HintMoment {
     /// Rows without a label so far.
     pub rows: u64,
     /// Rows of the batch.
     pub batch: u64,
-    /// How many of them were decided positive.
-    pub decided: u64,
-    /// The logarithm of the evidence: of the share decided positive, and of the scores.
-    pub log_evidence: [f64; 2],
+    /// How many of them were decided positive, or as each class.
+    pub decided: Vec<u64>,
+    /// The logarithm of the evidence of each hint.
+    pub log_evidence: Vec<f64>,
 }
 
 /// Something that happened after something else.
@@ -63,7 +63,7 @@ impl Joined for Moment {
 impl Joined for HintMoment {
     fn join(&mut self, before: &Self) {
         self.batch += before.batch;
-        self.decided += before.decided;
+        self.decided.iter_mut().zip(&before.decided).for_each(|(own, before)| *own += before);
     }
 }
 
@@ -92,13 +92,18 @@ mod tests {
         for batch in 1..=5000_u64 {
             push(
                 &mut history,
-                HintMoment { rows: 10 * batch, batch: 10, decided: batch % 3, log_evidence: [0.0; 2] },
+                HintMoment {
+                    rows: 10 * batch,
+                    batch: 10,
+                    decided: vec![batch % 3],
+                    log_evidence: Vec::new(),
+                },
             );
         }
         assert!(history.len() <= MOST && history.len() > MOST / 2, "{}", history.len());
         assert_eq!(history.iter().map(|moment| moment.batch).sum::<u64>(), 50_000);
         assert_eq!(
-            history.iter().map(|moment| moment.decided).sum::<u64>(),
+            history.iter().map(|moment| moment.decided[0]).sum::<u64>(),
             (1..=5000_u64).map(|b| b % 3).sum::<u64>()
         );
         assert_eq!(history[history.len() - 1].rows, 50_000);

@@ -5,8 +5,8 @@
 //! (`evidence.rs`), with an interval for its rate (`interval.rs`). The chance that it ever raises an alarm while
 //! all of them hold is at most alpha, however often one looks; the conditions and groups share it equally.
 //!
-//! Rows without labels give hints (`hint.rs`): that the share decided positive, or the scores, are no longer those
-//! of the calibration rows. A hint is not a broken certificate, and has a chance of alpha of its own.
+//! Rows without labels give hints (`hint.rs`): that the share decided positive, or as some class, or the scores are
+//! no longer those of the calibration rows. A hint is not a broken certificate, and has a chance of alpha of its own.
 //!
 //! The state has a fixed size, whatever was seen, and is plain data.
 //!
@@ -18,7 +18,7 @@
 //! let scores: Vec<f32> = (0..1000).map(|i| i as f32 / 1000.0).collect();
 //! let sample = Sample::new(vec![false; 1000])?;
 //! let certificate = certify(&parse_conditions("fpr<=5%")?, &sample, &scores, &CertifyOptions::new(0.95))?;
-//! let mut monitor = Monitor::new("a digest of the model", Some(&certificate), 0.05)?;
+//! let mut monitor = Monitor::new("a digest of the model", Some((&certificate).into()), 0.05)?;
 //! monitor.add(&certificate, &sample, &scores)?;
 //! assert!(!monitor.alarmed());
 //! let later: Vec<f32> = scores.iter().map(|score| score + 0.1).collect();
@@ -27,6 +27,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod certified;
 mod evidence;
 mod hint;
 mod history;
@@ -38,20 +39,21 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
+pub use certified::Certified;
+pub use hint::Known;
 pub use history::{HintMoment, Moment, Point};
 pub use sketch::Sketch;
 pub(crate) use sketch::{count, edges};
 
 use serde::{Deserialize, Serialize};
 
+use certified::{Batch, Terms};
 use evidence::{Draws, Evidence};
 use hint::Shift;
 use interval::Sums;
 
-use super::certificate::{Certificate, CertifiedCondition, Method};
+use super::certificate::{CertifiedCondition, Method};
 use super::claim::Claim;
-use super::cohort::Cohort;
-use super::drift::{check, claim_of, cohorts};
 use super::error::CertifyError;
 use crate::metric::interval::Interval;
 use crate::sample::Sample;
@@ -77,8 +79,8 @@ pub struct Monitor {
     /// Whether draws are entities or have weights; by the first labelled batch.
     units: Option<bool>,
     conditions: Vec<Watched>,
-    /// The share decided positive, then the scores.
-    hints: [Shift; 2],
+    /// As the model has them: the share decided positive and the scores, or the shares decided as each class.
+    hints: Vec<Shift>,
     history: Vec<Moment>,
     hint_history: Vec<HintMoment>,
 }
@@ -126,20 +128,18 @@ pub struct Status {
     pub needed: Option<u64>,
     /// Rows that hold so many examples, going by those so far.
     pub needed_rows: Option<u64>,
-    /// Whether the condition survives another share of positives, each class scoring as before.
+    /// Whether the condition survives another mix of classes, each class scoring as before.
     pub survives_mix: bool,
 }
 
 /// What rows without labels hint at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HintStatus {
-    /// What may have changed: `share decided positive` or `scores`.
-    pub what: &'static str,
     /// Rows without a label so far.
     pub rows: u64,
-    /// The score at which scores differ most.
-    pub edge: Option<f32>,
-    /// The share of calibration rows at or above it, or decided positive.
+    /// Which of the shares differs most.
+    pub place: usize,
+    /// What it is among the calibration rows.
     pub expected: f64,
     /// The same of these rows.
     pub observed: Option<f64>,
@@ -156,25 +156,23 @@ impl Monitor {
     ///
     /// # Errors
     /// If alpha is not in (0, 1), or the certificate cannot be read.
-    pub fn new(model: &str, certificate: Option<&Certificate>, alpha: f64) -> Result<Self, CertifyError> {
+    pub fn new(model: &str, certificate: Option<Certified<'_>>, alpha: f64) -> Result<Self, CertifyError> {
         if !(alpha > 0.0 && alpha < 1.0) {
             return Err(CertifyError::Confidence { value: 1.0 - alpha });
         }
-        let mut conditions = Vec::new();
-        if let Some(certificate) = certificate {
-            check(certificate)?;
-            for certified in &certificate.conditions {
-                claim_of(certificate, certified)?;
-                conditions.push(Watched {
-                    condition: certified.condition.clone(),
-                    group: certified.group.clone(),
-                    evidence: Evidence::default(),
-                    sums: Sums::default(),
-                    largest: None,
-                    alarm: None,
-                });
-            }
+        if let Some(certified) = certificate {
+            certified.terms()?;
         }
+        let fresh = |certified: &CertifiedCondition| Watched {
+            condition: certified.condition.clone(),
+            group: certified.group.clone(),
+            evidence: Evidence::default(),
+            sums: Sums::default(),
+            largest: None,
+            alarm: None,
+        };
+        let conditions =
+            certificate.iter().flat_map(|one| &one.certificate().conditions).map(fresh).collect();
         Ok(Self {
             format: FORMAT,
             model: model.to_owned(),
@@ -183,7 +181,7 @@ impl Monitor {
             unlabelled: 0,
             units: None,
             conditions,
-            hints: Default::default(),
+            hints: Vec::new(),
             history: Vec::new(),
             hint_history: Vec::new(),
         })
@@ -191,14 +189,15 @@ impl Monitor {
 
     /// Whether a state that was read is of this version and of this model and certificate.
     #[must_use]
-    pub fn fits(&self, model: &str, certificate: Option<&Certificate>) -> bool {
+    pub fn fits(&self, model: &str, certificate: Option<Certified<'_>>) -> bool {
         let own = self.conditions.iter().map(|watched| (&watched.condition, &watched.group));
-        let conditions = certificate.into_iter().flat_map(|certificate| &certificate.conditions);
+        let conditions = certificate.iter().flat_map(|certified| &certified.certificate().conditions);
         self.format == FORMAT
             && self.model == model
             && self.alpha > 0.0
             && self.alpha < 1.0
             && own.eq(conditions.map(|certified| (&certified.condition, &certified.group)))
+            && self.history.iter().all(|moment| moment.points.len() == self.conditions.len())
     }
 
     /// The model that is watched, as it was called at the start.
@@ -253,13 +252,14 @@ impl Monitor {
     /// # Errors
     /// If the rows do not fit the certificate, as [`drift`](super::drift), or some batches have weights or entities
     /// and others not. Nothing is added then.
-    pub fn add(
+    pub fn add<'a>(
         &mut self,
-        certificate: &Certificate,
-        sample: &Sample,
-        scores: &[f32],
+        certified: impl Into<Certified<'a>>,
+        sample: &'a Sample,
+        scores: &'a [f32],
     ) -> Result<Vec<String>, CertifyError> {
-        let cohorts = cohorts(certificate, sample, scores)?;
+        let all: Certified<'a> = certified.into();
+        let (certificate, terms, batch) = (all.certificate(), all.terms()?, all.batch(sample, scores)?);
         let weighted = sample.weights().is_some_and(|weights| weights.iter().any(|one| *one != weights[0]));
         // Entities that this batch happens to have one row of each are entities all the same.
         let units = weighted || sample.entities().is_some() && certificate.entities.is_some();
@@ -267,30 +267,32 @@ impl Monitor {
             return Err(CertifyError::OtherDraws { before: !units });
         }
         let (level, rows) = (self.level(), self.rows + sample.len() as u64);
+        let goal = -level.ln();
         let mut changed = self.conditions.clone();
         let (mut points, mut clipped) = (Vec::with_capacity(changed.len()), 0);
-        for (watched, certified) in changed.iter_mut().zip(&certificate.conditions) {
-            let (claim, threshold) = claim_of(certificate, certified)?;
-            let cohort = cohorts.iter().find(|cohort| cohort.name() == certified.group.as_deref());
-            let counted = match cohort {
-                None => (0.0, 0.0),
-                Some(cohort) if units => {
-                    let mut found = of_units(&claim, cohort, threshold, weighted);
-                    let known = match certified.method {
-                        Method::Betting { largest, .. } if !weighted => Some(largest as f64),
-                        _ => {
-                            found.iter().map(|unit| unit.1).reduce(f64::max).filter(|largest| *largest > 0.0)
-                        }
-                    };
-                    watched.largest = watched.largest.or(known);
-                    let (sums, larger) = watched.add_units(&claim, &mut found);
-                    clipped += larger;
-                    sums
-                }
-                Some(cohort) => watched.add_examples(&claim, cohort, threshold),
+        for ((watched, certified), terms) in changed.iter_mut().zip(&certificate.conditions).zip(&terms) {
+            let claim = &terms.claim;
+            let counted = if units {
+                let mut found = of_units(&batch, certified, terms, sample, weighted);
+                let known = match certified.method {
+                    Method::Betting { largest, .. } if !weighted => Some(largest as f64),
+                    _ => found.iter().map(|unit| unit.1).reduce(f64::max).filter(|largest| *largest > 0.0),
+                };
+                watched.largest = watched.largest.or(known);
+                let (sums, larger) = watched.add_units(claim, &mut found, goal);
+                clipped += larger;
+                sums
+            } else {
+                let (mut bad, mut examples) = (0, 0);
+                batch.visit(certified, terms, |_, label, predicted| {
+                    let (is_bad, inside) = claim.of_decision(label, predicted);
+                    bad += u64::from(is_bad);
+                    examples += u64::from(inside);
+                });
+                watched.add_examples(claim, bad, examples, goal)
             };
             let log = watched.evidence.log(claim.allowed_share());
-            if watched.alarm.is_none() && log >= -level.ln() {
+            if watched.alarm.is_none() && log >= goal {
                 watched.alarm = Some(rows);
             }
             let Interval { lower, upper, .. } = watched.interval(level);
@@ -307,27 +309,29 @@ impl Monitor {
         Ok(clipped.into_iter().collect())
     }
 
-    /// Adds scores of rows without labels, of which `decided` were decided positive.
+    /// Adds rows without labels: how many there are of each share that is known of the calibration rows.
     ///
     /// # Errors
-    /// If the sketch is not that of this watch.
+    /// If the shares are not those of this watch.
     pub fn add_unlabelled(
         &mut self,
-        sketch: &Sketch,
-        scores: &[f32],
-        decided: u64,
+        known: &[Known],
+        seen: &[Vec<u64>],
+        rows: u64,
     ) -> Result<(), CertifyError> {
-        let (total, rows, alpha) = (sketch.rows(), scores.len() as u64, self.alpha);
         let mut hints = self.hints.clone();
-        hints[0].add(&[sketch.decided], total, &[decided.min(rows)], rows, alpha)?;
-        hints[1].add(&sketch.above(None), total, &hint::above(sketch, scores), rows, alpha)?;
-        let logs = [
-            hints[0].furthest(&[sketch.decided], total, alpha)?.log,
-            hints[1].furthest(&sketch.above(None), total, alpha)?.log,
-        ];
+        hints.resize(known.len(), Shift::default());
+        let mut log_evidence = Vec::with_capacity(known.len());
+        for ((hint, known), seen) in hints.iter_mut().zip(known).zip(seen) {
+            hint.add(known, seen, rows, self.alpha)?;
+            log_evidence.push(hint.furthest(known, self.alpha)?.log);
+        }
         (self.hints, self.unlabelled) = (hints, self.unlabelled + rows);
-        let moment = HintMoment { rows: self.unlabelled, batch: rows, decided, log_evidence: logs };
-        history::push(&mut self.hint_history, moment);
+        let decided = seen.first().cloned().unwrap_or_default();
+        history::push(
+            &mut self.hint_history,
+            HintMoment { rows: self.unlabelled, batch: rows, decided, log_evidence },
+        );
         Ok(())
     }
 
@@ -335,19 +339,19 @@ impl Monitor {
     ///
     /// # Errors
     /// If the certificate is not that of this watch.
-    pub fn status(&self, certificate: &Certificate) -> Result<Vec<Status>, CertifyError> {
+    pub fn status<'a>(&self, certified: impl Into<Certified<'a>>) -> Result<Vec<Status>, CertifyError> {
         let level = self.level();
-        let of = |(watched, certified): (&Watched, &CertifiedCondition)| {
-            let (claim, _) = claim_of(certificate, certified)?;
+        let of = |(watched, terms): (&Watched, Terms)| {
+            let claim = terms.claim;
             let allowed = claim.allowed_share();
             let told = if TOLD * allowed < 1.0 { TOLD * allowed } else { 0.5 * (1.0 + allowed) };
             let needed = watched.evidence.needed(allowed, told, -level.ln());
             let needed = needed.map(|draws| (draws as f64 * watched.largest.unwrap_or(1.0)).ceil() as u64);
             let share = watched.sums.examples / self.rows.max(1) as f64;
-            Ok::<_, CertifyError>(Status {
+            Status {
                 condition: watched.condition.clone(),
                 group: watched.group.clone(),
-                noun: claim.noun(),
+                noun: terms.noun,
                 counted: watched.sums.counted,
                 examples: watched.sums.examples,
                 rate: watched.sums.rate(),
@@ -360,24 +364,24 @@ impl Monitor {
                 needed_rows: needed
                     .filter(|_| share > 0.0)
                     .map(|needed| (needed as f64 / share).ceil() as u64),
-                survives_mix: claim.rate.survives_mix(),
-            })
+                survives_mix: terms.survives_mix,
+            }
         };
-        self.conditions.iter().zip(&certificate.conditions).map(of).collect()
+        Ok(self.conditions.iter().zip(certified.into().terms()?).map(of).collect())
     }
 
     /// What rows without labels hint at.
     ///
     /// # Errors
     /// If the sketch is not that of this watch.
-    pub fn hints(&self, sketch: &Sketch) -> Result<Vec<HintStatus>, CertifyError> {
-        let total = sketch.rows();
-        let status = |what, hint: &Shift, known: &[u64], edges: &[f32]| {
-            let furthest = hint.furthest(known, total, self.alpha)?;
-            Ok::<_, CertifyError>(HintStatus {
-                what,
+    pub fn hints(&self, known: &[Known]) -> Result<Vec<HintStatus>, CertifyError> {
+        let none = Shift::default();
+        let status = |(place, known): (usize, &Known)| {
+            let hint = self.hints.get(place).unwrap_or(&none);
+            let furthest = hint.furthest(known, self.alpha)?;
+            Ok(HintStatus {
                 rows: hint.rows(),
-                edge: edges.get(furthest.place).copied(),
+                place: furthest.place,
                 expected: furthest.expected,
                 observed: furthest.observed,
                 evidence: capital(furthest.log),
@@ -385,26 +389,22 @@ impl Monitor {
                 alarm: hint.alarm,
             })
         };
-        Ok(vec![
-            status("share decided positive", &self.hints[0], &[sketch.decided], &[])?,
-            status("scores", &self.hints[1], &sketch.above(None), &sketch.edges)?,
-        ])
+        known.iter().enumerate().map(status).collect()
     }
 }
 
 impl Watched {
     /// Adds examples that are draws; returns what the rate counts, and out of how many.
-    fn add_examples(&mut self, claim: &Claim, cohort: &Cohort, threshold: f32) -> (f64, f64) {
-        let (counted, examples) = claim.share(&cohort.tally(threshold));
-        self.evidence
-            .add(claim.allowed_share(), Draws::Examples { bad: claim.bad(counted, examples), examples });
+    fn add_examples(&mut self, claim: &Claim, bad: u64, examples: u64, goal: f64) -> (f64, f64) {
+        self.evidence.add(claim.allowed_share(), Draws::Examples { bad, examples }, goal);
+        let counted = if claim.bad(1, 1) == 1 { bad } else { examples - bad };
         self.sums.add_examples(counted, examples);
         (counted as f64, examples as f64)
     }
 
     /// Adds entities, or examples with weights, and makes those smaller that are larger than assumed; returns what
     /// the rate counts, out of how many, and how many draws that are.
-    fn add_units(&mut self, claim: &Claim, units: &mut [(f64, f64)]) -> ((f64, f64), usize) {
+    fn add_units(&mut self, claim: &Claim, units: &mut [(f64, f64)], goal: f64) -> ((f64, f64), usize) {
         let Some(largest) = self.largest else { return ((0.0, 0.0), 0) };
         let (mut clipped, mut sums) = (0, (0.0, 0.0));
         for unit in &mut *units {
@@ -416,7 +416,7 @@ impl Watched {
             self.sums.add(counted, unit.1);
             sums = (sums.0 + counted, sums.1 + unit.1);
         }
-        self.evidence.add(claim.allowed_share(), Draws::Units { units, largest });
+        self.evidence.add(claim.allowed_share(), Draws::Units { units, largest }, goal);
         (sums, clipped)
     }
 
@@ -429,12 +429,18 @@ impl Watched {
 }
 
 /// What is bad and out of what, for each entity, or for each row with its weight.
-fn of_units(claim: &Claim, cohort: &Cohort, threshold: f32, weighted: bool) -> Vec<(f64, f64)> {
-    let entities = cohort.sample.entities();
-    let mut units = vec![(0.0, 0.0); entities.map_or(cohort.scores.len(), crate::sample::Entities::len)];
-    cohort.visit_rows(|row, score, label| {
-        let (bad, inside) = claim.of_decision(label, score >= threshold);
-        let weight = if weighted { cohort.sample.weight(row) } else { 1.0 };
+fn of_units(
+    batch: &Batch<'_>,
+    certified: &CertifiedCondition,
+    terms: &Terms,
+    sample: &Sample,
+    weighted: bool,
+) -> Vec<(f64, f64)> {
+    let entities = sample.entities();
+    let mut units = vec![(0.0, 0.0); entities.map_or(sample.len(), crate::sample::Entities::len)];
+    batch.visit(certified, terms, |row, label, predicted| {
+        let (bad, inside) = terms.claim.of_decision(label, predicted);
+        let weight = if weighted { sample.weight(row) } else { 1.0 };
         let unit = &mut units[entities.map_or(row, |entities| entities.of()[row] as usize)];
         unit.0 += if bad { weight } else { 0.0 };
         unit.1 += if inside { weight } else { 0.0 };

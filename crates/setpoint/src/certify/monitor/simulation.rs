@@ -51,7 +51,7 @@ fn one_condition_at_its_boundary_alarms_rarely_and_not_needlessly_rarely() {
     for (seed, allowed, examples) in [(1, 0.01, 96), (2, 0.1, 4), (3, 0.2, 5)] {
         let found = alarms(seed, Evidence::default, |evidence, rng| {
             let bad = binomial(rng, examples, allowed);
-            evidence.add(allowed, Draws::Examples { bad, examples });
+            evidence.add(allowed, Draws::Examples { bad, examples }, -ALPHA.ln());
             evidence.log(allowed) >= -ALPHA.ln()
         });
         assert_rare(found);
@@ -64,7 +64,7 @@ fn one_condition_at_its_boundary_alarms_rarely_and_not_needlessly_rarely() {
 #[test]
 fn three_conditions_in_two_groups_share_the_chance_of_a_false_alarm() {
     let limits = [0.01, 0.1, 0.2];
-    let start = || vec![Evidence::default(); 6];
+    let (start, goal) = (|| vec![Evidence::default(); 6], (6.0 / ALPHA).ln());
     let found = alarms(4, start, |state, rng| {
         let mut alarm = false;
         for group in 0..2 {
@@ -79,8 +79,8 @@ fn three_conditions_in_two_groups_share_the_chance_of_a_false_alarm() {
             ];
             for (place, (bad, examples)) in batches.into_iter().enumerate() {
                 let evidence = &mut state[3 * group + place];
-                evidence.add(limits[place], Draws::Examples { bad, examples });
-                alarm |= evidence.log(limits[place]) >= (6.0 / ALPHA).ln();
+                evidence.add(limits[place], Draws::Examples { bad, examples }, goal);
+                alarm |= evidence.log(limits[place]) >= goal;
             }
         }
         alarm
@@ -99,7 +99,7 @@ fn entities_of_alike_rows_and_rows_with_weights_keep_the_promise() {
             (if rng.random::<f64>() < 0.1 { size } else { 0.0 }, size)
         };
         let units: Vec<(f64, f64)> = (0..6).map(|_| unit(rng)).collect();
-        evidence.add(0.1, Draws::Units { units: &units, largest: 5.0 });
+        evidence.add(0.1, Draws::Units { units: &units, largest: 5.0 }, -ALPHA.ln());
         evidence.log(0.1) >= -ALPHA.ln()
     });
     assert_rare(found);
@@ -129,11 +129,19 @@ fn a_rate_of_twice_the_target_is_told_after_a_long_quiet_time() {
         rng.set_stream(index);
         let mut evidence = Evidence::default();
         for _ in 0..500 {
-            evidence.add(0.01, Draws::Examples { bad: binomial(&mut rng, 100, 0.01), examples: 100 });
+            evidence.add(
+                0.01,
+                Draws::Examples { bad: binomial(&mut rng, 100, 0.01), examples: 100 },
+                -ALPHA.ln(),
+            );
         }
         let mut rows = 0;
         while evidence.log(0.01) < -ALPHA.ln() {
-            evidence.add(0.01, Draws::Examples { bad: binomial(&mut rng, 100, 0.02), examples: 100 });
+            evidence.add(
+                0.01,
+                Draws::Examples { bad: binomial(&mut rng, 100, 0.02), examples: 100 },
+                -ALPHA.ln(),
+            );
             rows += 100;
         }
         rows

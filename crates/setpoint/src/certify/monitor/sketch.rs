@@ -1,5 +1,6 @@
 //! The scores of the calibration part in few numbers, to hold later scores against.
 
+use super::hint::Known;
 use crate::sample::Sample;
 
 /// Quantiles of all scores, and of those of the positives, at which scores are counted.
@@ -47,6 +48,26 @@ impl Sketch {
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.counts.iter().flatten().sum()
+    }
+
+    /// What rows without labels are held against: the share decided positive, and those at or above each edge.
+    #[must_use]
+    pub fn known(&self) -> Vec<Known> {
+        let total = self.rows();
+        [vec![self.decided], self.above(None)].map(|counts| Known { counts, total }).to_vec()
+    }
+
+    /// The same of other rows, of which `decided` were decided positive.
+    #[must_use]
+    pub fn seen(&self, scores: &[f32], decided: u64) -> Vec<Vec<u64>> {
+        let mut cells = vec![0; self.edges.len() + 1];
+        for score in scores {
+            cells[self.edges.partition_point(|edge| edge <= score)] += 1;
+        }
+        for place in (1..cells.len()).rev() {
+            cells[place - 1] += cells[place];
+        }
+        vec![vec![decided], cells.split_off(1)]
     }
 
     /// How many scores of a class, or of both, are at or above each edge.
