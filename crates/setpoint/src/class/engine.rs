@@ -35,6 +35,8 @@ const STEPS: usize = 40;
 const MET: f64 = 2e-5;
 /// A limit passed by no more than this ties nothing.
 const SLACK: f64 = 1e-6;
+/// Halvings of the way back from shifts that meet conditions with room to spare.
+const HALVINGS: usize = 12;
 /// Sharpnesses that a search from afar goes through, as parts of the one asked for.
 const ANNEALED: [f64; 6] = [1.0 / 32.0, 1.0 / 16.0, 1.0 / 8.0, 1.0 / 4.0, 1.0 / 2.0, 1.0];
 
@@ -349,32 +351,31 @@ impl State {
                 }
             }
             if !ties.is_empty() && !self.meet(pass, sharpness, &mut shifts, &ties, &tied, all) {
-                let mut again = self.held.clone();
-                let cold = self.met
-                    && ANNEALED.iter().all(|part| {
-                        self.look(pass, part * sharpness, &again, all)
-                            && (self.meet(pass, part * sharpness, &mut again, &ties, &tied, all)
-                                || *part < 1.0)
-                    });
-                if cold {
-                    shifts = again;
-                } else {
-                    let reached = self.nearest(pass, sharpness, &mut shifts, all);
-                    let nearest = shifts.clone();
-                    if !reached || !self.meet(pass, sharpness, &mut shifts, &ties, &tied, all) {
-                        // Out of reach, or with room to spare and no way found to where there is none.
-                        self.met = reached;
-                        self.shifts = nearest;
-                        if reached {
-                            let shifts = self.shifts.clone();
-                            let looked = self.look(pass, sharpness, &shifts, all);
-                            let held = self.problem.conditions.iter().map(|held| held.equal);
-                            self.active.iter_mut().zip(held).for_each(|(active, equal)| *active = equal);
-                            return looked;
-                        }
+                // An approach from afar is worth its passes where the step before met them.
+                let mut found =
+                    if self.met { self.approach(pass, sharpness, &ties, &tied, all) } else { None };
+                if found.is_none() {
+                    if !self.nearest(pass, sharpness, &mut shifts, all) {
+                        (self.met, self.shifts) = (false, shifts);
                         return true;
                     }
+                    let nearest = shifts.clone();
+                    if self.meet(pass, sharpness, &mut shifts, &ties, &tied, all)
+                        || self.back_off(pass, sharpness, &nearest, &mut shifts, all)
+                            && self.meet(pass, sharpness, &mut shifts, &ties, &tied, all)
+                    {
+                        found = Some(shifts.clone());
+                    }
+                    if found.is_none() {
+                        // They hold with room to spare, and there is no way to where they hold just so.
+                        let conditions = self.problem.conditions.iter().zip(&mut self.active);
+                        conditions.for_each(|(held, active)| *active = held.equal);
+                        let looked = self.look(pass, sharpness, &nearest, all);
+                        (self.met, self.shifts) = (true, nearest);
+                        return looked;
+                    }
                 }
+                shifts = found.unwrap_or(shifts);
             }
             self.met = true;
             self.shifts = shifts;
@@ -394,6 +395,48 @@ impl State {
             if !changed {
                 return true;
             }
+        }
+        true
+    }
+
+    /// Shifts that meet the conditions that tie, from the held ones with the sharpness growing to its own.
+    fn approach(
+        &mut self,
+        pass: &mut dyn Pass,
+        sharpness: f64,
+        ties: &[usize],
+        tied: &[usize],
+        all: bool,
+    ) -> Option<Vec<f64>> {
+        let mut shifts = self.held.clone();
+        let met = ANNEALED.iter().all(|part| {
+            self.look(pass, part * sharpness, &shifts, all)
+                && (self.meet(pass, part * sharpness, &mut shifts, ties, tied, all) || *part < 1.0)
+        });
+        met.then_some(shifts)
+    }
+
+    /// Goes back from shifts that meet all conditions with room to spare towards those held, to where one has none;
+    /// false where a rate is undefined on the way.
+    fn back_off(
+        &mut self,
+        pass: &mut dyn Pass,
+        sharpness: f64,
+        from: &[f64],
+        shifts: &mut [f64],
+        all: bool,
+    ) -> bool {
+        let (mut missed, mut met) = (0.0, 1.0);
+        for _ in 0..HALVINGS {
+            let part = f64::midpoint(missed, met);
+            for ((shift, from), held) in shifts.iter_mut().zip(from).zip(&self.held) {
+                *shift = held + part * (from - held);
+            }
+            if !self.look(pass, sharpness, shifts, all) {
+                return false;
+            }
+            let holds = self.missed().iter().all(|g| g.abs() <= MET);
+            if holds { met = part } else { missed = part }
         }
         true
     }
