@@ -85,6 +85,8 @@ impl Decided {
                 let row = self.row(family, &task, goal);
                 let Some(lead) = row.lead() else { continue };
                 let place = match lead {
+                    // One split has no standard error.
+                    _ if row.setpoint.len() < 2 => 1,
                     Lead { difference, error, .. } if difference > 2.0 * error => 0,
                     Lead { difference, error, .. } if difference < -2.0 * error => 2,
                     _ => 1,
