@@ -59,11 +59,12 @@ impl Session<'_> {
                 fit.winner = format!("average of the {averaged} best boosters");
                 let scores = recipe.scores(&recipe.weights, &all);
                 fit.validation = judge.value(&scores)?;
-                fit.held_out = fit.held_out.take().map(|_| scores);
                 fit.gain = gain;
             }
             fit.steps.push(Step { name: format!("average of the {averaged} best boosters"), gain, taken });
         }
+        // In the units of what ships, of a single booster too.
+        fit.held_out = fit.held_out.take().map(|_| recipe.scores(&recipe.weights, &all));
         // A head is fitted on the validation rows: where they choose the threshold, it is none of theirs.
         // Over the scores of several classes it gains nothing that shifts do not.
         if let (true, true, Some(own)) = (several, self.settings.retrain, judge.judge()) {

@@ -114,6 +114,24 @@ fn auto_learns_averages_and_finds_shifts_that_meet_conditions_elsewhere() {
 }
 
 #[test]
+fn held_out_scores_are_in_the_units_of_what_ships() {
+    if library().is_none() {
+        return;
+    }
+    let validation = task(1500, 21);
+    for configurations in [1, 3] {
+        let configurations = Parameters::search(configurations, 0);
+        let settings = Settings { retrain: false, configurations, ..settings(MethodChoice::Auto) };
+        let fit = trained("macro-f1", &settings);
+        let mut scores = vec![0.0; 3 * 1500];
+        fit.ensemble.scores(&data(&validation).features, &mut scores).unwrap();
+        for (held_out, score) in fit.held_out.unwrap().iter().zip(&scores) {
+            assert!((held_out - score).abs() < 1e-4 * score.abs().max(1.0), "{held_out} is not {score}");
+        }
+    }
+}
+
+#[test]
 fn the_same_bytes_for_any_threads_and_the_search_alone_for_cross_entropy() {
     if library().is_none() {
         return;
