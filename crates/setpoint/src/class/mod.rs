@@ -22,6 +22,7 @@ mod problem;
 #[cfg(test)]
 mod reference;
 pub mod shift;
+mod solve;
 
 pub use confusion::{Confusion, decide, standard_error};
 pub use engine::{ShiftEngine, ShiftStep};

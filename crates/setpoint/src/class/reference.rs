@@ -1,8 +1,8 @@
 //! The passes as plain loops in `f64`: what the kernels and the gradient are held against.
 
 use super::Classes;
-use super::engine::Pass;
 use super::kernel::{Ask, Tally};
+use super::solve::Pass;
 
 /// Rows with `f64` scores.
 pub(super) struct Plain<'a, 'c> {

@@ -3,11 +3,11 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::engine::{Pass, State};
 use super::kernel::{Ask, Tally};
 use super::problem::Problem;
 use super::reference::Plain;
 use super::shift::{adjusted, best, choose, margins, smooth};
+use super::solve::{Pass, State};
 use super::*;
 use crate::goal::{ClassRate, Over, Rate};
 
