@@ -30,6 +30,14 @@ pub enum ExperimentError {
         /// Why.
         error: Box<TrainError>,
     },
+    /// The classes of a file are not those that its goals name.
+    #[error("{what}: {reason}; is the data file the public one, as it is?")]
+    Goal {
+        /// Which cell of the table.
+        what: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// Trees could not be grown.
     #[error("{what}: {error}")]
     Trees {

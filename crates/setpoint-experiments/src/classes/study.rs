@@ -81,6 +81,12 @@ pub struct Class {
     pub seed: u64,
 }
 
+impl Class {
+    fn title(&self) -> String {
+        format!("{} with seed {}, {}", self.task.title, self.seed, self.goal)
+    }
+}
+
 fn name<S: Serializer>(task: &Task, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(task.name)
 }
@@ -154,10 +160,11 @@ impl Problem {
     }
 
     /// The goal of a task, with its class and all others by name.
-    pub fn goal(&self, cell: &Class) -> ClassGoal {
-        let count = self.names.len();
-        let place = |name: &str| self.names.iter().position(|of| of == name).unwrap_or_default();
-        let class = place(cell.task.positive);
+    pub fn goal(&self, cell: &Class) -> Result<ClassGoal, ExperimentError> {
+        let wrong = |reason: String| ExperimentError::Goal { what: cell.title(), reason };
+        let (count, positive) = (self.names.len(), cell.task.positive);
+        let class = self.names.iter().position(|name| name == positive);
+        let class = class.ok_or_else(|| wrong(format!("no class {positive:?} has {LEAST} rows")))?;
         let codes = self.train.sample.groups().map_or(&[][..], |groups| groups.codes());
         let rows = |class: usize| codes.iter().filter(|code| **code as usize == class).count();
         let rarest = (0..count).filter(|other| *other != class).min_by_key(|other| rows(*other));
@@ -165,8 +172,8 @@ impl Problem {
         let text = match cell.goal {
             "cost(c)" => "cost(table.csv)".to_owned(),
             goal => goal
-                .replace("(c)", &format!("({})", self.names[class]))
-                .replace("(d)", &format!("({})", self.names[rarest.unwrap_or_default()]))
+                .replace("(c)", &format!("({positive:?})"))
+                .replace("(d)", &format!("({:?})", self.names[rarest.unwrap_or(class)]))
                 .replace("half", &format!("{half:.2}%")),
         };
         let costs = (0..count * count).map(|at| match (at / count, at % count) {
@@ -174,11 +181,10 @@ impl Problem {
             (y, _) if y == class => MISSED,
             _ => 1.0,
         });
-        let goal =
-            ClassGoal::parse(&text, &self.names).unwrap_or_else(|error| unreachable!("{text}: {error}"));
+        let goal = ClassGoal::parse(&text, &self.names).map_err(|error| wrong(error.to_string()))?;
         match cell.goal {
-            "cost(c)" => goal.with_costs(costs.collect()).unwrap_or_else(|error| unreachable!("{error}")),
-            _ => goal,
+            "cost(c)" => goal.with_costs(costs.collect()).map_err(|error| wrong(error.to_string())),
+            _ => Ok(goal),
         }
     }
 }
@@ -245,19 +251,18 @@ impl Study for Classes {
         problem: &Problem,
         watch: &dyn Watch,
     ) -> Result<Vec<Outcome>, ExperimentError> {
-        let what = |cell: &Class| format!("{} with seed {}, {}", cell.task.title, cell.seed, cell.goal);
         if let [first, ..] = cells
             && first.family == Family::Trees
         {
-            let goals: Vec<ClassGoal> = cells.iter().map(|cell| problem.goal(cell)).collect();
+            let goals: Vec<ClassGoal> =
+                cells.iter().map(|cell| problem.goal(cell)).collect::<Result<_, _>>()?;
             return trees::run(&goals, problem, first.seed, watch).map_err(|error| match error {
                 TreesError::Train(TrainError::Stopped) => ExperimentError::Stopped,
-                error => ExperimentError::Trees { what: what(first), error: Box::new(error) },
+                error => ExperimentError::Trees { what: first.title(), error: Box::new(error) },
             });
         }
         let one = |cell: &&Class| {
-            let what = what(cell);
-            cell::linear(&problem.goal(cell), problem, cell.seed, watch).map_err(failed(what))
+            cell::linear(&problem.goal(cell)?, problem, cell.seed, watch).map_err(failed(cell.title()))
         };
         cells.iter().map(one).collect()
     }
@@ -339,5 +344,10 @@ mod tests {
         let rows: usize = parts.iter().map(|part| part.sample.len()).sum();
         assert_eq!(rows, 800 - 16);
         assert_eq!(problem.rest.len(), problem.calibration.sample.len() + problem.test.sample.len());
+        // A file that lacks the class of the goals is no reason to panic.
+        let cell = |task| Class { family: Family::Linear, task, goal: GOALS[5], seed: 0 };
+        assert!(problem.goal(&cell(CLASSES[1])).is_ok());
+        let error = problem.goal(&cell(CLASSES[0])).unwrap_err().to_string();
+        assert!(error.contains("no class \"H\" has 40 rows"), "{error}");
     }
 }
