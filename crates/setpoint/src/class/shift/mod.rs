@@ -42,8 +42,8 @@ const QUICK: usize = 2;
 /// Steps towards coverages: of a search, and of one that another with fewer rows comes after.
 const COVERING: usize = 60;
 const NEARING: usize = 6;
-/// One in so many rows is looked at to find out how far rows are from another decision.
-const SAMPLED: usize = 16;
+/// About so many rows are looked at to find out how far rows are from another decision.
+const SAMPLED: usize = 8_192;
 /// How often coverages are sought near the decisions of the time before.
 const TURNS: usize = 6;
 /// The share of rows near enough to where a search on fewer of them ended: of a part, and of all. Coverages are
@@ -60,6 +60,15 @@ pub struct Shifts {
     pub shifts: Vec<f64>,
     /// The goal's value.
     pub value: f64,
+}
+
+/// How a search for coverages ended.
+#[derive(PartialEq)]
+enum Covered {
+    Met,
+    Missed,
+    /// The shifts lie beyond those that were allowed.
+    Further,
 }
 
 /// What is known of the rows of a search.
@@ -182,7 +191,9 @@ fn runner_up(scores: &[f32], shifts: &[f64], class: usize) -> (usize, f64) {
 
 /// The scores of these rows.
 fn picked_scores(scores: &[f32], count: usize, rows: &[u32]) -> Vec<f32> {
-    rows.iter().flat_map(|row| &scores[*row as usize * count..][..count]).copied().collect()
+    let mut picked = Vec::with_capacity(rows.len() * count);
+    rows.iter().for_each(|row| picked.extend_from_slice(&scores[*row as usize * count..][..count]));
+    picked
 }
 
 impl<'a> Search<'a> {
@@ -270,11 +281,10 @@ impl<'a> Search<'a> {
             // Two shifts that move apart by half of the reach each pass no row beyond it.
             let done = self.near_decisions(shifts, share, |near, shifts, reach| {
                 match near.cover(shifts, reach / 2.0, reach / 2.0, NEARING) {
-                    Some(met) => {
-                        met || near.near_decisions(shifts, share, |nearest, shifts, reach| {
-                            nearest.cover(shifts, reach / 2.0, reach / 2.0, COVERING).unwrap_or(true)
-                        })
-                    }
+                    Some(Covered::Missed) => near.near_decisions(shifts, share, |nearest, shifts, reach| {
+                        nearest.cover(shifts, reach / 2.0, reach / 2.0, COVERING) == Some(Covered::Met)
+                    }),
+                    Some(covered) => covered == Covered::Met,
                     None => {
                         Walk::new(near, shifts).improve(rounds, reach / 2.0);
                         true
@@ -296,7 +306,7 @@ impl<'a> Search<'a> {
         work: impl FnOnce(&Search<'_>, &mut [f64], f64) -> T,
     ) -> T {
         let (count, classes) = (self.classes.count(), self.classes);
-        let sampled = self.scores.chunks_exact(count).step_by(SAMPLED);
+        let sampled = self.scores.chunks_exact(count).step_by(classes.codes.len().div_ceil(SAMPLED).max(1));
         let mut gaps: Vec<f64> = sampled.map(|scores| first_two(scores, shifts).2).collect();
         let place = (share * gaps.len() as f64) as usize;
         let reach = *gaps.select_nth_unstable_by(place, f64::total_cmp).1;
@@ -336,8 +346,9 @@ impl<'a> Search<'a> {
     }
 
     /// Coverages that equal their targets, by Newton steps with a Jacobian that is counted within a window, at first of
-    /// this width, and no shift moved further than `far`. Whether they do; `None` where no condition asks for that.
-    fn cover(&self, shifts: &mut [f64], mut window: f64, far: f64, steps: usize) -> Option<bool> {
+    /// this width, and no shift moved further than `far`: the second step that would ends it. `None` where no
+    /// condition asks for coverages.
+    fn cover(&self, shifts: &mut [f64], mut window: f64, far: f64, steps: usize) -> Option<Covered> {
         let condition = self.goal.conditions.iter().find(|condition| ties_all(condition))?;
         let start = shifts.to_vec();
         let (count, classes) = (self.classes.count(), self.classes);
@@ -345,6 +356,7 @@ impl<'a> Search<'a> {
             (0..count).map(|class| condition.target.of(classes.prior(class)) * classes.total).collect();
         let mut best = (f64::INFINITY, shifts.to_vec());
         let mut damping = 1e-6;
+        let mut walled = 0;
         for _ in 0..steps {
             let (decided, pairs) = self.near(shifts, window);
             let off: Vec<f64> = decided.iter().zip(&targets).map(|(found, target)| found - target).collect();
@@ -383,12 +395,23 @@ impl<'a> Search<'a> {
             let step = damped_least_squares(&jacobian, &off, count, damping);
             let longest = step.iter().fold(0.0f64, |most, step| most.max(step.abs()));
             let scale = (4.0 * window / longest).min(1.0);
-            for ((shift, step), start) in shifts.iter_mut().zip(step).zip(&start) {
-                *shift = (*shift + scale * step).clamp(start - far, start + far);
+            let step: Vec<f64> = step.iter().map(|step| scale * step).collect();
+            let left = |((shift, step), start): ((&f64, &f64), &f64)| {
+                (far - (shift - start) * step.signum()) / step.abs()
+            };
+            let within = shifts.iter().zip(&step).zip(&start).map(left).fold(1.0, f64::min);
+            walled += usize::from(within < 1.0);
+            if walled > 1 {
+                break;
             }
+            shifts.iter_mut().zip(&step).for_each(|(shift, step)| *shift += within * step);
         }
         shifts.copy_from_slice(&best.1);
-        Some(best.0 <= 1e-4 * classes.total)
+        Some(match best.0 <= 1e-4 * classes.total {
+            true => Covered::Met,
+            false if walled > 1 => Covered::Further,
+            false => Covered::Missed,
+        })
     }
 
     /// Weight decided as each class, and of the rows within a window of another one, by both.
