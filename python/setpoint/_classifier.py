@@ -70,6 +70,7 @@ class SetpointClassifier(Decides, BaseEstimator):
     positive : the label that counts as positive; by default the greater of the two.
     classes : of a label of several classes these alone, in this order; rows of others are left out.
     min_class : classes with fewer rows are pooled into "(other)".
+    text : columns of a frame to read as texts, word by word, even if they do not look like it.
     split : shares of train, validation and calibration.
     min_group : groups with fewer rows are pooled into "(other)".
     allow_nan : take NaN and None in X for missing values, filled with the mean and flagged; False raises an
@@ -105,6 +106,7 @@ class SetpointClassifier(Decides, BaseEstimator):
         positive: Any = None,
         classes: Optional[Sequence[Any]] = None,
         min_class: Optional[int] = None,
+        text: Optional[Sequence[str]] = None,
         split: str = "train=0.6,validation=0.2,calibration=0.2",
         min_group: Optional[int] = None,
         allow_nan: bool = True,
@@ -266,7 +268,7 @@ class SetpointClassifier(Decides, BaseEstimator):
 
     def _settings(self) -> dict[str, Any]:
         """The settings by the names that the command line and the model file have for them."""
-        own = ("positive", "random_state", "classes")
+        own = ("positive", "random_state", "classes", "text")
         kinds = inspect.signature(SetpointClassifier).parameters
         values = {
             name: setting(name, value, kinds[name].annotation)
@@ -278,6 +280,7 @@ class SetpointClassifier(Decides, BaseEstimator):
         values["classes"] = (
             None if self.classes is None else [group_name(one) for one in array(self.classes, "classes")]
         )
+        values["text"] = None if self.text is None else [str(name) for name in array(self.text, "text")]
         return {name.replace("_", "-"): value for name, value in values.items()}
 
     def _scores(self, X: Any) -> np.ndarray:

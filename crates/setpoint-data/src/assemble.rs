@@ -5,14 +5,11 @@ use crate::chunk::{MISSING, Texts};
 use crate::dataset::Codes;
 use crate::encode::{LabelSchema, Notes};
 use crate::label::{LabelError, LabelRule, Positive};
-use crate::layout::{ColumnKind, Layout, Use};
+use crate::layout::{ColumnKind, Use};
 use crate::meaning::{self, Meaning};
 use crate::read::{Raw, ReadError, svmlight};
-use crate::role::{RoleError, Roles};
+use crate::role::{RoleError, Roles, find_all};
 use crate::table::{Body, FeatureColumn, Table};
-
-/// Rows from which a text column with a different value in each row is an identifier.
-const IDENTIFIER_ROWS: usize = 20;
 
 /// Turns role columns into labels, weights, groups...
 pub(crate) fn from_raw(
@@ -21,9 +18,6 @@ pub(crate) fn from_raw(
     roles: &Roles,
     rule: Option<&LabelRule>,
 ) -> Result<Table, Error> {
-    if !raw.layout.strict {
-        check_identifiers(file, &raw, roles)?;
-    }
     let unlabelled = drop_unlabelled(&mut raw);
     let Labelled { label, labels, classes, left_out } = match raw.layout.label {
         Some(column) => labelled(file, &mut raw, column, roles, rule)?,
@@ -54,6 +48,7 @@ pub(crate) fn from_raw(
         None => None,
     };
     let kept = layout.kept.iter().map(|column| written(name(*column), &raw, *column)).collect();
+    let told = find_all(file, &layout.names, &roles.text, "text")?;
     let feature = |column: &usize| {
         let (kind, slot) = match layout.uses[*column] {
             Use::Text(slot) => (ColumnKind::Category, slot),
@@ -61,7 +56,8 @@ pub(crate) fn from_raw(
             Use::Skip => (ColumnKind::Number, 0),
         };
         let offset = if kind == ColumnKind::Number { layout.offsets[slot] } else { 0.0 };
-        FeatureColumn { name: name(*column), kind, slot, form: layout.forms[*column], offset }
+        let (form, text) = (layout.forms[*column], told.contains(column));
+        FeatureColumn { name: name(*column), kind, slot, form, offset, text }
     };
     let columns: Vec<FeatureColumn> = layout.features.iter().map(feature).collect();
     let mut read_as = raw.read_as;
@@ -156,28 +152,6 @@ pub(crate) fn from_sparse(
         notes: Notes { unknown_entries: raw.unknown, other_classes: left_out, ..Notes::default() },
         body: Body::Sparse { matrix: raw.matrix, numbering: raw.numbering, offsets: raw.offsets },
     })
-}
-
-fn check_identifiers(file: &str, raw: &Raw, roles: &Roles) -> Result<(), ReadError> {
-    let rows = raw.rows();
-    let is_identifier = |layout: &Layout, column: usize| match layout.uses[column] {
-        Use::Text(slot) => {
-            let texts = &raw.texts[slot];
-            texts.overflow || (rows >= IDENTIFIER_ROWS && texts.values.len() == rows)
-        }
-        _ => false,
-    };
-    let columns: Vec<String> = raw
-        .layout
-        .features
-        .iter()
-        .filter(|column| is_identifier(&raw.layout, **column))
-        .map(|column| raw.layout.names[*column].clone())
-        .collect();
-    if columns.is_empty() {
-        return Ok(());
-    }
-    Err(ReadError::Identifiers { file: file.to_owned(), columns, limit: roles.max_categories })
 }
 
 /// Removes the rows without a label; returns how many there were.

@@ -190,17 +190,10 @@ pub(crate) struct Texts {
     index: HashMap<String, u32>,
     pub values: Vec<String>,
     pub counts: Vec<u64>,
-    /// Most different texts kept; beyond it the column is only counted.
-    pub limit: usize,
-    pub overflow: bool,
     pub tally: Tally,
 }
 
 impl Texts {
-    pub fn new(limit: usize) -> Self {
-        Self { limit, ..Self::default() }
-    }
-
     /// Takes in a chunk's texts and rewrites its codes.
     pub fn merge(&mut self, local: LocalTexts, codes: &mut [u32]) {
         self.tally.merge(local.tally());
@@ -208,11 +201,6 @@ impl Texts {
         for value in local.values {
             let code = match self.index.get(&value.text) {
                 Some(code) => *code,
-                None if self.values.len() >= self.limit => {
-                    self.overflow = true;
-                    codes_of.push(MISSING);
-                    continue;
-                }
                 None => {
                     let code = self.values.len() as u32;
                     self.index.insert(value.text.clone(), code);
@@ -238,7 +226,7 @@ mod tests {
 
     #[test]
     fn codes_of_chunks_merge_into_one_list() {
-        let mut texts = Texts::new(3);
+        let mut texts = Texts::default();
         let mut merged = Vec::new();
         for chunk in [["b", "a", "?"], ["c", "b", "d"]] {
             let mut local = LocalTexts::default();
@@ -247,10 +235,9 @@ mod tests {
             texts.merge(local, &mut codes);
             merged.extend(codes);
         }
-        assert_eq!(texts.values, ["b", "a", "c"]);
-        assert_eq!(texts.counts, [2, 1, 1]);
-        assert_eq!(merged, [0, 1, MISSING, 2, 0, MISSING]);
-        assert!(texts.overflow);
+        assert_eq!(texts.values, ["b", "a", "c", "d"]);
+        assert_eq!(texts.counts, [2, 1, 1, 1]);
+        assert_eq!(merged, [0, 1, MISSING, 2, 0, 3]);
         assert_eq!(texts.tally.surprises(), 5);
     }
 

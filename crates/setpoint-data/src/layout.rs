@@ -91,7 +91,8 @@ impl Layout {
     ) -> Result<Self, RoleError> {
         let mut layout = Self::roles(file, names, roles)?;
         let dropped = find_all(file, names, &roles.drop, "drop")?;
-        let forced = find_all(file, names, &roles.categorical, "categorical")?;
+        let mut forced = find_all(file, names, &roles.categorical, "categorical")?;
+        forced.extend(find_all(file, names, &roles.text, "text")?);
         for (column, kind) in kinds.iter().enumerate().take(names.len()) {
             if dropped.contains(&column) || !layout.is_free(column, roles.group_is_feature) {
                 continue;

@@ -21,7 +21,7 @@ use crate::table::{Body, FeatureColumn, Table};
 
 mod settle;
 
-use settle::{Settled, refuse_identifiers};
+use settle::Settled;
 
 /// Numbers of a chunk, and so bytes freed at a time.
 const NUMBERS: usize = 10 << 20;
@@ -68,6 +68,8 @@ pub struct About {
     pub groups: Option<Codes>,
     /// Rows that belong together, and stay so in a split.
     pub entities: Option<Codes>,
+    /// Columns to read as texts, word by word, even if they do not look like it.
+    pub texts: Vec<String>,
 }
 
 impl Table {
@@ -117,7 +119,6 @@ impl Table {
                     notes.read_as.extend(column.read_as.clone().map(|what| (name.clone(), what)));
                     settled.push((name, column));
                 }
-                refuse_identifiers(&about.name, rows, &settled)?;
             }
         }
         let (mut features, mut numbers, mut codes, mut texts) = (vec![], vec![], vec![], vec![]);
@@ -137,7 +138,8 @@ impl Table {
                     (ColumnKind::Category, codes.len() - 1)
                 }
             };
-            features.push(FeatureColumn { name, kind, slot, form, offset: 0.0 });
+            let text = about.texts.contains(&name);
+            features.push(FeatureColumn { name, kind, slot, form, offset: 0.0, text });
         }
         let (mut chunks, rounded) = copy(rows, &numbers, &offsets, &codes);
         if encoder.is_none() {

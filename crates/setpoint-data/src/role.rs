@@ -8,7 +8,7 @@ use crate::label::Positive;
 
 /// What the columns are for. Columns are named, or numbered from 1.
 ///
-/// Everything without a role is a feature. `drop` and `categorical` also take
+/// Everything without a role is a feature. `drop`, `categorical` and `text` also take
 /// ranges of numbers (`6-10`).
 #[derive(Clone, Debug)]
 pub struct Roles {
@@ -43,8 +43,8 @@ pub struct Roles {
     pub keep: Vec<String>,
     /// Columns to treat as categories even if they look like numbers.
     pub categorical: Vec<String>,
-    /// Most categories a column may have before it is taken for an identifier.
-    pub max_categories: usize,
+    /// Columns to read as texts, word by word, even if they do not look like it.
+    pub text: Vec<String>,
 }
 
 /// Texts that mean a missing value unless others are given; a label may be called `None` all the same.
@@ -68,7 +68,7 @@ impl Default for Roles {
             score: None,
             keep: Vec::new(),
             categorical: Vec::new(),
-            max_categories: 1000,
+            text: Vec::new(),
         }
     }
 }

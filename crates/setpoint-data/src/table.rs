@@ -59,6 +59,8 @@ pub(crate) struct FeatureColumn {
     pub form: Option<Form>,
     /// What was subtracted from its numbers.
     pub offset: f64,
+    /// Whether it was said to hold texts.
+    pub text: bool,
 }
 
 impl Table {

@@ -59,7 +59,7 @@ impl Encoded {
         let rows = plan.split(&table, seed)?;
         let labels = Sample::new(table.labels().unwrap_or_default().to_vec())?;
         let encoder = Encoder::fit(&table, rows.rows("train"))?;
-        let encoder = if plain { encoder.plain() } else { encoder };
+        let encoder = if plain { encoder.plain()? } else { encoder };
         let coded = encoder.coded_columns().into_iter().map(|column| column as u32).collect();
         Ok(Self { features: encoder.encode(table)?.features, labels, rows, coded })
     }

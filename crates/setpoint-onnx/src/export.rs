@@ -97,7 +97,7 @@ fn score(graph: &mut Builder, model: &Opened) -> Result<String, Failure> {
     };
     match (inputs, &model.scorer, &model.blueprint) {
         (Inputs::Table(inputs), Scorer::Model(combined), Blueprint::Linear { outputs }) => {
-            let columns = Columns::new(graph, inputs);
+            let columns = Columns::new(graph, inputs)?;
             Ok(linear::of_table(graph, &columns, inputs, single(combined.parameters())?, *outputs))
         }
         (Inputs::Sparse { scales, offsets, .. }, Scorer::Model(combined), Blueprint::Linear { outputs }) => {
@@ -105,7 +105,7 @@ fn score(graph: &mut Builder, model: &Opened) -> Result<String, Failure> {
             Ok(linear::of_matrix(graph, &matrix, single(combined.parameters())?, *outputs))
         }
         (Inputs::Table(inputs), Scorer::Trees(ensemble), Blueprint::Trees { categorical }) => {
-            let columns = Columns::new(graph, inputs);
+            let columns = Columns::new(graph, inputs)?;
             let values = columns.numbers.ok_or_else(|| Failure::input("the trees have no columns"))?;
             trees::score(graph, ensemble, categorical, &values)
         }
@@ -114,7 +114,7 @@ fn score(graph: &mut Builder, model: &Opened) -> Result<String, Failure> {
             trees::score(graph, ensemble, &[], &matrix)
         }
         (Inputs::Table(inputs), ..) => {
-            let columns = Columns::new(graph, inputs);
+            let columns = Columns::new(graph, inputs)?;
             of_network(graph, model, &First::Table(&columns, inputs))
         }
         (Inputs::Sparse { scales, offsets, .. }, ..) => {

@@ -9,7 +9,9 @@
 //! An operator looks a category up ([`Keys`]). One that training never had is in no list and gets the default,
 //! as in Setpoint.
 
+use setpoint::message::quote;
 use setpoint_data::{Encoding, Input};
+use setpoint_run::Failure;
 
 use crate::graph::{Builder, floats, int, ints, strings};
 use crate::proto::{Attribute, element};
@@ -128,7 +130,10 @@ pub(crate) struct Columns {
 
 impl Columns {
     /// Puts the columns into the graph, numbers standardised and filled.
-    pub(crate) fn new(graph: &mut Builder, inputs: &[Input]) -> Self {
+    ///
+    /// # Errors
+    /// If a column is of texts, or has categories that are rare: the graph has nothing that takes those apart.
+    pub(crate) fn new(graph: &mut Builder, inputs: &[Input]) -> Result<Self, Failure> {
         let (mut numbers, mut places, mut fields) = (Vec::new(), Vec::new(), Vec::new());
         let (mut means, mut scales) = (Vec::new(), Vec::new());
         let mut at = 0;
@@ -144,7 +149,7 @@ impl Columns {
                     scales.push(scaling.scale);
                     places.push(at);
                 }
-                Encoding::Category { values, missing } => {
+                Encoding::Category { values, missing, rare: None } => {
                     let mut texts: Vec<String> = values.iter().map(|value| value.value.clone()).collect();
                     texts.extend(missing.map(|_| String::new()));
                     let keys = Keys::new(&texts);
@@ -156,13 +161,23 @@ impl Columns {
                     places.push(at);
                 }
                 // From 1 on, so that what is missing or was never seen can be a number: 0, in no node's set.
-                Encoding::Code { values } => {
+                Encoding::Code { values, rare: false } => {
                     // Whole numbers cannot say that one is missing.
                     let keys = if input.complete { Keys::new(values) } else { Keys::Texts(values.clone()) };
                     let codes = (1..=values.len()).map(|place| place as f32).collect();
                     let from = graph.input(&input.name, keys.element(), &[None, Some(1)]);
                     numbers.push(keys.look_up(graph, &from, codes));
                     places.push(at);
+                }
+                Encoding::Text(_) | Encoding::Category { .. } | Encoding::Code { .. } => {
+                    let what = match input.encoding {
+                        Encoding::Text(_) => "texts, word by word",
+                        _ => "more than 1,000 categories, of which rare ones count as one",
+                    };
+                    return Err(Failure::input(format!(
+                        "column {} holds {what}: that cannot be exported to ONNX; train without it (‹drop›)",
+                        quote(&input.name)
+                    )));
                 }
             }
             at += input.width();
@@ -180,7 +195,7 @@ impl Columns {
             }
             as_they_are => as_they_are,
         };
-        Self { numbers, places, fields }
+        Ok(Self { numbers, places, fields })
     }
 
     /// What each field's categories are worth by the weights of the encoder's columns, a list for each score.

@@ -136,6 +136,7 @@ pub fn fit<'py>(
         weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
         groups: groups.as_ref().map(codes).transpose()?,
         entities: entities.as_ref().map(codes).transpose()?,
+        texts: plan.texts.clone(),
     };
     let view = features.view()?;
     let stop = AtomicBool::new(false);

@@ -23,6 +23,7 @@ struct Options {
     /// What the rows were brought to before they came here, for the model file.
     classes: Option<Vec<String>>,
     min_class: Option<u64>,
+    text: Option<Vec<String>>,
     /// Names of all columns, so that arrays without names can be matched later.
     columns: Value,
     #[serde(flatten)]
@@ -34,6 +35,7 @@ pub struct FitPlan {
     pub job: Job,
     pub split: SplitPlan,
     pub min_group: Option<u64>,
+    pub texts: Vec<String>,
 }
 
 impl FitPlan {
@@ -64,10 +66,11 @@ impl FitPlan {
         let of_classes = [
             ("classes", options.classes.map(Value::from)),
             ("min-class", options.min_class.map(Value::from)),
+            ("text", options.text.clone().map(Value::from)),
         ];
         let of_classes = of_classes.into_iter().filter_map(|(name, value)| Some((name, value?)));
         job.recorded
             .extend(recorded.into_iter().chain(of_classes).map(|(name, value)| (name.to_owned(), value)));
-        Ok(Self { job, split, min_group })
+        Ok(Self { job, split, min_group, texts: options.text.unwrap_or_default() })
     }
 }

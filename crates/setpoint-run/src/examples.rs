@@ -110,9 +110,17 @@ pub fn load(
     choice: &ModelChoice,
 ) -> Result<Loaded, Failure> {
     let mut encoder = Encoder::fit(&table, parts.rows("train"))?;
-    let numbered = numbered(&table.identifiers());
-    if let ModelChoice::Trees { .. } = choice {
-        encoder = encoder.plain();
+    let mut numbered = numbered(&table.identifiers());
+    let texts = encoder.texts().into_iter().map(quote).collect::<Vec<_>>().join(", ");
+    let is_trees = matches!(choice, ModelChoice::Trees { .. });
+    if !texts.is_empty() {
+        numbered.push(match is_trees {
+            true => format!("left out, since trees do not read texts: {texts}"),
+            false => format!("read as texts, word by word: {texts}"),
+        });
+    }
+    if is_trees {
+        encoder = encoder.plain()?;
     }
     let outputs = table.classes().map_or(1, |classes| classes.names.len());
     let blueprint = Blueprint::for_table(choice, &encoder, outputs)?;
@@ -258,6 +266,10 @@ pub fn notes(notes: &Notes, file: Option<&Path>) -> Vec<String> {
     if !notes.constant_columns.is_empty() && file.is_none() {
         let columns = list(&notes.constant_columns);
         said.push(format!("left out, with a single value in the training rows: {columns}"));
+    }
+    if !notes.identifier_columns.is_empty() && file.is_none() {
+        let columns = list(&notes.identifier_columns);
+        said.push(format!("left out, with another value in (nearly) each training row: {columns}"));
     }
     if !notes.extra_columns.is_empty() {
         said.push(format!(

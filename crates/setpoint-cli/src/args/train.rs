@@ -69,6 +69,9 @@ pub struct TrainArgs {
     /// Columns to treat as categories even if they hold numbers
     #[arg(long, value_name = "COLS", help_heading = "Columns")]
     pub categorical: Option<String>,
+    /// Columns to read as texts, word by word, even if they do not look like it
+    #[arg(long, value_name = "COLS", help_heading = "Columns")]
+    pub text: Option<String>,
     /// Column with the weight of each row
     #[arg(long, value_name = "COL", help_heading = "Columns")]
     pub weight: Option<String>,

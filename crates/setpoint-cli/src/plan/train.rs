@@ -162,6 +162,7 @@ fn roles(args: &TrainArgs, goal: &GoalText) -> Result<Roles, Failure> {
         split_by: args.split_by.clone(),
         split_time: args.split_time.clone(),
         categorical: args.categorical.as_deref().map(list).unwrap_or_default(),
+        text: args.text.as_deref().map(list).unwrap_or_default(),
         ..Roles::default()
     })
 }
@@ -253,7 +254,7 @@ fn check_idle(args: &TrainArgs, roles: &Roles) -> Result<(), Failure> {
 fn recorded(args: &TrainArgs, goal: &GoalText) -> Value {
     let mut recorded = json!({
         "label": args.label, "positive": args.positive, "drop": args.drop,
-        "categorical": args.categorical, "weight": args.weight,
+        "categorical": args.categorical, "text": args.text, "weight": args.weight,
         "group": args.group.as_deref().or_else(|| goal.column()), "group-feature": args.group_feature,
         "min-group": args.min_group, "missing": args.read.missing,
         "format": args.read.format, "separator": args.read.separator, "header": args.read.header,

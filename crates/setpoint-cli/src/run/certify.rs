@@ -104,7 +104,6 @@ fn read(
         drop: args.drop.as_deref().map(setpoint_data::list).unwrap_or_default(),
         group_is_feature: column.is_some_and(|column| model.inputs().iter().any(|input| input == column)),
         categorical: model.texts(),
-        max_categories: usize::MAX,
         ..roles
     };
     let table = Table::read(&args.scores, &read_options(&args.read)?, &roles)?;

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use setpoint::Sample;
 use setpoint::features::{Features, Layout, Sparse};
+use setpoint::model::ModelError;
 
+use super::text::Entries;
 use super::{EncodeError, Encoder, Encoding, Input, Inputs, Notes, layout};
 use crate::Error;
 use crate::chunk::{Chunk, MISSING, Texts};
@@ -20,8 +22,12 @@ use crate::table::{Body, FeatureColumn, Table};
 struct Column<'a> {
     input: &'a Input,
     slot: usize,
+    /// The first of its columns of the matrix.
+    first: usize,
     /// For each code of the table, the category's place among the input's.
     places: Vec<Option<usize>>,
+    /// For each code of the table, the terms of the text.
+    terms: Option<Sparse>,
 }
 
 /// Values of a column that the training rows had no like of.
@@ -53,6 +59,7 @@ impl Encoder {
         self.check()?;
         let mut notes = table.notes;
         notes.constant_columns.clone_from(&self.constant);
+        notes.identifier_columns.clone_from(&self.identifiers);
         let features = match (table.body, &self.inputs) {
             (Body::Dense { columns, chunks, texts }, Inputs::Table(inputs)) => {
                 let columns = place(&table.file, inputs, &columns, &texts)?;
@@ -64,7 +71,7 @@ impl Encoder {
                 };
                 let bytes = stored.layout.bytes(table.rows);
                 bytes.filter(|bytes| fits_memory(*bytes)).ok_or_else(too_large)?;
-                encode_table(&columns, &stored, chunks, parts, &mut notes)
+                encode_table(&columns, &stored, chunks, parts, &mut notes)?
             }
             (
                 Body::Sparse { matrix, numbering, offsets },
@@ -103,6 +110,7 @@ fn place<'a>(
     let named: HashMap<&str, &FeatureColumn> =
         columns.iter().rev().map(|column| (column.name.as_str(), column)).collect();
     let mut placed = Vec::with_capacity(inputs.len());
+    let mut first = 0;
     for input in inputs {
         let found = named.get(input.name.as_str()).filter(|column| column.kind == input.kind());
         let column = found.ok_or_else(|| EncodeError::Column {
@@ -118,17 +126,22 @@ fn place<'a>(
             });
         }
         let places = match &input.encoding {
-            Encoding::Number { .. } | Encoding::Plain => Vec::new(),
+            Encoding::Number { .. } | Encoding::Text(_) | Encoding::Plain => Vec::new(),
             Encoding::Category { values, .. } => {
                 let known: Vec<&str> = values.iter().map(|category| category.value.as_str()).collect();
                 places(&known, &texts[column.slot].values)
             }
-            Encoding::Code { values } => {
+            Encoding::Code { values, .. } => {
                 let known: Vec<&str> = values.iter().map(String::as_str).collect();
                 places(&known, &texts[column.slot].values)
             }
         };
-        placed.push(Column { input, slot: column.slot, places });
+        let terms = match &input.encoding {
+            Encoding::Text(words) => Some(words.encode(&texts[column.slot].values)),
+            _ => None,
+        };
+        placed.push(Column { input, slot: column.slot, first, places, terms });
+        first += input.width();
     }
     Ok(placed)
 }
@@ -154,31 +167,34 @@ struct Stored<'a> {
     layout: Arc<Layout>,
     numbers: Vec<&'a Column<'a>>,
     fields: Vec<&'a Column<'a>>,
+    texts: Vec<&'a Column<'a>>,
 }
 
 impl<'a> Stored<'a> {
     fn new(columns: &'a [Column<'a>]) -> Self {
         let numbers = columns.iter().filter(|column| column.input.is_stored_as_number()).collect();
         let fields = columns.iter().filter(|column| !column.input.scalings().is_empty()).collect();
+        let texts = columns.iter().filter(|column| column.terms.is_some()).collect();
         let layout = layout(columns.iter().map(|column| column.input));
-        Self { layout: Arc::new(layout), numbers, fields }
+        Self { layout: Arc::new(layout), numbers, fields, texts }
     }
 }
 
 fn encode_table(
     columns: &[Column<'_>],
-    Stored { layout, numbers, fields }: &Stored<'_>,
+    Stored { layout, numbers, fields, texts }: &Stored<'_>,
     chunks: Vec<Chunk>,
     parts: &[&[u32]],
     notes: &mut Notes,
-) -> Vec<Features> {
+) -> Result<Vec<Features>, ModelError> {
     let mut features: Vec<Features> =
         parts.iter().map(|rows| Features::zeros(Arc::clone(layout), rows.len())).collect();
+    let mut entries: Vec<Entries> = parts.iter().map(|_| Entries::new(layout.columns())).collect();
     let mut unseen = vec![Unseen::default(); columns.len()];
     let mut start = 0;
     // Each chunk is freed as soon as it is encoded: two whole copies never exist.
     for chunk in chunks {
-        for (features, rows) in features.iter_mut().zip(parts) {
+        for ((features, entries), rows) in features.iter_mut().zip(&mut entries).zip(parts) {
             let below = |end: usize| rows.partition_point(|row| (*row as usize) < end);
             let own = below(start)..below(start + chunk.rows);
             let rows = &rows[own.clone()];
@@ -188,6 +204,11 @@ fn encode_table(
                 |number, range, into| numbers[number].write_numbers(&chunk, at(range), into),
                 |field, range, into| fields[field].write_places(&chunk, at(range), into),
             );
+            if !texts.is_empty() {
+                at(0..rows.len()).for_each(|row| {
+                    entries.push(texts.iter().filter_map(|text| text.of_row(&chunk, row)));
+                });
+            }
         }
         unseen.par_iter_mut().zip(columns).for_each(|(unseen, column)| column.count_unseen(&chunk, unseen));
         start += chunk.rows;
@@ -201,10 +222,19 @@ fn encode_table(
         note(total.categories, |notes| &mut notes.unseen_categories);
         note(total.missing, |notes| &mut notes.unseen_missing);
     }
-    features
+    if texts.is_empty() {
+        return Ok(features);
+    }
+    let with = |(features, entries): (Features, Entries)| features.with_entries(entries.finish());
+    features.into_iter().zip(entries).map(with).collect()
 }
 
 impl Column<'_> {
+    /// The text of a row, all terms of texts, and where those begin; `None` if the column is not of texts.
+    fn of_row(&self, chunk: &Chunk, row: usize) -> Option<(u32, &Sparse, usize)> {
+        Some((chunk.code(self.slot)[row], self.terms.as_ref()?, self.first))
+    }
+
     fn write_numbers(&self, chunk: &Chunk, rows: impl Iterator<Item = usize>, into: &mut [f32]) {
         let into = into.iter_mut().zip(rows);
         match &self.input.encoding {
@@ -218,24 +248,29 @@ impl Column<'_> {
                 let values = chunk.number(self.slot);
                 into.for_each(|(into, row)| *into = values[row]);
             }
-            Encoding::Code { .. } | Encoding::Category { .. } => {
+            Encoding::Code { values, rare } => {
                 let codes = chunk.code(self.slot);
+                let other = if *rare { values.len() as f32 } else { f32::NAN };
                 into.for_each(|(into, row)| {
-                    *into = self.place(codes[row]).map_or(f32::NAN, |place| place as f32);
+                    let absent = if codes[row] == MISSING { f32::NAN } else { other };
+                    *into = self.place(codes[row]).map_or(absent, |place| place as f32);
                 });
             }
+            Encoding::Category { .. } | Encoding::Text(_) => {}
         }
     }
 
-    /// Writes categories from 1 on, that of missing values last; 0 is what was never seen.
+    /// Writes categories from 1 on, then that of missing values, then that of rare ones; 0 is none of them.
     fn write_places(&self, chunk: &Chunk, rows: impl Iterator<Item = usize>, into: &mut [u32]) {
         let into = into.iter_mut().zip(rows);
         match &self.input.encoding {
-            Encoding::Category { values, missing } => {
+            Encoding::Category { values, missing, rare } => {
                 let codes = chunk.code(self.slot);
-                let missing = if missing.is_some() { values.len() + 1 } else { 0 };
+                let place = |there: bool, place: usize| if there { values.len() + place } else { 0 };
+                let other = place(rare.is_some(), 1 + usize::from(missing.is_some()));
+                let missing = place(missing.is_some(), 1);
                 into.for_each(|(into, row)| {
-                    let absent = if codes[row] == MISSING { missing } else { 0 };
+                    let absent = if codes[row] == MISSING { missing } else { other };
                     *into = self.place(codes[row]).map_or(absent, |place| place + 1) as u32;
                 });
             }
@@ -251,9 +286,12 @@ impl Column<'_> {
     }
 
     fn count_unseen(&self, chunk: &Chunk, unseen: &mut Unseen) {
-        let is_complete = match &self.input.encoding {
-            Encoding::Number { missing, .. } | Encoding::Category { missing, .. } => missing.is_none(),
-            Encoding::Plain | Encoding::Code { .. } => self.input.complete,
+        let (is_complete, has_rare) = match &self.input.encoding {
+            Encoding::Number { missing, .. } => (missing.is_none(), false),
+            Encoding::Category { missing, rare, .. } => (missing.is_none(), rare.is_some()),
+            Encoding::Code { rare, .. } => (self.input.complete, *rare),
+            Encoding::Plain => (self.input.complete, false),
+            Encoding::Text(_) => return,
         };
         if self.input.kind() == ColumnKind::Number {
             let missing = || chunk.number(self.slot).iter().filter(|value| value.is_nan()).count() as u64;
@@ -265,7 +303,7 @@ impl Column<'_> {
         if is_complete {
             unseen.missing += count(&|code| code == MISSING);
         }
-        if self.places.contains(&None) {
+        if !has_rare && self.places.contains(&None) {
             unseen.categories += count(&|code| code != MISSING && self.place(code).is_none());
         }
     }

@@ -5,10 +5,24 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 use setpoint::features::{Scaling, Sparse};
 
+use super::text::{Unit, Words};
 use super::{Category, EncodeError, Encoder, Encoding, Input, Inputs};
 use crate::chunk::{Chunk, MISSING};
 use crate::layout::ColumnKind;
 use crate::table::{Body, Table};
+
+/// Most categories that have a column of their own; beyond them, each needs so many rows.
+const CATEGORIES: usize = 1000;
+const LEAST_ROWS: u64 = 2;
+/// Rows from which a column with another text in nearly each is an identifier.
+const IDENTIFIER_ROWS: u64 = 20;
+
+/// What becomes of a column.
+enum Column {
+    Encoded(Encoding),
+    Constant,
+    Identifier,
+}
 
 impl Encoder {
     /// Learns the encoding from the training rows of a table.
@@ -28,7 +42,7 @@ impl Encoder {
                 rows: table.rows,
             })? = true;
         }
-        let mut constant = Vec::new();
+        let (mut constant, mut identifiers) = (Vec::new(), Vec::new());
         let inputs = match &table.body {
             Body::Sparse { matrix, numbering, offsets } => Inputs::Sparse {
                 base: numbering.base,
@@ -38,23 +52,27 @@ impl Encoder {
             },
             Body::Dense { columns, chunks, texts } => {
                 // Each column is summed in the order of its rows, however many threads there are.
-                let encodings: Vec<Option<Encoding>> = columns
+                let encodings: Vec<Column> = columns
                     .par_iter()
                     .map(|column| match column.kind {
-                        ColumnKind::Number => number(chunks, column.slot, &chosen),
+                        ColumnKind::Number => {
+                            number(chunks, column.slot, &chosen).map_or(Column::Constant, Column::Encoded)
+                        }
                         ColumnKind::Category => {
-                            category(chunks, column.slot, &texts[column.slot].values, &chosen)
+                            let texts = &texts[column.slot].values;
+                            category(chunks, column.slot, texts, &chosen, column.text)
                         }
                     })
                     .collect();
                 let mut inputs = Vec::new();
                 for (column, encoding) in columns.iter().zip(encodings) {
                     match encoding {
-                        Some(encoding) => {
+                        Column::Encoded(encoding) => {
                             let (name, form, offset) = (column.name.clone(), column.form, column.offset);
                             inputs.push(Input { name, encoding, form, offset, complete: false });
                         }
-                        None => constant.push(column.name.clone()),
+                        Column::Constant => constant.push(column.name.clone()),
+                        Column::Identifier => identifiers.push(column.name.clone()),
                     }
                 }
                 if inputs.is_empty() {
@@ -78,6 +96,7 @@ impl Encoder {
             label: table.label.clone(),
             missing: table.missing.clone(),
             constant,
+            identifiers,
             inputs,
         })
     }
@@ -121,7 +140,7 @@ fn number(chunks: &[Chunk], slot: usize, chosen: &[bool]) -> Option<Encoding> {
     })
 }
 
-fn category(chunks: &[Chunk], slot: usize, texts: &[String], chosen: &[bool]) -> Option<Encoding> {
+fn category(chunks: &[Chunk], slot: usize, texts: &[String], chosen: &[bool], told: bool) -> Column {
     let mut counts = vec![0u64; texts.len()];
     let (mut missing, mut total) = (0, 0);
     for code in chosen_values(chunks, |chunk| chunk.code(slot), chosen) {
@@ -132,14 +151,34 @@ fn category(chunks: &[Chunk], slot: usize, texts: &[String], chosen: &[bool]) ->
             counts[code as usize] += 1;
         }
     }
-    let mut values: Vec<Category> = (0..texts.len())
+    if let Some(words) = Unit::of(texts, &counts, told).and_then(|unit| Words::fit(unit, texts, &counts)) {
+        return Column::Encoded(Encoding::Text(words));
+    }
+    let mut there: Vec<usize> = (0..texts.len()).filter(|code| counts[*code] > 0).collect();
+    let (different, rows) = (there.len() as u64, total - missing);
+    if rows >= IDENTIFIER_ROWS && 20 * different >= 19 * rows {
+        return Column::Identifier;
+    }
+    let mut rare = 0;
+    if there.len() > CATEGORIES {
+        there.sort_by(|one, other| {
+            counts[*other].cmp(&counts[*one]).then_with(|| texts[*one].cmp(&texts[*other]))
+        });
+        let kept = there.partition_point(|code| counts[*code] >= LEAST_ROWS).min(CATEGORIES);
+        rare = there.drain(kept..).map(|code| counts[code]).sum();
+    }
+    let mut values: Vec<Category> = there
+        .into_iter()
         .filter_map(|code| {
             Some(Category { value: texts[code].clone(), scaling: indicator(counts[code], total)? })
         })
         .collect();
     values.sort_by(|a, b| a.value.cmp(&b.value));
-    let missing = indicator(missing, total);
-    (values.len() + usize::from(missing.is_some()) > 1).then_some(Encoding::Category { values, missing })
+    let (missing, rare) = (indicator(missing, total), indicator(rare, total));
+    if values.len() + missing.iter().chain(&rare).count() <= 1 {
+        return Column::Constant;
+    }
+    Column::Encoded(Encoding::Category { values, missing, rare })
 }
 
 /// Scaling of a column that is 1 in `count` of `total` rows and 0 in the rest; `None` if it never is.

@@ -5,8 +5,9 @@
 //!            first less an offset, in 64 bits, where x is large beside its spread
 //!            missing -> mean, so 0, and 1 in an indicator column if training rows had missing values too
 //! category   one column for each category of the training rows, 1 or 0, then standardised likewise;
-//!            kept as one code
+//!            kept as one code; beyond 1,000 categories, those that are less frequent are one
 //!            missing -> a category of its own if training rows had missing values
+//! text       one column for each term, see `text`
 //! sparse     x -> x / scale                 scale: root mean square over all training rows, zeros included
 //! ```
 //!
@@ -17,21 +18,23 @@
 //! square equals the standard deviation where a column is mostly zero, and does
 //! not blow up a column that is nearly constant.
 //!
-//! Columns with a single value in the training rows are left out and noted. A
-//! category that the training rows did not have is 0 in every column of its
-//! kind; a missing value where they had none is the mean, or no category. Both
-//! are counted in [`Notes`].
+//! Columns with a single value in the training rows are left out and noted, and so are columns of categories
+//! with another one in each row. A category that the training rows did not have is one of the less frequent,
+//! where there are such, else 0 in every column of its kind; a missing value where they had none is the mean,
+//! or no category. Both are counted in [`Notes`]. Trees read no texts: those columns are left out for them.
 
 mod apply;
+mod error;
 mod fit;
 mod raw;
+mod text;
 
+pub use error::EncodeError;
 pub use raw::{RawColumn, RawValues};
+pub use text::{Term, Unit, Words};
 
 use serde::{Deserialize, Serialize};
 use setpoint::features::{Layout, Scaling};
-use setpoint::message::quote;
-use thiserror::Error;
 
 use crate::form::Form;
 use crate::label::LabelRule;
@@ -55,6 +58,9 @@ pub struct Encoder {
     pub missing: Vec<String>,
     /// Columns left out because the training rows have one value only.
     pub constant: Vec<String>,
+    /// Columns left out because the training rows have another value each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub identifiers: Vec<String>,
 }
 
 /// The label column of the training file.
@@ -129,13 +135,21 @@ pub enum Encoding {
         values: Vec<Category>,
         /// The column for missing values, if training rows had any.
         missing: Option<Scaling>,
+        /// The column for all less frequent categories, if there are too many, and for those never seen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rare: Option<Scaling>,
     },
+    /// A column for each term of a text.
+    Text(Words),
     /// Numbers as they are; missing ones are NaN.
     Plain,
     /// The place of the category, from 0; NaN if missing or unseen.
     Code {
         /// The categories of the training rows, in alphabetical order.
         values: Vec<String>,
+        /// Whether all others have the place after them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        rare: bool,
     },
 }
 
@@ -159,6 +173,8 @@ pub struct Notes {
     pub extra_columns: Vec<String>,
     /// Columns left out because the training rows have one value only.
     pub constant_columns: Vec<String>,
+    /// Columns left out because the training rows have another value each.
+    pub identifier_columns: Vec<String>,
     /// For each column, values of categories that the training rows did not have.
     pub unseen_categories: Vec<(String, u64)>,
     /// For each column, missing values where the training rows had none.
@@ -169,116 +185,20 @@ pub struct Notes {
     pub unknown_entries: u64,
 }
 
-/// Why a table could not be encoded.
-#[derive(Clone, Debug, Error, PartialEq)]
-#[non_exhaustive]
-pub enum EncodeError {
-    /// No rows to fit on.
-    #[error("{file}: no training rows to fit the encoding on")]
-    NoRows {
-        /// The file.
-        file: String,
-    },
-    /// A training row that the table does not have.
-    #[error("{file}: training row {row} is not one of its {rows} rows")]
-    Row {
-        /// The file.
-        file: String,
-        /// The row, from 0.
-        row: u32,
-        /// Rows of the table.
-        rows: usize,
-    },
-    /// All columns are constant.
-    #[error("{file}: every feature column has a single value in the training rows; nothing to learn from")]
-    AllConstant {
-        /// The file.
-        file: String,
-    },
-    /// The table was not read for this encoder.
-    #[error("{file}: column {} is not {expected}; read the table with Table::read_for", quote(column))]
-    Column {
-        /// The file.
-        file: String,
-        /// The column.
-        column: String,
-        /// What the encoder needs.
-        expected: &'static str,
-    },
-    /// A column in memory of another kind than in training.
-    #[error("{file}: column {} does not hold {expected}, as it did in training", quote(column))]
-    ColumnKind {
-        /// What the data is called.
-        file: String,
-        /// The column.
-        column: String,
-        /// `numbers` or `texts`.
-        expected: &'static str,
-    },
-    /// A text in memory that is not what the column held in training.
-    #[error("{file}: row {row}: column {column:?}: {value:?} is not {expected}, as in training")]
-    Value {
-        /// What the data is called.
-        file: String,
-        /// The row, from 1.
-        row: usize,
-        /// The column.
-        column: String,
-        /// The text.
-        value: String,
-        /// What it should be.
-        expected: &'static str,
-    },
-    /// A sparse matrix in memory whose rows are not in order.
-    #[error(
-        "{file}: its row starts or columns do not ascend within its entries; sum duplicates and sort its indices"
-    )]
-    Entries {
-        /// What the data is called.
-        file: String,
-    },
-    /// A number in memory that the matrix cannot hold.
-    #[error(
-        "{file}: row {row}: column {}: infinity, or too large for a 32-bit number; rescale the column",
-        quote(column)
-    )]
-    Infinite {
-        /// What the data is called.
-        file: String,
-        /// The row, from 1.
-        row: usize,
-        /// The column.
-        column: String,
-    },
-    /// A stored encoder that cannot be right.
-    #[error("the stored encoding of {} is damaged: {problem}", quote(column))]
-    Damaged {
-        /// The column.
-        column: String,
-        /// What is wrong.
-        problem: &'static str,
-    },
-    /// The matrix does not fit the address space.
-    #[error(
-        "{file}: {rows} rows of {columns} columns do not fit in memory; drop columns with many categories"
-    )]
-    TooLarge {
-        /// The file.
-        file: String,
-        /// Rows.
-        rows: usize,
-        /// Encoded columns.
-        columns: usize,
-    },
-}
-
 impl Encoder {
-    /// The same columns without scaling, filling and one-hot columns: what trees want.
-    #[must_use]
-    pub fn plain(mut self) -> Self {
+    /// The same columns without scaling, filling and one-hot columns, and without texts: what trees want.
+    ///
+    /// # Errors
+    /// If there are texts alone.
+    pub fn plain(mut self) -> Result<Self, EncodeError> {
+        let texts: Vec<String> = self.texts().into_iter().map(str::to_owned).collect();
         match &mut self.inputs {
             Inputs::Sparse { scales, .. } => scales.fill(1.0),
             Inputs::Table(inputs) => {
+                inputs.retain(|input| !matches!(input.encoding, Encoding::Text(_)));
+                if inputs.is_empty() {
+                    return Err(EncodeError::OnlyTexts { columns: texts });
+                }
                 for input in inputs {
                     let (Encoding::Number { missing, .. } | Encoding::Category { missing, .. }) =
                         &input.encoding
@@ -287,16 +207,25 @@ impl Encoder {
                     };
                     input.complete = missing.is_none();
                     input.encoding = match std::mem::replace(&mut input.encoding, Encoding::Plain) {
-                        Encoding::Category { values, .. } => {
+                        Encoding::Category { values, rare, .. } => {
                             let values = values.into_iter().map(|category| category.value).collect();
-                            Encoding::Code { values }
+                            Encoding::Code { values, rare: rare.is_some() }
                         }
                         _ => Encoding::Plain,
                     };
                 }
             }
         }
-        self
+        self.unused.extend(texts);
+        Ok(self)
+    }
+
+    /// The columns that are read as texts.
+    #[must_use]
+    pub fn texts(&self) -> Vec<&str> {
+        let Inputs::Table(inputs) = &self.inputs else { return Vec::new() };
+        let texts = inputs.iter().filter(|input| matches!(input.encoding, Encoding::Text(_)));
+        texts.map(|input| input.name.as_str()).collect()
     }
 
     /// Which of the matrix's columns hold the places of categories.
@@ -326,23 +255,26 @@ impl Encoder {
         };
         let mut names = Vec::new();
         for input in inputs {
-            let missing = match &input.encoding {
+            let (missing, rare) = match &input.encoding {
                 Encoding::Number { missing, .. } => {
                     names.push(input.name.clone());
-                    missing
+                    (missing, &None)
                 }
-                Encoding::Category { values, missing } => {
+                Encoding::Category { values, missing, rare } => {
                     names.extend(values.iter().map(|category| format!("{}={}", input.name, category.value)));
-                    missing
+                    (missing, rare)
+                }
+                Encoding::Text(words) => {
+                    names.extend(words.terms.iter().map(|term| format!("{}: {}", input.name, term.text)));
+                    (&None, &None)
                 }
                 Encoding::Plain | Encoding::Code { .. } => {
                     names.push(input.name.clone());
-                    &None
+                    (&None, &None)
                 }
             };
-            if missing.is_some() {
-                names.push(format!("{} is missing", input.name));
-            }
+            names.extend(missing.map(|_| format!("{} is missing", input.name)));
+            names.extend(rare.map(|_| format!("{} is rare", input.name)));
         }
         names
     }
@@ -393,14 +325,18 @@ impl Encoder {
         for input in inputs {
             let scalings: Vec<Scaling> = match &input.encoding {
                 Encoding::Number { scaling, missing } => missing.iter().chain([scaling]).copied().collect(),
-                Encoding::Category { values, missing } => {
+                Encoding::Category { values, .. } => {
                     if !values.is_sorted_by(|a, b| a.value < b.value) {
                         return damaged(&input.name, "categories must be in alphabetical order");
                     }
-                    values.iter().map(|category| category.scaling).chain(*missing).collect()
+                    input.scalings()
                 }
+                Encoding::Text(words) => match words.problem() {
+                    Some(problem) => return damaged(&input.name, problem),
+                    None => Vec::new(),
+                },
                 Encoding::Plain => Vec::new(),
-                Encoding::Code { values } if values.is_sorted_by(|a, b| a < b) => Vec::new(),
+                Encoding::Code { values, .. } if values.is_sorted_by(|a, b| a < b) => Vec::new(),
                 Encoding::Code { .. } => {
                     return damaged(&input.name, "categories must be in alphabetical order");
                 }
@@ -453,6 +389,9 @@ pub fn layout<'a>(inputs: impl IntoIterator<Item = &'a Input>) -> Layout {
         if !scalings.is_empty() {
             layout.add_categories(scalings);
         }
+        if let Encoding::Text(words) = &input.encoding {
+            layout.add_entries(words.terms.len());
+        }
     }
     layout
 }
@@ -463,7 +402,7 @@ impl Input {
     pub fn kind(&self) -> ColumnKind {
         match self.encoding {
             Encoding::Number { .. } | Encoding::Plain => ColumnKind::Number,
-            Encoding::Category { .. } | Encoding::Code { .. } => ColumnKind::Category,
+            Encoding::Category { .. } | Encoding::Text(_) | Encoding::Code { .. } => ColumnKind::Category,
         }
     }
 
@@ -473,8 +412,10 @@ impl Input {
             Encoding::Category { values, .. } => {
                 values.binary_search_by(|category| category.value.as_str().cmp(text)).is_ok()
             }
-            Encoding::Code { values } => values.binary_search_by(|value| value.as_str().cmp(text)).is_ok(),
-            Encoding::Number { .. } | Encoding::Plain => false,
+            Encoding::Code { values, .. } => {
+                values.binary_search_by(|value| value.as_str().cmp(text)).is_ok()
+            }
+            Encoding::Number { .. } | Encoding::Text(_) | Encoding::Plain => false,
         }
     }
 
@@ -483,16 +424,16 @@ impl Input {
     pub fn scalings(&self) -> Vec<Scaling> {
         match &self.encoding {
             Encoding::Number { missing, .. } => missing.iter().copied().collect(),
-            Encoding::Category { values, missing } => {
-                values.iter().map(|value| value.scaling).chain(*missing).collect()
+            Encoding::Category { values, missing, rare } => {
+                values.iter().map(|value| value.scaling).chain(*missing).chain(*rare).collect()
             }
-            Encoding::Plain | Encoding::Code { .. } => Vec::new(),
+            Encoding::Text(_) | Encoding::Plain | Encoding::Code { .. } => Vec::new(),
         }
     }
 
     /// Whether a number is stored for each row, and not only a category.
     pub(crate) fn is_stored_as_number(&self) -> bool {
-        !matches!(self.encoding, Encoding::Category { .. })
+        !matches!(self.encoding, Encoding::Category { .. } | Encoding::Text(_))
     }
 
     /// Number of columns it becomes.
@@ -500,7 +441,8 @@ impl Input {
     pub fn width(&self) -> usize {
         match &self.encoding {
             Encoding::Number { missing, .. } => 1 + usize::from(missing.is_some()),
-            Encoding::Category { values, missing } => values.len() + usize::from(missing.is_some()),
+            Encoding::Category { values, missing, rare } => values.len() + missing.iter().chain(rare).count(),
+            Encoding::Text(words) => words.terms.len(),
             Encoding::Plain | Encoding::Code { .. } => 1,
         }
     }

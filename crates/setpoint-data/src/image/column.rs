@@ -56,7 +56,7 @@ pub(super) fn of_table(source: &Source, missing: Option<&[String]>) -> Result<Ve
     let (head, all) = source.head(HEAD)?;
     let format = sniff::format(file, &head)?;
     let missing = missing.map(<[String]>::to_vec);
-    let mut roles = Roles { missing, max_categories: u32::MAX as usize - 1, ..Roles::default() };
+    let mut roles = Roles { missing, ..Roles::default() };
     let raw = match format {
         Format::Delimited => {
             let names = column_names(file, &head, all)?;

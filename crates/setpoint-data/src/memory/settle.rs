@@ -11,11 +11,7 @@ use crate::offset::narrow;
 use crate::read::error::expected;
 use crate::read::kind::mixed;
 use crate::read::{Missing, ReadError};
-use crate::role::Roles;
 use crate::tally::{Reading, Tally};
-
-/// Rows from which a column with a different text in each row is an identifier.
-const IDENTIFIER_ROWS: usize = 20;
 
 /// A column as it is stored.
 pub(super) struct Settled<'a> {
@@ -154,24 +150,4 @@ impl Numbers for Coded {
         }
         rounded
     }
-}
-
-pub(super) fn refuse_identifiers(
-    file: &str,
-    rows: usize,
-    columns: &[(String, Settled<'_>)],
-) -> Result<(), ReadError> {
-    let limit = Roles::default().max_categories;
-    let is_identifier = |column: &Settled<'_>| match &column.values {
-        Values::Texts { texts, .. } => {
-            texts.len() > limit || (rows >= IDENTIFIER_ROWS && texts.len() == rows)
-        }
-        Values::Numbers(_) | Values::Times(_) => false,
-    };
-    let found: Vec<String> =
-        columns.iter().filter(|(_, column)| is_identifier(column)).map(|(name, _)| name.clone()).collect();
-    if found.is_empty() {
-        return Ok(());
-    }
-    Err(ReadError::Identifiers { file: file.to_owned(), columns: found, limit })
 }

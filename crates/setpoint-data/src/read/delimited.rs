@@ -61,7 +61,7 @@ pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> 
             None => error,
         })?;
         let parser = Parser { file, dialect: &dialect, layout: &layout, missing: &missing };
-        let mut raw = Raw::new(layout.clone(), dialect.header, roles.max_categories);
+        let mut raw = Raw::new(layout.clone(), dialect.header);
         let mut tallies = vec![Tally::default(); layout.numbers];
         for_each_block(
             source,

@@ -185,20 +185,6 @@ pub enum ReadError {
         /// What was found.
         value: f64,
     },
-    /// Text columns with too many different values to encode.
-    #[error(
-        "{file}: {} {} more than {limit} different texts, or a different one in every row (identifiers?); leave {} out: ‹drop {}›",
-        quoted(.columns), if .columns.len() == 1 { "holds" } else { "hold" },
-        if .columns.len() == 1 { "it" } else { "them" }, dropped(.columns)
-    )]
-    Identifiers {
-        /// The file.
-        file: String,
-        /// The columns.
-        columns: Vec<String>,
-        /// Most categories allowed.
-        limit: usize,
-    },
     /// An entry of an SVMLight row.
     #[error("{file}:{line}: {}: expected {expected}", quote(found))]
     Sparse {
@@ -257,27 +243,4 @@ pub(crate) fn expected(form: Option<Form>) -> &'static str {
 fn not_numbers(texts: &[String]) -> String {
     let list: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
     format!("{} {}", list.join(", "), if list.len() == 1 { "is not a number" } else { "are not numbers" })
-}
-
-/// `column "a"` or `columns "a", "b" and "c"`.
-pub(crate) fn quoted(columns: &[String]) -> String {
-    let mut text = if columns.len() == 1 { "column ".to_owned() } else { "columns ".to_owned() };
-    for (index, column) in columns.iter().enumerate() {
-        if index > 0 {
-            text.push_str(if index + 1 == columns.len() { " and " } else { ", " });
-        }
-        text.push_str(&quote(column));
-    }
-    text
-}
-
-/// The columns as `drop` takes them, or as many as tell what to write.
-fn dropped(columns: &[String]) -> String {
-    const SHOWN: usize = 20;
-    let name = |column: &String| if column.contains(',') { quote(column) } else { clip(column) };
-    let mut names: Vec<String> = columns.iter().take(SHOWN).map(name).collect();
-    if columns.len() > SHOWN {
-        names.push("...".to_owned());
-    }
-    names.join(",")
 }

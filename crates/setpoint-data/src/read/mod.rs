@@ -18,7 +18,7 @@ pub use sniff::Format;
 pub use source::hash;
 
 use crate::chunk::{Chunk, Texts};
-use crate::layout::{Expected, Layout, Use};
+use crate::layout::{Expected, Layout};
 use crate::role::DEFAULT_MISSING;
 
 /// How to read a file. By default everything is found out from its content.
@@ -49,17 +49,8 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    pub fn new(layout: Layout, header: bool, max_categories: usize) -> Self {
-        let mut texts: Vec<Texts> = (0..layout.texts).map(|_| Texts::new(u32::MAX as usize - 1)).collect();
-        if !layout.strict {
-            let roles = [layout.label, layout.group, layout.entity];
-            let is_role = |slot| roles.iter().flatten().any(|column| layout.uses[*column] == Use::Text(slot));
-            for (slot, texts) in texts.iter_mut().enumerate() {
-                if !is_role(slot) {
-                    texts.limit = max_categories;
-                }
-            }
-        }
+    pub fn new(layout: Layout, header: bool) -> Self {
+        let texts = (0..layout.texts).map(|_| Texts::default()).collect();
         let rounded = vec![false; layout.numbers];
         Self { layout, header, chunks: Vec::new(), texts, read_as: Vec::new(), rounded }
     }

@@ -164,12 +164,12 @@ fn read_rows(source: &Source, parser: &Parser<'_>) -> Result<(RawSparse, Marks),
         numbering: Numbering::default(),
         offsets: Vec::new(),
         labels: Vec::new(),
-        label_texts: Texts::new(u32::MAX as usize - 1),
+        label_texts: Texts::default(),
         queries: None,
         unknown: 0,
     };
     let mut queries = Vec::new();
-    let mut query_texts = Texts::new(u32::MAX as usize - 1);
+    let mut query_texts = Texts::default();
     let (mut with, mut without) = (None, None);
     for_each_block(
         source,

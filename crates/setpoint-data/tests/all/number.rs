@@ -89,7 +89,7 @@ fn time_stamps_keep_their_spread_from_file_to_matrix_and_in_predictions() {
         assert_eq!(again.features, features, "{name}");
 
         // Trees: the differences are what they were.
-        let plain = encoder.plain();
+        let plain = encoder.plain().unwrap();
         let features = plain.encode(read(name, bytes, Some(&plain))).unwrap().features;
         let first = &columns(&features)[0];
         for row in 1..ROWS {
@@ -162,7 +162,7 @@ fn sparse_columns_keep_their_spread_too() {
     let encoder = Encoder::fit(&table, &all_rows(&table)).unwrap();
     let features = encoder.encode(table).unwrap().features;
     assert_eq!((encoder.feature_names(), features.columns()), (vec!["2".to_owned(), "5".to_owned()], 2));
-    let plain = stored(&encoder.plain());
+    let plain = stored(&encoder.plain().unwrap());
     let again = plain.encode(read("t.txt", text.into_bytes(), Some(&plain))).unwrap();
     let time = &columns(&again.features)[0];
     assert_eq!(f64::from(time[1]) - f64::from(time[0]), numbers(1)[0] - numbers(0)[0]);

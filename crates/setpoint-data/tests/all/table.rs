@@ -115,14 +115,85 @@ fn a_wrong_column_gets_a_suggestion() {
 }
 
 #[test]
-fn identifiers_are_refused_all_at_once() {
+fn columns_with_another_text_in_each_row_are_left_out() {
     let mut text = "id,mail,x,y\n".to_owned();
     for row in 0..50 {
-        writeln!(text, "u{row},m{row}@x,{row},{}", row % 2).unwrap();
+        writeln!(text, "u{row},m{}@x,{row},{}", row.min(48), row % 2).unwrap();
     }
-    let message = error(&text, &label("y"));
-    assert!(message.contains("columns \"id\" and \"mail\""), "{message}");
-    assert!(message.ends_with("leave them out: ‹drop id,mail›"), "{message}");
+    let (encoder, data) = encode(&text, &label("y"));
+    assert_eq!(encoder.feature_names(), ["x"]);
+    assert_eq!(data.notes.identifier_columns, ["id", "mail"]);
+    let alone = table(&text, &Roles { drop: list("x"), ..label("y") }).unwrap();
+    let error = Encoder::fit(&alone, &all_rows(&alone)).unwrap_err().to_string();
+    assert!(error.contains("nothing to learn from"), "{error}");
+}
+
+#[test]
+fn of_too_many_categories_the_less_frequent_are_one() {
+    let mut text = "town,y\n".to_owned();
+    // 50,000 towns: 20 of them in 100 rows each, 30,000 in two, the others in one.
+    for row in 0..2_000 {
+        writeln!(text, "large{},{}", row % 20, row % 2).unwrap();
+    }
+    for row in 0..60_000 {
+        writeln!(text, "twice{},{}", row % 30_000, row % 2).unwrap();
+    }
+    for row in 0..19_980 {
+        writeln!(text, "once{row},{}", row % 2).unwrap();
+    }
+    let (encoder, data) = encode(&text, &label("y"));
+    let names = encoder.feature_names();
+    assert_eq!((names.len(), names[1000].as_str()), (1001, "town is rare"));
+    assert!((0..20).all(|town| names.contains(&format!("town=large{town}"))));
+    assert!(data.notes.unseen_categories.is_empty());
+    // Rare towns, one that was never seen, and one that has a column.
+    let read = |text: &str| {
+        let roles = Roles::default();
+        Table::from_bytes("t.csv", text.into(), &ReadOptions::default(), &roles, Some(&encoder)).unwrap()
+    };
+    let found = encoder.encode(read("town\nonce7\nnew\nlarge3\n")).unwrap();
+    let written = rows(&found);
+    assert_eq!(written[0], written[1]);
+    assert!(written[0][1000] > 0.0 && written[2][1000] < 0.0);
+    assert!(found.notes.unseen_categories.is_empty());
+    let plain = encoder.clone().plain().unwrap();
+    let codes = rows(&plain.encode(read("town\nonce7\nnew\n\"\"\n")).unwrap());
+    assert_eq!((codes[0][0], codes[1][0], codes[2][0].is_nan()), (1000.0, 1000.0, true));
+}
+
+#[test]
+fn texts_are_read_word_by_word_beside_other_columns() {
+    let words = ["good", "bad", "warm", "cold", "large", "small", "red"];
+    let mut text = "age,review,y\n".to_owned();
+    for row in 0..210 {
+        let (one, two) = (words[row % 7], words[row / 7 % 7]);
+        writeln!(text, "{row},\"it was {one}, {two}; number {row}\",{}", row % 2).unwrap();
+    }
+    let (encoder, data) = encode(&text, &label("y"));
+    assert_eq!(encoder.texts(), ["review"]);
+    let names = encoder.feature_names();
+    assert!(names.contains(&"review: warm".to_owned()) && names.contains(&"review: it was".to_owned()));
+    let written = rows(&data);
+    let place = |name: &str| names.iter().position(|other| other == name).unwrap();
+    assert!(written[0][place("review: good")] > 0.0 && written[0][place("review: warm")] == 0.0);
+    assert!(written[0][place("age")] < 0.0);
+    // Stored and read again, and for words that were never seen.
+    let stored: Encoder = serde_json::from_str(&serde_json::to_string(&encoder).unwrap()).unwrap();
+    let read = |text: &str| {
+        let roles = Roles::default();
+        Table::from_bytes("t.csv", text.into(), &ReadOptions::default(), &roles, Some(&stored)).unwrap()
+    };
+    let found = rows(&stored.encode(read("age,review\n0,it was good\n0,entirely unheard\n0,\n")).unwrap());
+    assert!(found[0][place("review: it was")] > 0.0);
+    assert_eq!(found[1], found[2]);
+    assert_eq!(encoder.plain().unwrap().feature_names(), ["age"]);
+    let alone = Roles { drop: list("age"), ..label("y") };
+    let alone = encode(&text, &alone).0.plain().unwrap_err().to_string();
+    assert!(alone.contains("all texts (review)"), "{alone}");
+    // What looks like a category may be said to be one of texts.
+    let told = Roles { text: list("colour"), ..label("y") };
+    let (encoder, _) = encode("colour,y\ndark red,0\ndark red,1\nlight red,0\n", &told);
+    assert_eq!(encoder.feature_names(), ["colour: dark", "colour: dark red", "colour: red"]);
 }
 
 #[test]
@@ -277,7 +348,7 @@ fn sparse_numbers_are_divided_by_their_root_mean_square() {
 fn trees_get_numbers_as_they_are_categories_by_place_and_nan_for_what_is_missing() {
     let text = "age,town,y\n30,rome,1\n,oslo,0\n50,,1\n20,rome,0\n";
     let train = table(text, &label("y")).unwrap();
-    let encoder = Encoder::fit(&train, &all_rows(&train)).unwrap().plain();
+    let encoder = Encoder::fit(&train, &all_rows(&train)).unwrap().plain().unwrap();
     assert_eq!(encoder.feature_names(), ["age", "town"]);
     assert_eq!(encoder.coded_columns(), [1]);
     encoder.check().unwrap();
@@ -294,7 +365,7 @@ fn trees_get_numbers_as_they_are_categories_by_place_and_nan_for_what_is_missing
 #[test]
 fn missing_values_that_trees_did_not_learn_from_are_noted() {
     let train = table("age,town,y\n30,rome,1\n25,oslo,0\n,oslo,0\n", &label("y")).unwrap();
-    let fitted = Encoder::fit(&train, &all_rows(&train)).unwrap().plain();
+    let fitted = Encoder::fit(&train, &all_rows(&train)).unwrap().plain().unwrap();
     // As a model file keeps it.
     let encoder: Encoder = serde_json::from_str(&serde_json::to_string(&fitted).unwrap()).unwrap();
     assert_eq!(encoder, fitted);

@@ -132,7 +132,7 @@ impl Problem {
         };
         let encoder = Encoder::fit(&table, &rows("train"))?;
         let features = encoder.encode(table)?.features;
-        let encoder = encoder.plain();
+        let encoder = encoder.plain()?;
         let plain = encoder.encode(again)?.features;
         let sample = |rows: &[u32]| {
             let of = rows.iter().map(|row| codes[*row as usize]).collect();

@@ -3,7 +3,7 @@
 //! ```text
 //! numbers      f32, in tiles of 64 rows                     one column each
 //! categories   a code per row; one-hot is never written     one column for each category
-//! entries      compressed rows (CSR) over all columns       what a sparse file has
+//! entries      compressed rows (CSR) over all columns       what a sparse file has, and texts
 //! ```
 //!
 //! A category's column is 1 in its rows and 0 in all others, standardised: (x - mean) / scale. A model
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ModelError, check_rows};
+use crate::model::{ModelError, check_length, check_rows};
 
 mod code;
 mod dense;
@@ -70,6 +70,11 @@ impl Layout {
         let first = self.columns;
         self.columns += scalings.len();
         self.fields.push(Field::new(first, scalings, &mut self.narrow, &mut self.wide));
+    }
+
+    /// Adds so many columns that rows have entries in.
+    pub fn add_entries(&mut self, columns: usize) {
+        self.columns += columns;
     }
 
     /// Number of columns, as a model sees them.
@@ -160,6 +165,19 @@ impl Features {
         Ok(features)
     }
 
+    /// The same with entries in columns that are neither numbers nor categories.
+    ///
+    /// # Errors
+    /// If the entries are not of so many rows and columns, or are not sound.
+    pub fn with_entries(self, entries: Sparse) -> Result<Self, ModelError> {
+        check_length("rows of entries", self.rows, entries.rows())?;
+        check_length("columns of entries", self.columns(), entries.columns)?;
+        if self.rows > 0 {
+            entries.check()?;
+        }
+        Ok(Self { entries: Some(entries), ..self })
+    }
+
     /// Takes over compressed rows.
     ///
     /// # Errors
@@ -237,6 +255,11 @@ impl Features {
     /// # Panics
     /// If `row` is not below [`Features::rows`], or `into` has not one place for each column.
     pub fn write_row(&self, row: usize, into: &mut [f32]) {
+        if let Some(entries) = &self.entries {
+            into.fill(0.0);
+            let (columns, values) = entries.entries(row);
+            columns.iter().zip(values).for_each(|(column, value)| into[*column as usize] += value);
+        }
         let numbers = self.layout.numbers.iter().zip(self.numbers.row(row));
         numbers.for_each(|(column, value)| into[*column] = value);
         for field in &self.layout.fields {
@@ -245,11 +268,6 @@ impl Features {
                 Pack::Wide(pack) => self.wide[pack][row] as usize,
             };
             field.write(code, into);
-        }
-        if let Some(entries) = &self.entries {
-            into.fill(0.0);
-            let (columns, values) = entries.entries(row);
-            columns.iter().zip(values).for_each(|(column, value)| into[*column as usize] += value);
         }
     }
 
@@ -330,9 +348,6 @@ impl Features {
 
     /// Scores X w + b.
     pub(crate) fn scores(&self, weights: &[f32], bias: f32, work: &mut Work, scores: &mut [f32]) {
-        if let Some(entries) = &self.entries {
-            return entries.scores(weights, bias, scores);
-        }
         let Work { weights: of_numbers, tables, .. } = work;
         of_numbers.clear();
         of_numbers.extend(self.layout.numbers.iter().map(|column| weights[*column]));
@@ -342,12 +357,18 @@ impl Features {
         self.numbers.scores(of_numbers, bias, scores, cost, |start, scores| {
             tables.add(&self.narrow, &self.wide, start, scores);
         });
+        if let Some(entries) = &self.entries {
+            entries.add_scores(weights, scores);
+        }
     }
 
     /// `gradient` = X^T v, then the sum of v.
     pub(crate) fn backward(&self, v: &[f32], work: &mut Work, gradient: &mut [f32]) {
         if let Some(entries) = &self.entries {
-            return entries.backward(v, work, gradient);
+            entries.backward(v, work, gradient);
+            if self.layout.numbers.is_empty() && self.layout.fields.is_empty() {
+                return;
+            }
         }
         let Work { partials, totals, .. } = work;
         self.numbers.backward(v, partials, totals);

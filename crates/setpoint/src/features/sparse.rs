@@ -108,11 +108,12 @@ impl Sparse {
         self.values.extend_from_slice(&other.values);
     }
 
-    pub(super) fn scores(&self, weights: &[f32], bias: f32, scores: &mut [f32]) {
+    /// Adds what the entries give to scores.
+    pub(super) fn add_scores(&self, weights: &[f32], scores: &mut [f32]) {
         scores.par_chunks_mut(ROWS).enumerate().for_each(|(chunk, scores)| {
             for (row, score) in (chunk * ROWS..).zip(scores) {
                 let (indices, values) = self.entries(row);
-                *score = (f64::from(bias) + dot(indices, values, weights)) as f32;
+                *score = (f64::from(*score) + dot(indices, values, weights)) as f32;
             }
         });
     }

@@ -96,7 +96,7 @@ fn read_checked(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
             }
         }
         check_rows(name, rows, &layout, file.len())?;
-        let mut raw = Raw::new(layout.clone(), true, roles.max_categories);
+        let mut raw = Raw::new(layout.clone(), true);
         let mut whole = true;
         for group in 0..metadata.num_row_groups() {
             whole = read_group(name, &file, metadata, group, &layout, &meanings, &missing, &mut raw, look)?;
