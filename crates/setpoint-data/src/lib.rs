@@ -23,6 +23,7 @@
 //! ```
 
 mod assemble;
+mod caution;
 mod chunk;
 mod class;
 mod cost;
@@ -44,6 +45,7 @@ mod table;
 mod tally;
 mod time;
 
+pub use caution::Telling;
 pub use class::{ClassOptions, ClassRule, OTHER_CLASSES, Several};
 pub use cost::{CostError, cost_table};
 pub use dataset::{Codes, Dataset, select_sample};

@@ -10,7 +10,7 @@ use setpoint::features::Features;
 use setpoint::message::{clip, counted, list, quote};
 use setpoint::train::Part;
 use setpoint_data::{
-    Encoder, Identifier, Notes, Parts, ReadOptions, Roles, Table, later_half, select_sample,
+    Encoder, Identifier, Notes, Parts, ReadOptions, Roles, Table, Telling, later_half, select_sample,
 };
 use setpoint_report::ByPart;
 
@@ -67,6 +67,8 @@ pub struct Loaded {
     pub copies: Option<String>,
     /// The groups that were pooled into one.
     pub pooled: Vec<String>,
+    /// Columns that nearly give the label away by themselves, and the labels that they do so for.
+    pub telling: Vec<(Sample, Telling)>,
     /// What was left out on the way.
     pub notes: Vec<String>,
 }
@@ -111,6 +113,11 @@ pub fn load(
 ) -> Result<Loaded, Failure> {
     let mut encoder = Encoder::fit(&table, parts.rows("train"))?;
     let mut numbered = numbered(&table.identifiers());
+    let doubled = table.doubled();
+    numbered.extend(doubled.iter().map(|(column, before)| {
+        format!("column {} is the same as {} in every row", quote(column), quote(before))
+    }));
+    let telling = table.telling(parts.rows("train"));
     let texts = encoder.texts().into_iter().map(quote).collect::<Vec<_>>().join(", ");
     let is_trees = matches!(choice, ModelChoice::Trees { .. });
     if !texts.is_empty() {
@@ -142,6 +149,7 @@ pub fn load(
         pooled = small.names();
     }
     let whole = data.sample.ok_or_else(|| Failure::input("the data has no labels"))?;
+    let telling = telling.into_iter().map(|telling| (whole.select(&telling.rows), telling)).collect();
     // Classes stay, even those that a part lacks.
     let select = |rows: &[u32]| {
         if outputs > 1 { Ok(whole.select(rows)) } else { select_sample(&whole, rows) }
@@ -183,6 +191,7 @@ pub fn load(
         later,
         copies,
         pooled,
+        telling,
         notes,
     })
 }

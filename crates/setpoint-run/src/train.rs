@@ -1,10 +1,12 @@
 //! Training on data that is loaded: fit, choose what ships, measure, and make the model file.
 
 use serde_json::{Map, Value, json};
+use setpoint::Sample;
 use setpoint::artifact::ModelFile;
 use setpoint::goal::{AnyGoal, ClassObjective, Direction, GoalText};
+use setpoint::message::{clip, percent, quote};
 use setpoint::train::{Bandwidth, MethodChoice, Observer, Settings};
-use setpoint_data::SplitPlan;
+use setpoint_data::{SplitPlan, Telling};
 use setpoint_report::{BaselineRecord, ByPart, GainRecord, StageRecord, TrainRecord};
 
 use crate::choice::ModelChoice;
@@ -249,6 +251,26 @@ fn held_out<'a>(
     Ok((validation, scored("calibration", &parts.calibration, &scores.calibration)))
 }
 
+/// What to say of columns that nearly give the label away.
+fn told(kind: &dyn Kind, loaded: &Loaded) -> Result<Vec<String>, Failure> {
+    let said = |(sample, telling): &(Sample, Telling)| {
+        let by_itself = match kind.value(sample, &telling.scores)? {
+            Some(value) => format!("reaches {}", percent(value)),
+            None => {
+                format!("puts {} of the pairs of a positive and a negative in order", percent(telling.area))
+            }
+        };
+        let column = &telling.column;
+        let named = if column.contains(',') { quote(column) } else { clip(column) };
+        Ok(format!(
+            "column {} by itself {by_itself} on training rows: does it know the label? If it is not known when the \
+             model decides, leave it out with ‹drop {named}›",
+            quote(column)
+        ))
+    };
+    loaded.telling.iter().map(said).collect()
+}
+
 /// Measures every part and gathers the record.
 fn measured(
     job: &Job,
@@ -299,7 +321,11 @@ fn measured(
         recipe: fitted.recipe.clone(),
         used_validation: fitted.used_validation,
         data_hash: loaded.hash.clone(),
-        notes: loaded.notes.iter().chain(&fitted.notes).cloned().collect(),
+        notes: told(kind, loaded)?
+            .into_iter()
+            .chain(loaded.notes.clone())
+            .chain(fitted.notes.clone())
+            .collect(),
         ..TrainRecord::default()
     };
     decision.rule().describe(&run, &mut record)?;
