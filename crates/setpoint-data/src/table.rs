@@ -32,6 +32,8 @@ pub struct Table {
     pub(crate) missing: Vec<String>,
     pub(crate) label: Option<LabelSchema>,
     pub(crate) labels: Option<Vec<bool>>,
+    /// How relevant rows of ranking data are.
+    pub(crate) grades: Option<Vec<f32>>,
     pub(crate) weights: Option<Vec<f32>>,
     pub(crate) groups: Option<Codes>,
     pub(crate) entities: Option<Codes>,
@@ -134,7 +136,7 @@ impl Table {
             roles.missing.get_or_insert_with(|| encoder.missing.clone());
             if roles.positive == Positive::Auto {
                 rule = encoder.label.as_ref().map(|label| &label.rule);
-                if let Some(LabelRule::Given(positive)) = rule {
+                if let Some(LabelRule::Given(positive) | LabelRule::Grades(positive)) = rule {
                     roles.positive = positive.clone();
                 }
             }
@@ -223,6 +225,12 @@ impl Table {
     #[must_use]
     pub fn scores(&self) -> Option<&[f64]> {
         self.scores.as_deref()
+    }
+
+    /// Grade of each row, where the data was read as ranking data with labels.
+    #[must_use]
+    pub fn grades(&self) -> Option<&[f32]> {
+        self.grades.as_deref()
     }
 
     /// Query of each row of ranking data.
