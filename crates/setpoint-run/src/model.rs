@@ -213,6 +213,7 @@ fn decision(file: &ModelFile) -> Result<Decision, Failure> {
                 decided: decided(file, shifts.len())?,
             }));
         }
+        (AnyGoal::Queries(_), _) => return Err(bad("holds a goal per query and no queries".to_owned())),
         (AnyGoal::Classes(_), _) => return Err(bad("holds a goal of classes and no shifts".to_owned())),
     };
     if document.groups.is_none() && document.thresholds.len() != 1 {

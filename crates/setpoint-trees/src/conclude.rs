@@ -125,7 +125,7 @@ impl Session<'_> {
             held_out: (purpose.outputs() > 1).then(|| baseline.scores.to_vec()),
         };
         match (self.settings.method, purpose) {
-            (MethodChoice::Ico, AnyGoal::Classes(_)) => {
+            (MethodChoice::Ico, AnyGoal::Classes(_) | AnyGoal::Queries(_)) => {
                 let expected = "auto or cross-entropy for trees of several classes";
                 return Err(TrainError::Setting { what: "method", found: "ico".into(), expected }.into());
             }

@@ -255,7 +255,7 @@ impl<'r> Session<'r> {
         let rows = self.settings.rows_scored.unwrap_or(self.validation.sample.len() as u64);
         match goal {
             AnyGoal::Two(goal) => AnyGoal::Two(as_fraction(&goal, rows)),
-            goal @ AnyGoal::Classes(_) => goal,
+            goal @ (AnyGoal::Classes(_) | AnyGoal::Queries(_)) => goal,
         }
     }
 

@@ -90,6 +90,7 @@ pub(crate) fn kind_of(job: &Job, loaded: &Loaded) -> Result<Box<dyn Kind>, Failu
             shared_threshold: job.settings.shared_threshold,
         }),
         AnyGoal::Classes(goal) => Box::new(classes::Aim { goal }),
+        AnyGoal::Queries(goal) => return Err(Failure::input(format!("{goal}: no queries here yet"))),
     })
 }
 

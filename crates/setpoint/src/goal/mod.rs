@@ -28,6 +28,7 @@ mod objective;
 mod operating;
 mod parse;
 mod print;
+mod query;
 mod rate;
 
 pub use any::{AnyGoal, GoalText};
@@ -37,6 +38,7 @@ pub use constraint::{Constraint, Relation, Top, safe_side};
 pub use error::GoalError;
 pub use objective::{Area, Curve, Objective};
 pub use parse::{ParseError, ParseErrorKind, parse_conditions};
+pub use query::{Gain, QueryGoal, QueryMetric, QueryTop};
 pub use rate::{Counts, Direction, Fraction, Rate};
 
 /// An objective and the conditions under which it is improved.

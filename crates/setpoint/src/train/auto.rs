@@ -157,6 +157,7 @@ impl Rounds<'_> {
         let rank = match &task {
             Task::CrossEntropy { restart, .. } => return (initial(*restart), task),
             Task::Balanced { .. } => return (initial(0), task),
+            Task::Queries { restart, .. } => return (initial(*restart), task),
             // With one threshold for all, a value on validation says little of a fit that knows
             // nothing of the groups.
             Task::Multipliers { .. } => return (candidates[0].parameters.clone(), task),
@@ -169,7 +170,7 @@ impl Rounds<'_> {
             .zip(self.tasks)
             .filter_map(|(candidate, task)| match task {
                 Task::CrossEntropy { positive_weight, .. } => Some((candidate, *positive_weight)),
-                Task::Balanced { .. } => Some((candidate, 1.0)),
+                Task::Balanced { .. } | Task::Queries { .. } => Some((candidate, 1.0)),
                 _ => None,
             })
             .collect();

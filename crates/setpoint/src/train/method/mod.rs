@@ -8,6 +8,7 @@ mod ico;
 mod lagrangian;
 mod multiplier;
 mod pairwise;
+mod query;
 #[cfg(test)]
 mod plane;
 
@@ -18,6 +19,7 @@ pub use lagrangian::{Lagrangian, LagrangianOptions};
 pub use multiplier::Multipliers;
 pub(super) use multiplier::threshold_to_start_at;
 pub use pairwise::Pairwise;
+pub use query::{Compare, QueryBaseline, QueryIco};
 
 use super::{Detail, TrainError};
 use crate::optimizer::State;
