@@ -93,6 +93,9 @@ pub enum Error {
     /// Features that no model takes.
     #[error(transparent)]
     Model(#[from] setpoint::model::ModelError),
+    /// Queries and grades.
+    #[error(transparent)]
+    Rank(#[from] setpoint::rank::RankError),
     /// Labels, weights and groups.
     #[error(transparent)]
     Sample(#[from] setpoint::sample::SampleError),

@@ -25,8 +25,8 @@ pub enum QuerySource {
     Sizes(PathBuf),
 }
 
-/// What queries are called that have no column.
-const COLUMN: &str = "query";
+/// The column of queries that have none.
+const COLUMN: &str = "";
 
 impl QuerySource {
     /// The queries of so many rows by their sizes; `None` where they are written in the data itself.

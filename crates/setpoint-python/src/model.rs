@@ -94,6 +94,8 @@ pub enum Label {
     /// Its column, its classes, those that became one, and whether rows of others were left out; which class a row
     /// has, its group says.
     Classes((String, Vec<String>, Vec<String>, bool)),
+    /// Its column, and what makes a row relevant as `positive` is written: `auto`, `>=2`. Grades are beside.
+    Grades((String, String)),
 }
 
 impl Label {
@@ -105,6 +107,10 @@ impl Label {
             Self::Classes((column, names, pooled, others_left_out)) => {
                 let rule = ClassRule { names, pooled, others_left_out };
                 LabelSchema { column, position, rule: LabelRule::Classes(rule) }
+            }
+            Self::Grades((column, positive)) => {
+                let positive = positive.parse().unwrap_or_default();
+                LabelSchema { column, position, rule: LabelRule::Grades(positive) }
             }
         }
     }
@@ -122,6 +128,7 @@ pub fn fit<'py>(
     names: Vec<String>,
     label: Label,
     labels: PyReadonlyArray1<'py, bool>,
+    grades: Option<PyReadonlyArray1<'py, f32>>,
     weights: Option<PyReadonlyArray1<'py, f32>>,
     groups: Option<GroupArrays<'py>>,
     entities: Option<GroupArrays<'py>>,
@@ -133,6 +140,7 @@ pub fn fit<'py>(
         name: "X".to_owned(),
         label: Some(label.schema(names.len())),
         labels: Some(slice(&labels)?.to_vec()),
+        grades: grades.as_ref().map(|grades| slice(grades).map(<[f32]>::to_vec)).transpose()?,
         weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
         groups: groups.as_ref().map(codes).transpose()?,
         entities: entities.as_ref().map(codes).transpose()?,
@@ -316,6 +324,7 @@ impl Model {
                 decision.probability.map(|curve| scores.iter().map(|score| curve.of(*score)).collect())
             }
             Decision::Shift(decision) => decision.probabilities(scores),
+            Decision::Place(_) => None,
         };
         Ok(probabilities.map(|found: Vec<f64>| found.into_pyarray(py)))
     }

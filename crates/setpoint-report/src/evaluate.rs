@@ -222,8 +222,8 @@ impl fmt::Display for EvaluateRecord {
         }
         let known = self.at_threshold.iter().chain(&self.ranking);
         let confidence = known.filter_map(|one| one.interval.as_ref()).next();
-        let level = confidence.map_or_else(String::new, |bounds| level(bounds.confidence));
-        let mut table = Table::new(["", "value", &format!("{level} interval"), "method"]);
+        let shown = confidence.map_or_else(String::new, |bounds| level(bounds.confidence));
+        let mut table = Table::new(["", "value", &format!("{shown} interval"), "method"]);
         match (&self.at_condition, &self.at_condition_refused) {
             (Some(at), _) if self.goal.starts_with("cost(") => {
                 table.row([self.goal.clone(), number(at.value), String::new(), String::new()]);

@@ -27,7 +27,10 @@ pub struct QueriesRecord {
     /// How much better the model is than the baseline, metric by metric, paired over the queries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gains: Vec<Measured>,
-    /// The goal's metric by the number of results looked at.
+    /// The metric that is shown by the number of results looked at.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub by_k_metric: String,
+    /// Its values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_k: Vec<ByK>,
     /// How many queries have a value of the goal's metric in each tenth from 0 to 1.
@@ -120,7 +123,8 @@ impl fmt::Display for BoundRecord {
 impl QueriesRecord {
     /// `106 queries, 4 of them without anything relevant (left out)`.
     pub(crate) fn counted(&self) -> String {
-        let queries = if self.queries == 1 { "1 query".to_owned() } else { format!("{} queries", self.queries) };
+        let queries =
+            if self.queries == 1 { "1 query".to_owned() } else { format!("{} queries", self.queries) };
         let counts = match self.empty_queries {
             "skip" => "left out".to_owned(),
             counts => format!("counted {counts}"),

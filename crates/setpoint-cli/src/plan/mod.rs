@@ -10,6 +10,6 @@ mod train;
 pub use files::Files;
 pub use image::image_options;
 pub use label::{joined, labels, reports_of};
-pub use query::{check_queries, empty_queries, query_source, test_source};
+pub use query::{empty_queries, query_source, test_source};
 pub use read::{confidence, positive, read_options, share};
 pub use train::TrainPlan;

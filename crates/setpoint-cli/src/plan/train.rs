@@ -9,8 +9,8 @@ use setpoint_data::{ClassOptions, ImageOptions, QuerySource, ReadOptions, Roles,
 use setpoint_run::{CnnSize, Failure, Job, ModelChoice, confidence_of_each};
 
 use super::image::image_options;
-use super::query::{check_queries, empty_queries, query_source};
 use super::label::{file_name, goals, joined, labels, reports_of};
+use super::query::{check_queries, empty_queries, query_source};
 use super::read::{confidence, positive, read_options};
 use crate::args::{CnnArg, ImageArgs, ModelArg, ReportFlags, TrainArgs};
 

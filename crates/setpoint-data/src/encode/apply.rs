@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use setpoint::Sample;
 use setpoint::features::{Features, Layout, Sparse};
+use setpoint::rank::Queries;
 
 use super::{EncodeError, Encoder, Encoding, Input, Inputs, Notes, layout};
 use crate::Error;
@@ -83,6 +84,19 @@ impl Encoder {
                 return Err(EncodeError::Column { file, column, expected }.into());
             }
         };
+        if let (Some(grades), Some(queries)) = (table.grades, &table.queries) {
+            let relevant = table.labels.unwrap_or_default();
+            let ranked = Queries::new(&queries.column, &queries.of, grades)?.with_positive(relevant)?;
+            let sample = Some(Sample::of_queries(ranked.named(&queries.of, &queries.names))?);
+            return Ok(Dataset {
+                features,
+                sample,
+                times: None,
+                queries: table.queries,
+                hash: table.hash,
+                notes,
+            });
+        }
         let of_classes = table.label.as_ref().is_some_and(|label| label.rule.classes().is_some());
         let checked = |labels| checked_sample(labels, table.weights, table.groups, of_classes);
         let mut sample = table.labels.map(checked).transpose()?;

@@ -12,10 +12,9 @@ use crate::record::ReportRecord;
 pub(super) fn section(record: &ReportRecord) -> Option<Section> {
     let queries = record.evaluation()?.queries.as_ref()?;
     let metric = record.goal.strip_suffix(" per query").unwrap_or(&record.goal);
-    let name = metric.split(" @").next().unwrap_or(metric);
     let content = html! {
         div class="figures" {
-            @if !queries.by_k.is_empty() { (by_k(queries, name)) }
+            @if !queries.by_k.is_empty() { (by_k(queries)) }
             @if !queries.tenths.is_empty() { (spread(queries, metric)) }
         }
         (gains(queries))
@@ -30,7 +29,8 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
 }
 
 /// The metric by the number of results looked at.
-fn by_k(queries: &QueriesRecord, name: &str) -> Markup {
+fn by_k(queries: &QueriesRecord) -> Markup {
+    let name = &queries.by_k_metric;
     let of = |value: fn(&crate::queries::ByK) -> Option<f64>| -> Vec<(f64, f64)> {
         queries.by_k.iter().filter_map(|one| Some((one.k as f64, value(one)?))).collect()
     };
@@ -41,13 +41,19 @@ fn by_k(queries: &QueriesRecord, name: &str) -> Markup {
     let [Some(first), Some(last)] = ends else { return html! {} };
     let said = format!(
         "{name} is {} of the first {} and {} of the first {} results.",
-        percent(first.value), first.k, percent(last.value), last.k
+        percent(first.value),
+        first.k,
+        percent(last.value),
+        last.k
     );
     let heights = of(|one| Some(one.value)).into_iter().chain(of(|one| one.baseline)).map(|(_, y)| y);
     let top = band.iter().map(|(_, _, upper)| *upper).chain(heights).fold(0.0, f64::max);
-    let scales = (Scale::linear(first.k as f64, (last.k as f64).max(first.k as f64 + 1.0)), Scale::linear(0.0, (1.1 * top).min(1.0)));
+    let scales = (
+        Scale::linear(first.k as f64, (last.k as f64).max(first.k as f64 + 1.0)),
+        Scale::linear(0.0, (1.1 * top).min(1.0)),
+    );
     let mut chart = Chart::new(format!("{name} by the number of results"), said)
-        .axes(Axis::number("results looked at (k)", scales.0), Axis::percent(name, scales.1))
+        .axes(Axis::number("results looked at (k)", scales.0), Axis::percent(name.as_str(), scales.1))
         .band("interval", Tone::Main, band)
         .curve("Setpoint", Tone::Main, of(|one| Some(one.value)), Join::Line);
     let base = of(|one| one.baseline);
@@ -61,15 +67,26 @@ fn by_k(queries: &QueriesRecord, name: &str) -> Markup {
 /// How many queries have which value.
 fn spread(queries: &QueriesRecord, metric: &str) -> Markup {
     let count = queries.tenths.len() as f64;
-    let bars: Vec<(f64, f64, f64)> = queries.tenths.iter().enumerate()
+    let bars: Vec<(f64, f64, f64)> = queries
+        .tenths
+        .iter()
+        .enumerate()
         .map(|(place, some)| (place as f64 / count, (place + 1) as f64 / count, *some as f64))
         .collect();
     let most = queries.tenths.iter().copied().max().unwrap_or(0).max(1) as f64;
     let said: Vec<String> = queries.tenths.iter().map(u64::to_string).collect();
-    let chart = Chart::new("Queries by value", format!("Queries in each tenth of {metric}: {}.", said.join(", ")))
-        .axes(Axis::percent(metric, Scale::linear(0.0, 1.0)), Axis::number("queries", Scale::linear(0.0, 1.1 * most)))
-        .bars("", Tone::Main, bars);
-    figure("Queries by value", &chart, &html! { "How many queries have which value of " code { (metric) } "." })
+    let chart =
+        Chart::new("Queries by value", format!("Queries in each tenth of {metric}: {}.", said.join(", ")))
+            .axes(
+                Axis::percent(metric, Scale::linear(0.0, 1.0)),
+                Axis::number("queries", Scale::linear(0.0, 1.1 * most)),
+            )
+            .bars("", Tone::Main, bars);
+    figure(
+        "Queries by value",
+        &chart,
+        &html! { "How many queries have which value of " code { (metric) } "." },
+    )
 }
 
 /// The gain over the baseline, metric by metric.
@@ -107,5 +124,10 @@ fn query(one: &QueryRecord, metric: &str) -> Markup {
             }
         }
     };
-    table(&format!("Results of {}", one.query), &caption, &["place", "grade", "score", "row of the data"], &body)
+    table(
+        &format!("Results of {}", one.query),
+        &caption,
+        &["place", "grade", "score", "row of the data"],
+        &body,
+    )
 }

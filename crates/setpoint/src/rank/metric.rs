@@ -26,6 +26,30 @@ pub enum Empty {
     One,
 }
 
+impl Empty {
+    /// As it is written: `skip`, `0` or `1`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Skip => "skip",
+            Self::Zero => "0",
+            Self::One => "1",
+        }
+    }
+
+    /// The one of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Skip, Self::Zero, Self::One].into_iter().find(|one| one.name() == name)
+    }
+}
+
+impl From<Empty> for Convention {
+    fn from(empty: Empty) -> Self {
+        Self { empty, ..Self::default() }
+    }
+}
+
 /// How rows of equal scores share places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
@@ -63,7 +87,12 @@ impl Values {
     ///
     /// # Errors
     /// If there is not one finite score for each row, or a grade has no finite gain.
-    pub fn new(goal: &QueryGoal, queries: &Queries, scores: &[f32], convention: Convention) -> Result<Self, RankError> {
+    pub fn new(
+        goal: &QueryGoal,
+        queries: &Queries,
+        scores: &[f32],
+        convention: Convention,
+    ) -> Result<Self, RankError> {
         queries.check_scores(scores)?;
         check_gains(goal, queries)?;
         let one = |scratch: &mut Scratch, query: usize| {
@@ -74,7 +103,8 @@ impl Values {
                 Empty::One => Some(1.0),
             })
         };
-        let of = (0..queries.len()).into_par_iter().with_min_len(64).map_init(Scratch::default, one).collect();
+        let of =
+            (0..queries.len()).into_par_iter().with_min_len(64).map_init(Scratch::default, one).collect();
         Ok(Self { of })
     }
 
@@ -182,7 +212,14 @@ impl Scratch {
     }
 
     /// `None` where nothing is relevant.
-    fn value(&mut self, goal: &QueryGoal, queries: &Queries, query: usize, scores: &[f32], ties: Ties) -> Option<f64> {
+    fn value(
+        &mut self,
+        goal: &QueryGoal,
+        queries: &Queries,
+        query: usize,
+        scores: &[f32],
+        ties: Ties,
+    ) -> Option<f64> {
         let rows = queries.rows(query);
         let places = goal.places(rows.len());
         let gain = |row: u32| match goal.metric {

@@ -15,6 +15,8 @@ pub struct Queries {
     starts: Vec<u32>,
     grades: Vec<f32>,
     positive: Vec<bool>,
+    /// By query; none where nobody named them.
+    names: Vec<String>,
 }
 
 impl Queries {
@@ -67,13 +69,28 @@ impl Queries {
             order[next[*query as usize] as usize] = row;
             next[*query as usize] += 1;
         }
-        Self { column: column.to_owned(), of, order, starts, grades, positive }
+        Self { column: column.to_owned(), of, order, starts, grades, positive, names: Vec::new() }
     }
 
-    /// The same with rows relevant from this grade on, where a metric needs yes or no.
+    /// The same with these rows relevant, where a metric needs yes or no.
+    ///
+    /// # Errors
+    /// If the lengths differ.
+    pub fn with_positive(mut self, positive: Vec<bool>) -> Result<Self, RankError> {
+        let (expected, got) = (self.of.len(), positive.len());
+        if expected != got {
+            return Err(SampleError::Length { what: "relevant rows", expected, got }.into());
+        }
+        self.positive = positive;
+        Ok(self)
+    }
+
+    /// The same with names for the queries, by the keys they were made of.
     #[must_use]
-    pub fn positive_from(mut self, least: f32) -> Self {
-        self.positive = self.grades.iter().map(|grade| *grade >= least).collect();
+    pub fn named(mut self, keys: &[u32], names: &[String]) -> Self {
+        let first = (0..self.len()).map(|query| keys.get(self.rows(query)[0] as usize));
+        let found = first.map(|key| names.get(*key? as usize).cloned()).collect::<Option<_>>();
+        self.names = found.unwrap_or_default();
         self
     }
 
@@ -91,13 +108,20 @@ impl Queries {
         let rows = || rows.iter().map(|row| *row as usize);
         let keys: Vec<u32> = rows().map(|row| self.of[row]).collect();
         let grades = rows().map(|row| self.grades[row]).collect();
-        Self::build(&self.column, &keys, grades, rows().map(|row| self.positive[row]).collect())
+        let positive = rows().map(|row| self.positive[row]).collect();
+        Self::build(&self.column, &keys, grades, positive).named(&keys, &self.names)
     }
 
     /// The column that the queries come from.
     #[must_use]
     pub fn column(&self) -> &str {
         &self.column
+    }
+
+    /// The names of the queries, by number; none where nobody named them.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// How many queries there are, at least one.

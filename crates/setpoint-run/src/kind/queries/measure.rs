@@ -6,8 +6,8 @@ use setpoint::goal::{Gain, QueryGoal, QueryMetric, QueryTop};
 use setpoint::metric::interval::Bootstrap;
 use setpoint::rank::{Queries, Values, places};
 use setpoint_report::{
-    AtCondition, Bounds, ByK, Circumstances, ComparisonRecord, DriftRecord, Measured, QueriesRecord, QueryRecord,
-    ReportRecord, ResultRecord, percent, widened,
+    AtCondition, Bounds, ByK, Circumstances, ComparisonRecord, DriftRecord, Measured, QueriesRecord,
+    QueryRecord, ReportRecord, ResultRecord, percent, widened,
 };
 
 use super::ByPlace;
@@ -39,7 +39,13 @@ impl ByPlace {
     }
 
     /// A mean with its interval, where a confidence is given.
-    fn mean(&self, name: String, values: &Values, confidence: Option<f64>, method: &'static str) -> Option<Measured> {
+    fn mean(
+        &self,
+        name: String,
+        values: &Values,
+        confidence: Option<f64>,
+        method: &'static str,
+    ) -> Option<Measured> {
         let interval = confidence.and_then(|confidence| {
             let needed = (10.0 / (1.0 - confidence)).ceil() as usize;
             let bootstrap = Bootstrap { replicates: needed.max(1000), confidence, seed: 0 };
@@ -88,7 +94,8 @@ impl ByPlace {
         confidence: Option<f64>,
     ) -> Result<QueriesRecord, Failure> {
         let queries = Queries::of_sample(sample)?;
-        let relevant = |query: &usize| queries.rows(*query).iter().any(|row| queries.positive()[*row as usize]);
+        let relevant =
+            |query: &usize| queries.rows(*query).iter().any(|row| queries.positive()[*row as usize]);
         let gain = |goal: &QueryGoal| self.difference(goal, sample, scores, base?, confidence?);
         Ok(QueriesRecord {
             column: Some(queries.column()).filter(|column| !column.is_empty()).unwrap_or("query").to_owned(),
@@ -160,7 +167,8 @@ impl ByPlace {
             Some(QueryTop::Count(k)) => k,
             _ => RESULTS,
         };
-        let mut looked: Vec<u64> = BY_K.into_iter().filter(|k| *k <= longest && *k <= 5 * own).chain([own]).collect();
+        let mut looked: Vec<u64> =
+            BY_K.into_iter().filter(|k| *k <= longest && *k <= 5 * own).chain([own]).collect();
         looked.sort_unstable();
         looked.dedup();
         let metric = match self.goal.metric {
@@ -188,9 +196,8 @@ impl ByPlace {
         let (level, counted) = (1.0 - confidence, values.counted());
         let short: Vec<f64> = counted.iter().map(|value| 1.0 - value).collect();
         // The mean is below the bound where 1 less it is above 1 less the bound, which draws may prove too.
-        let violated = |level: f64| {
-            certify_mean(&short, 1.0 - level, None).is_ok_and(|found| found.lower > 1.0 - lower)
-        };
+        let violated =
+            |level: f64| certify_mean(&short, 1.0 - level, None).is_ok_and(|found| found.lower > 1.0 - lower);
         let (mut below, mut above) = (1e-9, 1.0 - 1e-9);
         for _ in 0..30 {
             let middle = 0.5 * (below + above);
@@ -199,12 +206,16 @@ impl ByPlace {
         let observed = values.mean();
         let (verdict, said) = match observed {
             None => ("inconclusive", "no query here has anything relevant".to_owned()),
-            Some(_) if above <= level => ("violated", "that is no chance: the certificate is violated".to_owned()),
+            Some(_) if above <= level => {
+                ("violated", "that is no chance: the certificate is violated".to_owned())
+            }
             Some(mean) if mean < lower => ("inconclusive", "within what chance explains".to_owned()),
             Some(_) => ("holds", "the certificate holds".to_owned()),
         };
         let condition = format!("{} >= {}", self.goal, percent(lower));
-        let found = observed.map_or_else(String::new, |mean| format!("{} on average over {} queries: ", percent(mean), counted.len()));
+        let found = observed.map_or_else(String::new, |mean| {
+            format!("{} on average over {} queries: ", percent(mean), counted.len())
+        });
         Ok(Some(DriftRecord {
             text: format!("{condition}: {found}{said}"),
             condition,

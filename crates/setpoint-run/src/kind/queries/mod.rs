@@ -11,7 +11,8 @@ use setpoint::rank::{Empty, Queries, RankError, Values, places};
 use setpoint::train::{Fit, Observer, Part, Settings, Store, fit_queries};
 use setpoint_data::Codes;
 use setpoint_report::{
-    AtCondition, BoundRecord, Bounds, EvaluateRecord, Measured as Measure, RecertifyRecord, ReportRecord, TrainRecord,
+    AtCondition, BoundRecord, Bounds, EvaluateRecord, Measured as Measure, RecertifyRecord, ReportRecord,
+    TrainRecord,
 };
 use setpoint_trees::{Data, TreesFit};
 
@@ -71,7 +72,8 @@ impl Kind for Aim {
             let queries = Queries::of_sample(&part.sample)?;
             // Without relevant rows every order is worth the same, and nothing can be learnt or measured.
             if !part.sample.labels().contains(&true) {
-                let none = RankError::NoneRelevant { queries: queries.len(), objective: self.goal.objective() };
+                let none =
+                    RankError::NoneRelevant { queries: queries.len(), objective: self.goal.objective() };
                 return Err(Failure::from(none).context(format!("the {name} part")));
             }
         }
@@ -122,7 +124,9 @@ impl Kind for Aim {
             (_, None) => {
                 order.refused = Some("there is no calibration part; give it a share with ‹split›".to_owned());
             }
-            (Some(confidence), Some(part)) => order.prove(part.sample, part.scores, confidence, self.at_least)?,
+            (Some(confidence), Some(part)) => {
+                order.prove(part.sample, part.scores, confidence, self.at_least)?
+            }
         }
         order.from = calibration.unwrap_or(validation).name;
         Ok(Decision::Place(order))
@@ -160,7 +164,8 @@ impl ByPlace {
         let queries = Queries::new(&queries.column, &queries.of, vec![0.0; queries.of.len()])?;
         let places = places(&queries, scores)?;
         let sizes: Vec<usize> = (0..queries.len()).map(|query| queries.rows(query).len()).collect();
-        let first = |(place, query): (&u32, &u32)| *place as usize <= self.goal.places(sizes[*query as usize]);
+        let first =
+            |(place, query): (&u32, &u32)| *place as usize <= self.goal.places(sizes[*query as usize]);
         let decided = self.goal.top.map(|_| places.iter().zip(queries.of()).map(first).collect());
         Ok((places, decided))
     }
@@ -221,7 +226,10 @@ impl Rule for ByPlace {
     ) -> Result<EvaluateRecord, Failure> {
         let queries = self.detailed(sample, scores, base, confidence)?;
         let own = queries.metrics.first().filter(|one| one.name == self.goal.objective());
-        let none = || RankError::NoneRelevant { queries: queries.queries as usize, objective: self.goal.objective() };
+        let none = || RankError::NoneRelevant {
+            queries: queries.queries as usize,
+            objective: self.goal.objective(),
+        };
         Ok(EvaluateRecord {
             goal: text.to_owned(),
             operating: self.goal.to_string(),
@@ -244,7 +252,9 @@ impl Rule for ByPlace {
         _: Option<&[&str]>,
     ) -> Result<Predicted, Failure> {
         let queries = queries.ok_or_else(|| {
-            Failure::input("the model puts the rows of each query in order: say which query each row is of (‹query›)")
+            Failure::input(
+                "the model puts the rows of each query in order: say which query each row is of (‹query›)",
+            )
         })?;
         let (places, first) = self.placed(scores, queries)?;
         Ok(Predicted {
