@@ -25,7 +25,7 @@ from ._scores import evaluate, report
 from ._setpoint import __version__
 
 if TYPE_CHECKING:
-    from .sklearn import SetpointClassifier, SetpointLabels, SetpointThreshold
+    from .sklearn import SetpointClassifier, SetpointLabels, SetpointRanker, SetpointThreshold
 
 __all__ = [
     "Certificate",
@@ -39,6 +39,7 @@ __all__ = [
     "SetpointClassifier",
     "SetpointError",
     "SetpointLabels",
+    "SetpointRanker",
     "SetpointThreshold",
     "Step",
     "StoppedError",
@@ -59,7 +60,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Imported when first used, so that `import setpoint` does not need scikit-learn.
-    if name in ("SetpointClassifier", "SetpointLabels", "SetpointThreshold"):
+    if name in ("SetpointClassifier", "SetpointLabels", "SetpointRanker", "SetpointThreshold"):
         from . import sklearn
 
         return getattr(sklearn, name)

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use setpoint::features::Sparse;
+use setpoint::rank::{Queries, RankError};
 
 use crate::Error;
 use crate::assemble::{from_raw, from_sparse};
@@ -231,6 +232,18 @@ impl Table {
     #[must_use]
     pub fn grades(&self) -> Option<&[f32]> {
         self.grades.as_deref()
+    }
+
+    /// The queries of graded rows; `None` where the data was not read as ranking data with labels.
+    ///
+    /// # Errors
+    /// If a grade is none.
+    pub fn ranked(&self) -> Result<Option<Queries>, RankError> {
+        let (Some(grades), Some(queries), Some(labels)) = (&self.grades, &self.queries, &self.labels) else {
+            return Ok(None);
+        };
+        let ranked = Queries::new(&queries.column, &queries.of, grades.clone())?.with_positive(labels.clone())?;
+        Ok(Some(ranked.named(&queries.of, &queries.names)))
     }
 
     /// Query of each row of ranking data.

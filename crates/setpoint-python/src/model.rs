@@ -14,13 +14,14 @@ use setpoint_data::{About, ClassRule, Codes, ColumnKind, Inputs, LabelRule, Labe
 use setpoint_onnx::{Decided, export};
 use setpoint_report::{CertificateRecord, Seconds, Together, to_json};
 use setpoint_run::{
-    Decision, Examples, Opened, evaluate, load, margins, notes, open, opened, report_model, train,
+    Decision, Decisions, Examples, Opened, evaluate, load, margins, notes, open, opened, report_model, train,
 };
 
 use crate::array::{GroupArrays, class_sample, codes, sample, slice, together};
 use crate::error::{Wrong, goal_text, in_python};
 use crate::options::FitPlan;
 use crate::prove::{Page, described, write_page};
+use crate::rank::ranked_sample;
 use crate::table::{PyFeatures, View};
 use crate::thread::{work, work_watched};
 use crate::watch::Watch;
@@ -305,6 +306,24 @@ impl Model {
         Ok(found.into_pyarray(py))
     }
 
+    /// The place of each row in its query, and whether it is among the first that the goal looks at.
+    #[allow(clippy::type_complexity, reason = "two arrays, taken apart in Python")]
+    fn places<'py>(
+        &self,
+        py: Python<'py>,
+        scores: PyReadonlyArray1<'py, f32>,
+        queries: GroupArrays<'py>,
+    ) -> PyResult<(Bound<'py, PyArray1<u32>>, Option<Bound<'py, PyArray1<bool>>>)> {
+        let (scores, queries) = (slice(&scores)?, codes(&queries)?);
+        let found = work(py, || Ok(self.opened.predict(scores, Some(&queries))?))?;
+        match found.decisions {
+            Decisions::Place { places, first } => {
+                Ok((places.into_pyarray(py), first.map(|first| first.into_pyarray(py))))
+            }
+            _ => Err(Wrong::input("the model is not for a goal per query").into()),
+        }
+    }
+
     /// What to say of groups that are decided though training never saw them; none where it saw all.
     #[allow(clippy::needless_pass_by_value, reason = "extracted from Python")]
     fn unknown_groups(&self, groups: GroupArrays<'_>) -> PyResult<Option<String>> {
@@ -337,6 +356,7 @@ impl Model {
         features: PyFeatures<'py>,
         names: Vec<String>,
         labels: PyReadonlyArray1<'py, bool>,
+        grades: Option<PyReadonlyArray1<'py, f32>>,
         weights: Option<PyReadonlyArray1<'py, f64>>,
         groups: Option<GroupArrays<'py>>,
         entities: Option<GroupArrays<'py>>,
@@ -344,7 +364,10 @@ impl Model {
         page: Option<Page>,
     ) -> PyResult<String> {
         let weights = weights.as_ref().map(slice).transpose()?;
-        let sample = self.sample(slice(&labels)?, weights, groups.as_ref(), entities.as_ref())?;
+        let sample = match (&grades, &entities) {
+            (Some(grades), Some(queries)) => ranked_sample(queries, slice(grades)?, slice(&labels)?)?,
+            _ => self.sample(slice(&labels)?, weights, groups.as_ref(), entities.as_ref())?,
+        };
         let view = features.view()?;
         let record = work(py, || {
             let (features, notes) = self.encode(view, names)?;

@@ -38,7 +38,7 @@ mod threshold;
 mod train;
 
 pub use blueprint::{Blueprint, Held};
-pub use certify::{Asked, Certified, certify};
+pub use certify::{Asked, Certified, certify, certify_order};
 pub use choice::{CnnSize, ModelChoice};
 pub use evaluate::evaluate;
 pub use examples::{Examples, Loaded, load, load_more, notes};

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use setpoint::Sample;
 use setpoint::features::{Features, Layout, Sparse};
-use setpoint::rank::Queries;
 
 use super::{EncodeError, Encoder, Encoding, Input, Inputs, Notes, layout};
 use crate::Error;
@@ -52,6 +51,7 @@ impl Encoder {
     pub fn encode_parts(&self, table: Table, parts: &[&[u32]]) -> Result<Dataset<Vec<Features>>, Error> {
         assert!(parts.iter().all(|rows| rows.is_sorted()), "rows must ascend");
         self.check()?;
+        let ranked = table.ranked()?;
         let mut notes = table.notes;
         notes.constant_columns.clone_from(&self.constant);
         let features = match (table.body, &self.inputs) {
@@ -84,10 +84,8 @@ impl Encoder {
                 return Err(EncodeError::Column { file, column, expected }.into());
             }
         };
-        if let (Some(grades), Some(queries)) = (table.grades, &table.queries) {
-            let relevant = table.labels.unwrap_or_default();
-            let ranked = Queries::new(&queries.column, &queries.of, grades)?.with_positive(relevant)?;
-            let sample = Some(Sample::of_queries(ranked.named(&queries.of, &queries.names))?);
+        if let Some(ranked) = ranked {
+            let sample = Some(Sample::of_queries(ranked)?);
             return Ok(Dataset {
                 features,
                 sample,
