@@ -38,7 +38,11 @@ pub struct MeanCertificate {
 /// # Errors
 /// If there are no values or one is not between 0 and 1, the confidence makes no sense, or the bound does not reach
 /// the target: then with the number of draws that would be needed.
-pub fn certify_mean(values: &[f64], confidence: f64, target: Option<f64>) -> Result<MeanCertificate, CertifyError> {
+pub fn certify_mean(
+    values: &[f64],
+    confidence: f64,
+    target: Option<f64>,
+) -> Result<MeanCertificate, CertifyError> {
     if !(confidence > 0.0 && confidence < 1.0) {
         return Err(CertifyError::Confidence { value: confidence });
     }

@@ -73,7 +73,9 @@ impl QueryGoal {
             None => rows,
             Some(QueryTop::Count(k)) => usize::try_from(k).unwrap_or(usize::MAX),
             // 7% of 100 comes out an ulp above 7; it means 7.
-            Some(QueryTop::Fraction(share)) => (share * rows as f64 * (1.0 - 4.0 * f64::EPSILON)).ceil() as usize,
+            Some(QueryTop::Fraction(share)) => {
+                (share * rows as f64 * (1.0 - 4.0 * f64::EPSILON)).ceil() as usize
+            }
         }
     }
 
@@ -110,7 +112,9 @@ impl QueryGoal {
             QueryMetric::Recall => "recall by",
             QueryMetric::Ndcg(Gain::Exponential) => "NDCG of",
             QueryMetric::Ndcg(Gain::Linear) => "NDCG (linear gains) of",
-            QueryMetric::AveragePrecision => return "the highest mean average precision of the queries".to_owned(),
+            QueryMetric::AveragePrecision => {
+                return "the highest mean average precision of the queries".to_owned();
+            }
         };
         let first = match self.top {
             None => "results".to_owned(),

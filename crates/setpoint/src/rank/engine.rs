@@ -338,7 +338,11 @@ impl Solve<'_> {
                 *threshold = at;
                 return (pass, passes as u64);
             }
-            if off > 0.0 { low = at } else { high = at }
+            if off > 0.0 {
+                low = at
+            } else {
+                high = at
+            }
             let step = ((count / (total - count)).ln() - logit) * count * (total - count) / (slope * total);
             at += step;
             if !(at > low && at < high) {

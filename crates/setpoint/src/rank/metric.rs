@@ -63,7 +63,12 @@ impl Values {
     ///
     /// # Errors
     /// If there is not one finite score for each row, or a grade has no finite gain.
-    pub fn new(goal: &QueryGoal, queries: &Queries, scores: &[f32], convention: Convention) -> Result<Self, RankError> {
+    pub fn new(
+        goal: &QueryGoal,
+        queries: &Queries,
+        scores: &[f32],
+        convention: Convention,
+    ) -> Result<Self, RankError> {
         queries.check_scores(scores)?;
         check_gains(goal, queries)?;
         let one = |scratch: &mut Scratch, query: usize| {
@@ -74,7 +79,8 @@ impl Values {
                 Empty::One => Some(1.0),
             })
         };
-        let of = (0..queries.len()).into_par_iter().with_min_len(64).map_init(Scratch::default, one).collect();
+        let of =
+            (0..queries.len()).into_par_iter().with_min_len(64).map_init(Scratch::default, one).collect();
         Ok(Self { of })
     }
 
@@ -182,7 +188,14 @@ impl Scratch {
     }
 
     /// `None` where nothing is relevant.
-    fn value(&mut self, goal: &QueryGoal, queries: &Queries, query: usize, scores: &[f32], ties: Ties) -> Option<f64> {
+    fn value(
+        &mut self,
+        goal: &QueryGoal,
+        queries: &Queries,
+        query: usize,
+        scores: &[f32],
+        ties: Ties,
+    ) -> Option<f64> {
         let rows = queries.rows(query);
         let places = goal.places(rows.len());
         let gain = |row: u32| match goal.metric {

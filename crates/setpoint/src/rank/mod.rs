@@ -40,7 +40,9 @@ pub enum RankError {
         value: f32,
     },
     /// A grade whose gain is beyond all bounds.
-    #[error("grade {value} of example {index} is worth 2^{value} - 1; grades that large are for ndcg(linear)")]
+    #[error(
+        "grade {value} of example {index} is worth 2^{value} - 1; grades that large are for ndcg(linear)"
+    )]
     Gain {
         /// The row.
         index: usize,

@@ -73,7 +73,8 @@ impl Plan {
             gains.clear();
             gains.extend(rows.iter().map(gain));
             let places = goal.places(rows.len());
-            let (least, most) = gains.iter().fold((f64::INFINITY, 0.0_f64), |(l, m), y| (l.min(*y), m.max(*y)));
+            let (least, most) =
+                gains.iter().fold((f64::INFINITY, 0.0_f64), |(l, m), y| (l.min(*y), m.max(*y)));
             if most == 0.0 {
                 continue;
             }

@@ -114,7 +114,12 @@ fn conventions_differ_in_ties_and_in_queries_without_relevant_rows() {
 }
 
 /// Value and gradient in 64 bits, from cold thresholds.
-fn evaluate(goal: &QueryGoal, queries: &Queries, scores: &[f64], options: QueryOptions) -> (QueryStep, Vec<f64>) {
+fn evaluate(
+    goal: &QueryGoal,
+    queries: &Queries,
+    scores: &[f64],
+    options: QueryOptions,
+) -> (QueryStep, Vec<f64>) {
     let mut engine = QueryEngine::new(goal, queries, options).unwrap();
     let step = engine.step_of(&|row| scores[row as usize]);
     (step, engine.gradient())
@@ -214,7 +219,8 @@ fn scores_that_all_tie_have_a_value_and_teach_only_above_the_floor() {
 fn steps_do_not_depend_on_threads_and_warm_ones_are_cheap() {
     let (queries, scores) = case(9, 900, 60);
     let first: Vec<f32> = scores.iter().map(|score| *score as f32).collect();
-    let second: Vec<f32> = first.iter().enumerate().map(|(at, score)| score + 1e-2 * (at as f32).sin()).collect();
+    let second: Vec<f32> =
+        first.iter().enumerate().map(|(at, score)| score + 1e-2 * (at as f32).sin()).collect();
     for text in GOALS {
         let with = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -263,7 +269,10 @@ fn differences_are_paired_over_queries() {
     // A standard deviation from 2,000 draws is within 1.6%; three times that.
     assert!((estimate.standard_error / plain - 1.0).abs() < 0.05);
     assert!(plain < 0.5 * values(&single).standard_error().unwrap());
-    assert_eq!(values(&single).less(&values(&single)).estimate(&Bootstrap::default()).unwrap().standard_error, 0.0);
+    assert_eq!(
+        values(&single).less(&values(&single)).estimate(&Bootstrap::default()).unwrap().standard_error,
+        0.0
+    );
 }
 
 #[test]
@@ -276,5 +285,8 @@ fn bad_queries_are_refused() {
     let large = Queries::new("q", &[0, 0], vec![1.0, 100.0]).unwrap();
     let refused = Values::new(&goal("ndcg @ k=1 per query"), &large, &[1.0, 2.0], Convention::default());
     assert!(refused.unwrap_err().to_string().contains("ndcg(linear)"));
-    assert!(Values::new(&goal("ndcg(linear) @ k=1 per query"), &large, &[1.0, 2.0], Convention::default()).is_ok());
+    assert!(
+        Values::new(&goal("ndcg(linear) @ k=1 per query"), &large, &[1.0, 2.0], Convention::default())
+            .is_ok()
+    );
 }

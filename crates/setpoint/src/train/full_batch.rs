@@ -29,7 +29,13 @@ pub(super) enum Penalty {
 impl Penalty {
     /// Adds the penalty's gradient by the scores to `v`; returns the penalty, and the factor of the
     /// weights in its gradient by them.
-    fn add_to_scores(&self, parameters: &[f32], part: &Part<'_>, scores: &[f32], v: &mut [f32]) -> (f64, f64) {
+    fn add_to_scores(
+        &self,
+        parameters: &[f32],
+        part: &Part<'_>,
+        scores: &[f32],
+        v: &mut [f32],
+    ) -> (f64, f64) {
         let places = weights(parameters, part.model.outputs()).iter().enumerate();
         let squares: f64 = places.map(|(place, w)| f64::from(w - self.origin(place)).powi(2)).sum();
         match *self {
@@ -111,8 +117,12 @@ impl Stage<'_, '_, '_, '_> {
     fn quasi_newton(&mut self, loss: &mut dyn Loss, start: &[f32], steps: u64) -> Result<Best, TrainError> {
         // From a fit the first step is a small one: half of the weights' length would leave it for good.
         let first_step = if matches!(self.penalty, Penalty::Near { .. }) { 0.05 } else { 0.5 };
-        let config =
-            LbfgsConfig { max_evaluations: steps, decrease_tolerance: 1e-5, first_step, ..LbfgsConfig::default() };
+        let config = LbfgsConfig {
+            max_evaluations: steps,
+            decrease_tolerance: 1e-5,
+            first_step,
+            ..LbfgsConfig::default()
+        };
         let mut best = Best::none();
         // Evaluations of the rounds that are done.
         let mut before = 0;

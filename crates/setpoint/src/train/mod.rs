@@ -42,8 +42,8 @@ pub use class_batch_loss::{ClassBatchLoss, ClassBatchOptions};
 pub use classes::fit_classes;
 pub use combined::{Combined, Member};
 pub use judge::{Gain, Judge, if_any};
-pub use queries::fit_queries;
 pub use observer::{Detail, Observer, Progress, Silent};
+pub use queries::fit_queries;
 pub use settings::{
     Bandwidth, BatchOrder, MethodChoice, NamedValue, OptimizerChoice, PositiveWeight, Schedule, Scope,
     Setting, SettingKind, Settings, Thresholds,

@@ -70,7 +70,10 @@ pub fn mean_of(goal: &QueryGoal, sample: &Sample, scores: &[f32]) -> Result<f64,
 pub fn gain_of(goal: &QueryGoal, sample: &Sample, first: &[f32], second: &[f32]) -> Result<Gain, TrainError> {
     let values = |scores| Values::new(goal, Queries::of_sample(sample)?, scores, Convention::default());
     let difference = values(first)?.less(&values(second)?);
-    Ok(Gain { difference: difference.mean().unwrap_or_default(), standard_error: difference.standard_error() })
+    Ok(Gain {
+        difference: difference.mean().unwrap_or_default(),
+        standard_error: difference.standard_error(),
+    })
 }
 
 fn check(settings: &Settings) -> Result<(), TrainError> {
@@ -106,7 +109,8 @@ fn check(settings: &Settings) -> Result<(), TrainError> {
 fn tasks(settings: &Settings, linear: bool, queries: &Queries) -> Vec<Task> {
     let pairs: u64 = (0..queries.len()).map(|query| pairs(queries, query)).sum();
     let losses = [Some(Compare::Lists), Some(Compare::Pairs), None];
-    let losses: Vec<_> = losses.into_iter().filter(|loss| pairs <= MOST_PAIRS || *loss != Some(Compare::Pairs)).collect();
+    let losses: Vec<_> =
+        losses.into_iter().filter(|loss| pairs <= MOST_PAIRS || *loss != Some(Compare::Pairs)).collect();
     let mut tasks: Vec<Task> = match linear {
         true => losses
             .iter()

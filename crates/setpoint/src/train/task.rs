@@ -92,7 +92,9 @@ pub(super) enum Task {
 impl Task {
     pub(super) fn kind(&self) -> StageKind {
         match self {
-            Self::CrossEntropy { .. } | Self::Balanced { .. } | Self::Queries { .. } => StageKind::CrossEntropy,
+            Self::CrossEntropy { .. } | Self::Balanced { .. } | Self::Queries { .. } => {
+                StageKind::CrossEntropy
+            }
             Self::Ico { .. } => StageKind::Ico,
             Self::Lagrangian { .. } => StageKind::Lagrangian,
             Self::Pairwise { .. } => StageKind::Pairwise,

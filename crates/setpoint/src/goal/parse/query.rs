@@ -24,7 +24,9 @@ impl FromStr for QueryGoal {
 /// Whether a text is meant as a goal per query, rightly or not.
 pub(in crate::goal) fn is_per_query(text: &str) -> bool {
     let tokens = super::token::cut(text);
-    let word = |token: &super::token::Token<'_>, word| token.kind == Kind::Word && token.text.eq_ignore_ascii_case(word);
+    let word = |token: &super::token::Token<'_>, word| {
+        token.kind == Kind::Word && token.text.eq_ignore_ascii_case(word)
+    };
     tokens.iter().any(|token| word(token, "per"))
         || matches!(name::normalise(tokens[0].text).as_str(), "ndcg" | "map")
 }
@@ -45,14 +47,16 @@ impl Parser<'_> {
                 return Err(self.text.error(at.span, ParseErrorKind::PerQuery { form }));
             }
             (_, true) if at.kind == Kind::End || self.text.peek_keyword("per") => {
-                let form = format!("{name} is of the first results; say of how many, as in {name} @ k=10 per query");
+                let form =
+                    format!("{name} is of the first results; say of how many, as in {name} @ k=10 per query");
                 return Err(self.text.error(at.span, ParseErrorKind::PerQuery { form }));
             }
             (_, true) => return Err(self.text.unexpected("\"@\" and k=10 or top=5%")),
             (_, false) => None,
         };
         if self.text.peek().kind == Kind::Comma {
-            let form = "k or top alone decides which results are shown; a goal per query takes no other condition";
+            let form =
+                "k or top alone decides which results are shown; a goal per query takes no other condition";
             let span = self.text.peek().span.clone();
             return Err(self.text.error(span, ParseErrorKind::PerQuery { form: form.to_owned() }));
         }
@@ -80,7 +84,9 @@ impl Parser<'_> {
             }
             other => {
                 let form = match name::rate(other).is_some() || name::curve(other).is_some() {
-                    true => format!("{other} has no form per query; precision, recall, ndcg and map have one"),
+                    true => {
+                        format!("{other} has no form per query; precision, recall, ndcg and map have one")
+                    }
                     false => "a goal per query begins with precision, recall, ndcg or map".to_owned(),
                 };
                 return Err(self.text.error(word.span, ParseErrorKind::PerQuery { form }));
@@ -104,7 +110,8 @@ impl Parser<'_> {
         let first = self.text.peek().clone();
         let name = name::normalise(first.text);
         if !matches!(name.as_str(), "k" | "top") {
-            let form = format!("a goal per query is of the first results of each: write {metric} @ k=10 per query");
+            let form =
+                format!("a goal per query is of the first results of each: write {metric} @ k=10 per query");
             let span = first.span.start..self.text.condition_end();
             return Err(self.text.error(span, ParseErrorKind::PerQuery { form }));
         }
@@ -118,7 +125,8 @@ impl Parser<'_> {
             Top::Count { k: 0, .. } => Err(self.place(fault(GoalError::NoneTaken))),
             Top::Count { k, of: None } => Ok(QueryTop::Count(k)),
             Top::Count { of: Some(_), .. } => {
-                let form = "k is of each query, whatever its size; write k=10, or top=5% for a share".to_owned();
+                let form =
+                    "k is of each query, whatever its size; write k=10, or top=5% for a share".to_owned();
                 let span = self.places.conditions[0].target.clone();
                 Err(self.text.error(span, ParseErrorKind::PerQuery { form }))
             }

@@ -8,9 +8,9 @@ mod ico;
 mod lagrangian;
 mod multiplier;
 mod pairwise;
-mod query;
 #[cfg(test)]
 mod plane;
+mod query;
 
 pub use class::{ClassCrossEntropy, ClassIco};
 pub use cross_entropy::CrossEntropy;

@@ -60,7 +60,9 @@ impl Loss for QueryIco {
 
     fn state(&self) -> State {
         match &self.engine {
-            Some(engine) if !self.batches => State::default().with("thresholds", engine.thresholds().to_vec()),
+            Some(engine) if !self.batches => {
+                State::default().with("thresholds", engine.thresholds().to_vec())
+            }
             _ => State::default(),
         }
     }
