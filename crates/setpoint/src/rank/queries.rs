@@ -112,6 +112,18 @@ impl Queries {
         Self::build(&self.column, &keys, grades, positive).named(&keys, &self.names)
     }
 
+    /// The queries of several parts, one after another; those of different parts are different ones.
+    pub(crate) fn join(parts: &[&Self]) -> Self {
+        let (mut keys, mut grades, mut positive, mut next) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        for part in parts {
+            keys.extend(part.of.iter().map(|query| next + query));
+            grades.extend_from_slice(&part.grades);
+            positive.extend_from_slice(&part.positive);
+            next += part.len() as u32;
+        }
+        Self::build(parts.first().map_or("", |part| &part.column), &keys, grades, positive)
+    }
+
     /// The column that the queries come from.
     #[must_use]
     pub fn column(&self) -> &str {
