@@ -242,7 +242,8 @@ impl Table {
         let (Some(grades), Some(queries), Some(labels)) = (&self.grades, &self.queries, &self.labels) else {
             return Ok(None);
         };
-        let ranked = Queries::new(&queries.column, &queries.of, grades.clone())?.with_positive(labels.clone())?;
+        let ranked =
+            Queries::new(&queries.column, &queries.of, grades.clone())?.with_positive(labels.clone())?;
         Ok(Some(ranked.named(&queries.of, &queries.names)))
     }
 

@@ -49,11 +49,7 @@ pub fn ranked(queries: &GroupArrays<'_>, grades: &[f32], relevant: &[bool]) -> R
 }
 
 /// The same as a sample.
-pub fn ranked_sample(
-    queries: &GroupArrays<'_>,
-    grades: &[f32],
-    relevant: &[bool],
-) -> Result<Sample, Wrong> {
+pub fn ranked_sample(queries: &GroupArrays<'_>, grades: &[f32], relevant: &[bool]) -> Result<Sample, Wrong> {
     Ok(Sample::of_queries(ranked(queries, grades, relevant)?)?)
 }
 

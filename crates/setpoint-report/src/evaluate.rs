@@ -247,7 +247,7 @@ impl fmt::Display for EvaluateRecord {
             write!(f, "{}\n{}", Matrix(decided), class_table(decided, shifts, None))?;
         }
         if let Some(queries) = &self.queries {
-            for one in &queries.gains {
+            if let Some(one) = queries.gains.first() {
                 let shown = |value: f64| format!("{:+.2}", 100.0 * value);
                 write!(f, "gain      {} {} points over the baseline", one.name, shown(one.value))?;
                 if let Some(Bounds { lower, upper, confidence, .. }) = &one.interval {

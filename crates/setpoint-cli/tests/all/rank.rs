@@ -66,16 +66,22 @@ fn a_model_is_trained_for_its_queries_measured_and_put_to_use() {
     assert_eq!(bytes, read(home.path(), "m.safetensors"), "one thread and two");
     assert_eq!(record["goal"], GOAL);
     assert_eq!(record["columns"], 5, "the query is no feature");
-    let counts = ["train", "validation", "calibration"].map(|part| number(&record["queries"][part]["queries"]));
+    let counts =
+        ["train", "validation", "calibration"].map(|part| number(&record["queries"][part]["queries"]));
     assert_eq!(counts.iter().sum::<f64>(), 120.0, "queries stay whole");
     let bound = &record["bound"];
     assert!(number(&bound["lower"]) > 0.3 && number(&bound["lower"]) < number(&bound["mean"]), "{bound}");
     assert!(number(&record["objective"]["calibration"]) > 0.6, "{}", record["objective"]);
 
-    let found = setpoint(home.path(), &["evaluate", "m.safetensors", "new.csv", "--json", "--check"]).ok().json();
+    let found =
+        setpoint(home.path(), &["evaluate", "m.safetensors", "new.csv", "--json", "--check"]).ok().json();
     assert_eq!(found["queries"]["queries"], 60);
-    let names: Vec<&str> =
-        found["queries"]["metrics"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = found["queries"]["metrics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["ndcg @ k=5", "precision @ k=5", "recall @ k=5", "map"]);
     let (value, interval) = (number(&found["at_condition"]["value"]), &found["at_condition"]["interval"]);
     assert!(number(&interval["lower"]) < value && value < number(&interval["upper"]), "{found}");
@@ -96,8 +102,11 @@ fn a_model_is_trained_for_its_queries_measured_and_put_to_use() {
     assert_eq!(by_query.len(), 60);
     for mut rows in by_query.into_values() {
         rows.sort_by_key(|(_, place, _)| *place);
-        assert!(rows.iter().enumerate().all(|(at, (_, place, first))| *place == at + 1
-            && *first == u8::from(*place <= 5)));
+        assert!(
+            rows.iter()
+                .enumerate()
+                .all(|(at, (_, place, first))| *place == at + 1 && *first == u8::from(*place <= 5))
+        );
         assert!(rows.windows(2).all(|pair| pair[0].0 >= pair[1].0));
     }
 }
@@ -107,7 +116,8 @@ fn what_a_run_says_is_about_queries() {
     let home = directory();
     write(home.path(), "search.csv", &csv(80, 3));
     let run = of_table(home.path(), &["--report", "page.html", "--at-least", "0.99"]).ok();
-    for said in ["queries   ", "precision @ k=5", "order     by score, within each session", "not certified"] {
+    for said in ["queries   ", "precision @ k=5", "order     by score, within each session", "not certified"]
+    {
         assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
     }
     assert!(run.stderr.contains("nothing is certified about new queries: "), "{}", run.stderr);
@@ -133,9 +143,11 @@ fn queries_come_as_qid_or_as_sizes_beside() {
     assert!(text.starts_with("qid,score,place,decision\n0,"), "{}", &text[..60]);
     let with = setpoint(home.path(), &["evaluate", "m.safetensors", "with.txt", "--json"]).ok().json();
     let sized = ["--query-sizes", "rank.train.query"];
-    let record = train(home.path(), "rank.train", &[&sized[..], &["--json", "--test", "rank.train"]].concat());
+    let record =
+        train(home.path(), "rank.train", &[&sized[..], &["--json", "--test", "rank.train"]].concat());
     assert_eq!(record.ok().json()["queries"]["test"]["queries"], 60);
-    let other = setpoint(home.path(), &[&["evaluate", "m.safetensors", "rank.train", "--json"][..], &sized].concat());
+    let other =
+        setpoint(home.path(), &[&["evaluate", "m.safetensors", "rank.train", "--json"][..], &sized].concat());
     assert_eq!(with["at_condition"]["value"], other.ok().json()["at_condition"]["value"]);
     let lacking = setpoint(home.path(), &["evaluate", "m.safetensors", "rank.train"]);
     assert_eq!(lacking.code, Some(2));
@@ -168,7 +180,18 @@ fn a_bound_is_had_for_scores_of_any_model_and_refused_with_the_queries_it_takes(
     let home = directory();
     write(home.path(), "scores.csv", &csv(100, 6));
     let certify = |more: &[&str]| {
-        let fixed = ["certify", "scores.csv", "--label", "grade", "--score", "a", "--query", "session", "--goal", GOAL];
+        let fixed = [
+            "certify",
+            "scores.csv",
+            "--label",
+            "grade",
+            "--score",
+            "a",
+            "--query",
+            "session",
+            "--goal",
+            GOAL,
+        ];
         setpoint(home.path(), &[&fixed[..], more].concat())
     };
     let record = certify(&["--json"]).ok().json();
@@ -191,7 +214,10 @@ fn what_makes_no_sense_of_queries_is_refused() {
         (&["--label", "grade", "--query", "session", "--split-by", "session"], "queries stay whole"),
         (&["--label", "grade", "--query", "session", "--weight", "a"], "every query counts the same"),
         (&["--label", "grade", "--query", "session", "--goal", "fpr<=1% per query"], "per query"),
-        (&["--label", "grade", "--query", "session", "--positive", "1", "--goal", "recall @ fpr<=1%"], "has no effect"),
+        (
+            &["--label", "grade", "--query", "session", "--positive", "1", "--goal", "recall @ fpr<=1%"],
+            "has no effect",
+        ),
     ] {
         let run = train(home.path(), "search.csv", more);
         assert_eq!(run.code, Some(2), "{more:?}: {run:?}");
@@ -199,8 +225,14 @@ fn what_makes_no_sense_of_queries_is_refused() {
     }
     of_table(home.path(), &["-q"]).ok();
     for (arguments, said) in [
-        (&["monitor", "m.safetensors", "search.csv", "--state", "s.json"][..], "puts the rows of each query in order"),
-        (&["sample", "m.safetensors", "search.csv", "--labels", "10", "-o", "l.csv"], "puts the rows of each query in order"),
+        (
+            &["monitor", "m.safetensors", "search.csv", "--state", "s.json"][..],
+            "puts the rows of each query in order",
+        ),
+        (
+            &["sample", "m.safetensors", "search.csv", "--labels", "10", "-o", "l.csv"],
+            "puts the rows of each query in order",
+        ),
     ] {
         let run = setpoint(home.path(), arguments);
         assert_eq!(run.code, Some(2), "{run:?}");

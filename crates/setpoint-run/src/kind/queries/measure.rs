@@ -96,6 +96,8 @@ impl ByPlace {
         let queries = Queries::of_sample(sample)?;
         let relevant =
             |query: &usize| queries.rows(*query).iter().any(|row| queries.positive()[*row as usize]);
+        // The baseline itself gains nothing.
+        let base = base.filter(|base| *base != scores);
         let gain = |goal: &QueryGoal| self.difference(goal, sample, scores, base?, confidence?);
         Ok(QueriesRecord {
             column: Some(queries.column()).filter(|column| !column.is_empty()).unwrap_or("query").to_owned(),
