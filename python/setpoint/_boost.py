@@ -119,7 +119,7 @@ class OfQueries:
         return ranked(labels, sized_codes(sizes, len(labels)), self.positive)
 
     def called(self, first: Any, second: Any, group: Any) -> tuple[Ranked, np.ndarray]:
-        """Rows and raw scores: `train` calls with (raw scores, data), scikit-learn classes with (labels, raw scores)."""
+        """Rows and raw scores: `train` calls with (raw scores, data), scikit-learn with (labels, raw scores)."""
         if hasattr(second, "get_label"):
             return self.rows(second.get_label(), second.get_group()), vector(first, "raw scores")
         return self.rows(first, group), vector(second, "raw scores")
@@ -131,7 +131,9 @@ class QueryObjective(OfQueries):
     The listwise loss is the cross-entropy between softmax(scores) and the gains of a query, which are 2^y - 1.
     """
 
-    def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(
+        self, first: Any, second: Any, weight: Any = None, group: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         rows, raw = self.called(first, second, group)
         codes, count = rows.queries[2], len(rows.queries[1])
         top = np.full(count, -np.inf)

@@ -267,7 +267,7 @@ class Model:
             _, of, queries = taken(X, query, self.query_column)
             graded = ranked(y, query_codes(of, len(of), queries), positive or self._relevant())
             names, features, notes = self._features(X)
-            rows: Any = (graded.relevant, graded.grades, None, None, graded.queries)
+            rows: tuple[Any, Any, Any, Any, Any] = (graded.relevant, graded.grades, None, None, graded.queries)
         elif query is not None:
             raise InputError("query= is for models of a goal per query: leave it out")
         else:

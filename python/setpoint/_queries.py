@@ -58,8 +58,10 @@ def sized_codes(sizes: Any, rows: int) -> Groups:
     counts = array(sizes, "query sizes").astype(np.int64)
     if counts.sum() != rows or (counts < 0).any():
         raise InputError(f"the sizes of queries sum to {counts.sum()}: expected {rows}, the number of rows")
-    return "", [str(place + 1) for place in range(len(counts))], np.repeat(
-        np.arange(len(counts), dtype=np.uint32), counts
+    return (
+        "",
+        [str(place + 1) for place in range(len(counts))],
+        np.repeat(np.arange(len(counts), dtype=np.uint32), counts),
     )
 
 
@@ -76,9 +78,8 @@ def ranked(y: Any, queries: Groups, positive: Optional[str] = None) -> Ranked:
     """Graded rows in queries; relevant are grades above 0, or those that `positive` says (">=2")."""
     grades = grades_of(y)
     if len(grades) != len(queries[2]):
-        raise InputError(
-            f"Found input variables with inconsistent numbers of samples: {len(grades)} grades, {len(queries[2])} rows"
-        )
+        counts = f"{len(grades)} grades, {len(queries[2])} queries"
+        raise InputError(f"Found input variables with inconsistent numbers of samples: {counts}")
     rule = "auto" if positive is None else setting("positive", positive, str)
     return Ranked(queries, grades, _setpoint.relevant(rule, grades))
 

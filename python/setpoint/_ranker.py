@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from . import _setpoint
 from ._boost import name_lightgbm
 from ._errors import tell, tell_uncertified
-from ._frames import beside
+from ._frames import beside, frame_names, is_frame
 from ._model import Model
 from ._progress import Line
 from ._queries import Ranked, empty_name, query_codes, query_goal, ranked, taken
-from ._settings import setting, training_help
+from ._settings import training_help
 from ._trains import Trains, with_training
 from .metrics import per_query
 
@@ -120,8 +120,8 @@ class SetpointRanker(Trains):
         return self._placed(X, query)["place"]
 
     def predict_frame(self, X: Any, query: Any = None, *, keep: Any = None) -> Any:
-        """Score, place and decision (1 for the first k of a query) as columns of a frame; beside them the columns of X
-        that `keep` names, or "all". The index is that of X.
+        """Score, place and decision (1 for the first k of a query) as columns of a frame; beside them the columns of
+        X that `keep` names, or "all". The index is that of X.
         """
         check_is_fitted(self, "model_")
         placed = self._placed(X, query)
@@ -132,7 +132,12 @@ class SetpointRanker(Trains):
         X, rows = self._rows(X, y, query)
         scores = self._scores(X)
         return per_query(
-            rows.grades, scores, self.goal, query=rows.queries[2], positive=self.positive, empty_queries=self.empty_queries
+            rows.grades,
+            scores,
+            self.goal,
+            query=rows.queries[2],
+            positive=self.positive,
+            empty_queries=self.empty_queries,
         ).value
 
     def evaluate(self, X: Any, y: Any, query: Any = None, **given: Any) -> dict[str, Any]:
@@ -152,7 +157,7 @@ class SetpointRanker(Trains):
 
     def _has_queries(self, X: Any) -> bool:
         known = self.model_.query_column
-        return bool(known) and hasattr(X, "columns") and known in map(str, X.columns)
+        return known is not None and is_frame(X) and known in frame_names(X)
 
     def _rows(self, X: Any, y: Any, query: Any) -> tuple[Any, Ranked]:
         check_is_fitted(self, "model_")

@@ -227,7 +227,11 @@ class QueryLoss(nn.Module):
         _, codes = torch.unique(query.detach().reshape(-1).cpu(), return_inverse=True)
         rows = ranked(
             _numpy(grades.reshape(-1).float().cpu()),
-            ("", [str(one) for one in range(int(codes.max()) + 1 if codes.numel() else 0)], _numpy(codes).astype(np.uint32)),
+            (
+                "",
+                [str(one) for one in range(int(codes.max()) + 1 if codes.numel() else 0)],
+                _numpy(codes).astype(np.uint32),
+            ),
             self.positive,
         )
         flat = _numpy(scores.reshape(-1).float().cpu())

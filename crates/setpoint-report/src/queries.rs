@@ -135,6 +135,14 @@ impl QueriesRecord {
         }
     }
 
+    /// Numbers rows by those of the whole data, of which these are the ones listed; as they are where none is.
+    pub fn number_rows(&mut self, rows: &[u32]) {
+        let results = self.worst.iter_mut().chain(&mut self.best).flat_map(|query| &mut query.results);
+        for result in results {
+            result.row = rows.get(result.row as usize - 1).map_or(result.row, |row| u64::from(*row) + 1);
+        }
+    }
+
     /// The best and the worst queries, in a line each.
     pub(crate) fn extremes(&self) -> Option<Table> {
         let with_base = self.worst.iter().chain(&self.best).any(|one| one.baseline.is_some());

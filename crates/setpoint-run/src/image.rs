@@ -94,6 +94,7 @@ pub fn load_images(
         test_hash: None,
         later: None,
         copies: None,
+        rows: ByPart::default(),
         pooled: small.map_or(Vec::new(), |small| small.names()),
         notes,
     })

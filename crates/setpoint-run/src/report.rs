@@ -62,6 +62,9 @@ pub fn report_training(
             let held_out = record.objective.validation;
             evaluation.at_condition = held_out.map(|value| AtCondition { value, interval: None });
         }
+        if let (Some(queries), Some(rows)) = (&mut evaluation.queries, loaded.rows.get(name)) {
+            queries.number_rows(rows);
+        }
         // Parts that chose the threshold cannot test it.
         if name != "test" {
             (evaluation.drift, evaluation.drift_refused) = (Vec::new(), None);

@@ -195,7 +195,8 @@ fn a_bound_is_had_for_scores_of_any_model_and_refused_with_the_queries_it_takes(
         setpoint(home.path(), &[&fixed[..], more].concat())
     };
     let record = certify(&["--json"]).ok().json();
-    assert_eq!(record["draws"], 100);
+    // A query or two of a hundred have nothing relevant.
+    assert!((95.0..=100.0).contains(&number(&record["draws"])), "{record}");
     let (lower, mean) = (number(&record["lower"]), number(&record["mean"]));
     assert!(0.5 < lower && lower < mean, "{record}");
     let refused = certify(&["--at-least", &format!("{:.3}", mean - 0.01)]);

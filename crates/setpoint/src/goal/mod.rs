@@ -100,6 +100,16 @@ mod tests {
     }
 
     #[test]
+    fn documented_goals_per_query_parse_and_print_as_documented() {
+        let blocks = documented("query");
+        assert_eq!(blocks.iter().flat_map(|block| block.lines()).count(), 6);
+        for line in blocks.iter().flat_map(|block| block.lines()) {
+            let goal = line.split("   ").next().unwrap_or_default();
+            assert_eq!(goal.parse::<QueryGoal>().unwrap_or_else(|error| panic!("{error}")).to_string(), goal);
+        }
+    }
+
+    #[test]
     fn documented_errors_are_the_ones_given() {
         let blocks = documented("error");
         assert_eq!(blocks.len(), 2);
