@@ -11,6 +11,9 @@ use crate::number::{level, percent};
 use crate::part::ByPart;
 use crate::table::Table;
 
+/// Best and worst queries on a terminal.
+const SHOWN: usize = 3;
+
 /// What the order within queries comes to on some rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct QueriesRecord {
@@ -150,7 +153,7 @@ impl QueriesRecord {
         heading.extend(with_base.then(|| "baseline".to_owned()));
         let mut table = Table::with_heading(heading);
         for (name, some) in [("best", &self.best), ("worst", &self.worst)] {
-            for (place, one) in some.iter().enumerate() {
+            for (place, one) in some.iter().take(SHOWN).enumerate() {
                 let start = if place == 0 { name } else { "" };
                 let counts = [one.rows, one.relevant].map(|count| count.to_string());
                 let mut row = vec![start.to_owned(), message::clip(&one.query)];

@@ -121,9 +121,7 @@ fn ships_order(evaluation: &EvaluateRecord, queries: &QueriesRecord) -> Markup {
                     "Not certified: nothing is proved about new queries."
                 },
             }
-            dl class="rates" {
-                @for one in &queries.metrics { (entry(&one.name, one.value, one.interval.as_ref())) }
-            }
+            p class="aside" { "A row's place depends on the others of its query: score them all, and show the first." }
         }
     }
 }

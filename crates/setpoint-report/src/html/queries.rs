@@ -2,12 +2,17 @@
 
 use maud::{Markup, html};
 
-use super::number::{maybe_rate, measured, points, rate, rows, threshold};
+use setpoint::message;
+
+use super::number::{exact, maybe_rate, measured, points, rate, rows, threshold};
 use super::{Section, figure, table};
 use crate::chart::{Axis, Chart, Join, Scale, Tone};
 use crate::number::percent;
 use crate::queries::{QueriesRecord, QueryRecord};
 use crate::record::ReportRecord;
+
+/// Best and worst queries on the page; the record has a few more.
+const SHOWN: usize = 3;
 
 pub(super) fn section(record: &ReportRecord) -> Option<Section> {
     let queries = record.evaluation()?.queries.as_ref()?;
@@ -21,7 +26,7 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
         @for (title, some) in [("worst", &queries.worst), ("best", &queries.best)] {
             @if !some.is_empty() {
                 h3 { "The " (title) " queries" }
-                @for one in some { (query(one, metric)) }
+                @for one in some.iter().take(SHOWN) { (query(one, metric)) }
             }
         }
     };
@@ -118,7 +123,7 @@ fn query(one: &QueryRecord, metric: &str) -> Markup {
         @for result in &one.results {
             tr class=[result.relevant.then_some("shipped")] {
                 th scope="row" { (result.place) }
-                td { (threshold(result.grade)) }
+                td { data value=(exact(result.grade)) { (message::number(result.grade)) } }
                 td { (threshold(result.score)) }
                 td { (rows(result.row)) }
             }

@@ -45,7 +45,7 @@ pub struct ByPlace {
     pub certificate: Option<MeanCertificate>,
     /// Why they prove nothing.
     pub refused: Option<String>,
-    /// The part they are of.
+    /// The part that chose the scores.
     pub from: &'static str,
 }
 
@@ -53,7 +53,8 @@ impl Aim {
     /// The decision before anything is proved.
     fn order(&self, column: Option<String>) -> ByPlace {
         let (goal, empty) = (self.goal, self.empty);
-        ByPlace { goal, column, empty, certificate: None, refused: None, from: "calibration" }
+        // The calibration queries choose nothing: what they show is no better than new ones will be.
+        ByPlace { goal, column, empty, certificate: None, refused: None, from: "validation" }
     }
 }
 
@@ -128,7 +129,6 @@ impl Kind for Aim {
                 order.prove(part.sample, part.scores, confidence, self.at_least)?
             }
         }
-        order.from = calibration.unwrap_or(validation).name;
         Ok(Decision::Place(order))
     }
 }
