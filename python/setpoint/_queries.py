@@ -33,16 +33,22 @@ def taken(X: Any, query: Any, known: Optional[str] = None) -> tuple[Any, Any, st
     `query` is a value for each row, or the name of a column of X, by default the one `known` from training.
     """
     name = known if query is None else query
+    rest = without(X, name if isinstance(name, str) else known)
     if isinstance(name, str) and is_frame(X):
-        keys = {str(key): key for key in X.columns}
-        if name in keys:
-            rest = X[[key for key in X.columns if str(key) != name]]
-            return rest, X[keys[name]], name
-        if query is not None or known is not None:
+        found = next((key for key in X.columns if str(key) == name), None)
+        if found is None:
             raise InputError(f"query={name!r}: X has no such column, but {', '.join(frame_names(X)[:12])}")
+        return rest, X[found], name
     if query is None or isinstance(query, str):
         raise InputError("query= says which query each row is a result of: a value for each row, or a column of X")
-    return X, query, getattr(query, "name", None) or ""
+    return rest, query, str(getattr(query, "name", None) or "")
+
+
+def without(X: Any, column: Optional[str]) -> Any:
+    """A frame without a column, if it has it; anything else as it is."""
+    if column is None or not is_frame(X) or column not in frame_names(X):
+        return X
+    return X[[key for key in X.columns if str(key) != column]]
 
 
 def query_codes(query: Any, rows: int, column: str = "") -> Groups:

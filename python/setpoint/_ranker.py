@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from . import _setpoint
 from ._boost import name_lightgbm
 from ._errors import tell, tell_uncertified
-from ._frames import beside, frame_names, is_frame
+from ._frames import beside
 from ._model import Model
 from ._progress import Line
-from ._queries import Ranked, empty_name, query_codes, query_goal, ranked, taken
+from ._queries import Ranked, empty_name, query_codes, query_goal, ranked, taken, without
 from ._settings import training_help
 from ._trains import Trains, with_training
 from .metrics import per_query
@@ -112,8 +112,7 @@ class SetpointRanker(Trains):
     def predict(self, X: Any) -> np.ndarray:
         """The score of each row: the higher, the earlier among the results of its query."""
         check_is_fitted(self, "model_")
-        known = self.model_.query_column
-        return self._scores(taken(X, None, known)[0] if self._has_queries(X) else X)
+        return self._scores(without(X, self.model_.query_column))
 
     def places(self, X: Any, query: Any = None) -> np.ndarray:
         """The place of each row among those of its query, from 1."""
@@ -154,10 +153,6 @@ class SetpointRanker(Trains):
         """Writes an ONNX file that gives the score of each row; whoever has a query's rows puts them in order."""
         check_is_fitted(self, "model_")
         self.model_.to_onnx(path)
-
-    def _has_queries(self, X: Any) -> bool:
-        known = self.model_.query_column
-        return known is not None and is_frame(X) and known in frame_names(X)
 
     def _rows(self, X: Any, y: Any, query: Any) -> tuple[Any, Ranked]:
         check_is_fitted(self, "model_")

@@ -100,6 +100,7 @@ impl TrainPlan {
             ("split-time", args.split_time.is_some(), whole),
             ("weight", args.weight.is_some(), "every query counts the same in a goal per query"),
             ("group", args.group.is_some(), "a goal per query has no conditions on groups"),
+            ("model cnn", args.model == ModelArg::Cnn, "goals per query are of rows of tables"),
         ];
         check_queries(&args.queries, &goal, &of_rows)?;
         if goal.queries().is_none() && args.at_least.is_some() {

@@ -6,10 +6,10 @@ use setpoint::Sample;
 use setpoint::artifact::{self, ModelFile};
 use setpoint::certify::monitor::{Certified, Known};
 use setpoint::certify::{Certificate, MeanCertificate, certify_mean};
-use setpoint::goal::{Direction, QueryGoal};
+use setpoint::goal::{Direction, QueryGoal, QueryMetric};
 use setpoint::rank::{Empty, Queries, RankError, Values, places};
 use setpoint::train::{Fit, Observer, Part, Settings, Store, fit_queries};
-use setpoint_data::Codes;
+use setpoint_data::{Codes, LabelRule, Positive};
 use setpoint_report::{
     AtCondition, BoundRecord, Bounds, EvaluateRecord, Measured as Measure, RecertifyRecord, ReportRecord,
     TrainRecord,
@@ -192,6 +192,20 @@ impl Rule for ByPlace {
         record.operating = self.goal.to_string();
         record.bound = self.bound();
         record.certificate_refused.clone_from(&self.refused);
+        let rule = run.loaded.schema.label().map(|label| &label.rule);
+        let graded = |sample: &Sample| {
+            sample
+                .queries()
+                .is_some_and(|queries| queries.grades().iter().any(|grade| *grade != 0.0 && *grade != 1.0))
+        };
+        if !matches!(self.goal.metric, QueryMetric::Ndcg(_))
+            && rule == Some(&LabelRule::Grades(Positive::Auto))
+            && run.samples.train.is_some_and(graded)
+        {
+            let note =
+                "rows of any grade above 0 count as relevant; say otherwise with ‹positive›, as in \">=2\"";
+            record.notes.push(note.to_owned());
+        }
         Ok(())
     }
 
