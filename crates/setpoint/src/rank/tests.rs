@@ -290,3 +290,33 @@ fn bad_queries_are_refused() {
             .is_ok()
     );
 }
+
+/// What scikit-learn 1.9.1 and LightGBM 4.7.0 say of tied scores: `ndcg_score([y], [s], k=5)`, and `ndcg@5` and `map@12` of
+/// a dataset whose scores are its `init_score`.
+#[test]
+fn values_are_those_of_scikit_learn_and_lightgbm() {
+    let grades: [&[f32]; 4] = [
+        &[0., 3., 1., 0., 3., 3.],
+        &[0., 1., 0., 3., 0., 3., 1., 2., 3.],
+        &[0., 0., 0., 0.],
+        &[2., 3., 0., 2., 3., 1., 0., 1., 2., 0., 3., 0.],
+    ];
+    let scores: [&[f32]; 4] = [
+        &[-1., 0.5, -0.5, 1., 0.5, -0.5],
+        &[0., 0.5, 0., 0., -0.5, 0., 0., 0.5, -1.],
+        &[-0.5, 0., 0.5, 0.5],
+        &[0., 0., 0., -1., 1., 1., 0., 0.5, -0.5, 0.5, -0.5, 0.],
+    ];
+    let keys: Vec<u32> = (0..).zip(grades).flat_map(|(query, grades)| vec![query; grades.len()]).collect();
+    let queries = Queries::new("q", &keys, grades.concat()).unwrap();
+    let values =
+        |text: &str, convention| Values::new(&goal(text), &queries, &scores.concat(), convention).unwrap();
+    let close = |ours: f64, theirs: f64| assert!((ours - theirs).abs() < 1e-12, "{ours} is not {theirs}");
+    let linear = values("ndcg(linear) @ k=5 per query", Convention::SCIKIT_LEARN);
+    let theirs = [0.7368466589935191, 0.5615676542657212, 0.0, 0.5124724082789268];
+    linear.of().iter().zip(theirs).for_each(|(ours, theirs)| close(ours.unwrap(), theirs));
+    let lightgbm = |text| values(text, Convention::LIGHTGBM).mean().unwrap();
+    close(lightgbm("ndcg @ k=5 per query"), 0.6481925269417924);
+    close(lightgbm("ndcg @ k=3 per query"), 0.5674373476034855);
+    close(lightgbm("map per query"), 0.8177038239538239);
+}

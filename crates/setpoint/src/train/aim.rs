@@ -45,6 +45,11 @@ pub(super) trait Aim {
         false
     }
 
+    /// Whether the baseline is the average of the best of its fits, not the best of them.
+    fn averages_baseline(&self, linear: bool) -> bool {
+        !linear
+    }
+
     /// Whether a gain of such a model must exceed its standard error.
     fn gated(&self, linear: bool) -> bool {
         !linear

@@ -27,7 +27,7 @@ pub struct Candidate {
     pub evaluations: u64,
 }
 
-/// Cross-entropy at its best: the best fit by validation, or for networks the average of the best.
+/// Cross-entropy at its best: the best fit by validation, or for networks and queries the average of the best.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Baseline {
     /// What was fitted.
@@ -224,9 +224,9 @@ fn conclude(
     let linear = train.model.linear();
     let one = |index: usize| Average::one(&candidates, index);
     // Networks from several starts are worth more together: the baseline has that too.
-    let base = match linear {
-        true => one(best),
-        false => average(&candidates, 0..baselines, direction, train.model, train.sample)?,
+    let base = match aim.averages_baseline(linear) {
+        false => one(best),
+        true => average(&candidates, 0..baselines, direction, train.model, train.sample)?,
     };
     let validation = selection.value_of(&base.combined)?;
     let baseline = Baseline { name: base.name.clone(), combined: base.combined.clone(), validation };

@@ -17,17 +17,18 @@ use crate::surrogate::Surrogate;
 
 /// Shrinkages of the baselines.
 const SHRINKAGES: [f64; 2] = [0.0, 0.01];
-/// Bandwidths and ridges towards the start that `auto` tries.
-const BANDWIDTHS: [Bandwidth; 2] = [Bandwidth::Deviations(0.125), Bandwidth::Deviations(0.25)];
-const RIDGES: [f64; 2] = [1.0, 0.1];
+/// Width of the surrogate, in units of the spread of a query's scores.
+const BANDWIDTH: Bandwidth = Bandwidth::Deviations(0.125);
+/// From which of the baselines `auto` goes on, and ridges towards them that it tries.
+const STAGES: [(usize, f64); 5] = [(0, 1.0), (0, 0.1), (0, 0.01), (1, 0.1), (2, 0.1)];
 /// Pairs of rows beyond which the pairwise start is left out: it is the only one whose cost grows with them.
 const MOST_PAIRS: u64 = 1 << 24;
 
 /// Trains a model for a goal per query, as [`fit`](super::fit) does for one of two classes: the samples are
 /// [`Sample::of_queries`].
 ///
-/// The baseline is the best of the logistic, pairwise and listwise losses by validation. The goal's own stages start from
-/// it and are held near it; a gain that is within its standard error over the validation queries is none.
+/// The baseline is the average of the best fits of the logistic, pairwise and listwise losses: validation queries are
+/// often too few to choose one of them by. The goal's own stages start from these fits and are held near them; a gain that is within its standard error over the validation queries is none.
 ///
 /// # Errors
 /// As [`fit`](super::fit), and if rows come in no queries, or no query has a relevant row.
@@ -131,7 +132,7 @@ fn tasks(settings: &Settings, linear: bool, queries: &Queries) -> Vec<Task> {
     match settings.method {
         MethodChoice::CrossEntropy => {}
         MethodChoice::Auto if linear => {
-            tasks.extend(BANDWIDTHS.into_iter().flat_map(|width| RIDGES.map(|ridge| ico(width, ridge, 0))));
+            tasks.extend(STAGES.map(|(rank, ridge)| ico(BANDWIDTH, ridge, rank)));
         }
         MethodChoice::Auto => {
             tasks.extend((0..tasks.len()).map(|rank| ico(settings.bandwidth, 0.0, rank)));
@@ -189,6 +190,10 @@ impl Aim for OfQueries<'_> {
     }
 
     fn gated(&self, _: bool) -> bool {
+        true
+    }
+
+    fn averages_baseline(&self, _: bool) -> bool {
         true
     }
 
