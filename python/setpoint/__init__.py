@@ -7,7 +7,7 @@ name and imports it there.
 from typing import TYPE_CHECKING, Any
 
 from . import metrics
-from ._certify import Certificate, certify
+from ._certify import Bound, Certificate, certify, certify_queries
 from ._engine import Step, step
 from ._errors import (
     DataWarning,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .sklearn import SetpointClassifier, SetpointLabels, SetpointRanker, SetpointThreshold
 
 __all__ = [
+    "Bound",
     "Certificate",
     "DataWarning",
     "GoalError",
@@ -48,6 +49,7 @@ __all__ = [
     "__version__",
     "certify",
     "certify_onnx",
+    "certify_queries",
     "evaluate",
     "load",
     "metrics",

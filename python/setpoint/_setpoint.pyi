@@ -200,6 +200,16 @@ def query_values(
     empty: str,
     ordered: bool,
 ) -> tuple[Scores, Optional[float]]: ...
+def certify_queries(
+    text: str,
+    queries: Groups,
+    grades: npt.NDArray[np.float32],
+    relevant: Labels,
+    scores: Scores,
+    empty: str,
+    confidence: float,
+    at_least: Optional[float],
+) -> tuple[str, str]: ...
 def query_step(
     text: str,
     queries: Groups,

@@ -204,6 +204,15 @@ def test_a_certificate_is_refused_with_the_queries_it_takes():
     assert ranker.certificate_ is None and "0.999" in ranker.report_["certificate_refused"]
 
 
+def test_scores_of_any_model_are_certified():
+    y, scores, query = with_ties(120)
+    found = setpoint.certify_queries(y, scores, GOAL, query=query)
+    assert found.mean == pytest.approx(per_query(y, scores, GOAL, query=query).value)
+    assert 0 < found.lower < found.mean and str(found).startswith("certified: ndcg @ k=5 of at least")
+    with pytest.raises(setpoint.InfeasibleError, match="needed"):
+        setpoint.certify_queries(y, scores, GOAL, query=query, at_least=found.mean - 0.01)
+
+
 def test_the_gradient_matches_finite_differences():
     y, _, query = with_ties(6, 20)
     scores = np.random.default_rng(1).normal(size=len(y)).astype(np.float32)

@@ -75,6 +75,7 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(rank::relevant, module)?,
         wrap_pyfunction!(rank::query_values, module)?,
         wrap_pyfunction!(rank::query_step, module)?,
+        wrap_pyfunction!(rank::certify_queries, module)?,
     ] {
         module.add_function(function)?;
     }

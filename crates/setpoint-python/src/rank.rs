@@ -7,6 +7,7 @@ use setpoint::goal::QueryGoal;
 use setpoint::metric::Ranked;
 use setpoint::rank::{Convention, Empty, Queries, QueryEngine, QueryOptions, Ties, Values};
 use setpoint_data::Positive;
+use setpoint_run::certify_order;
 
 use crate::array::{GroupArrays, slice};
 use crate::error::Wrong;
@@ -14,6 +15,11 @@ use crate::thread::work;
 
 fn goal(text: &str) -> Result<QueryGoal, Wrong> {
     text.parse().map_err(|error: setpoint::goal::ParseError| Wrong::goal(error))
+}
+
+fn named(empty: &str) -> Result<Empty, Wrong> {
+    Empty::named(empty)
+        .ok_or_else(|| Wrong::input(format!("empty_queries={empty:?}: expected \"skip\", \"0\" or \"1\"")))
 }
 
 /// The goal per query as it is printed.
@@ -68,9 +74,8 @@ pub fn query_values<'py>(
 ) -> PyResult<(Bound<'py, PyArray1<f64>>, Option<f64>)> {
     let goal = goal(text)?;
     let rows = ranked(&queries, slice(&grades)?, slice(&relevant)?)?;
-    let empty = Empty::named(empty)
-        .ok_or_else(|| Wrong::input(format!("empty_queries={empty:?}: expected \"skip\", \"0\" or \"1\"")))?;
-    let convention = Convention { empty, ties: if ordered { Ties::Order } else { Ties::Expected } };
+    let convention =
+        Convention { empty: named(empty)?, ties: if ordered { Ties::Order } else { Ties::Expected } };
     let scores = slice(&scores)?;
     let values = work(py, || {
         let ranked = Ranked::new(scores)?;
@@ -78,6 +83,30 @@ pub fn query_values<'py>(
     })?;
     let found: Vec<f64> = values.of().iter().map(|value| value.unwrap_or(f64::NAN)).collect();
     Ok((found.into_pyarray(py), values.mean()))
+}
+
+/// What the order of scores is worth at least, on average over new queries, as JSON and in words.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
+pub fn certify_queries(
+    py: Python<'_>,
+    text: &str,
+    queries: GroupArrays<'_>,
+    grades: PyReadonlyArray1<'_, f32>,
+    relevant: PyReadonlyArray1<'_, bool>,
+    scores: PyReadonlyArray1<'_, f64>,
+    empty: &str,
+    confidence: f64,
+    at_least: Option<f64>,
+) -> PyResult<(String, String)> {
+    let (goal, empty) = (goal(text)?, named(empty)?);
+    let rows = ranked(&queries, slice(&grades)?, slice(&relevant)?)?;
+    let scores = slice(&scores)?;
+    let found = work(py, || {
+        let bound = certify_order(&goal, &rows, scores, empty, confidence, at_least)?;
+        Ok((serde_json::to_string(&bound)?, bound.to_string()))
+    });
+    Ok(found?)
 }
 
 /// The smooth metric of a goal per query, and the gradient of 1 less it by each score.

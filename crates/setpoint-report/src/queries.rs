@@ -23,7 +23,9 @@ pub struct QueriesRecord {
     pub queries: u64,
     /// Those in which nothing is relevant.
     pub empty: u64,
-    /// What each of these counts: `skip`, `0` or `1`.
+    /// Those whose value no order of their rows changes, of the others: they teach nothing.
+    pub idle: u64,
+    /// What each of the empty ones counts: `skip`, `0` or `1`.
     pub empty_queries: &'static str,
     /// Every metric of the first results, the goal's first; means over the queries.
     pub metrics: Vec<Measured>,
@@ -173,10 +175,19 @@ type Parts = ByPart<Option<QueriesRecord>>;
 pub(crate) fn counts(parts: &Parts) -> String {
     let each = || parts.iter().filter_map(|(split, one)| Some((split, one.as_ref()?)));
     let counts: Vec<String> = each().map(|(split, one)| format!("{} {split}", one.queries)).collect();
+    let mut text = counts.join(", ");
     match each().map(|(_, one)| one.empty).sum::<u64>() {
-        0 => counts.join(", "),
-        empty => format!("{}; {empty} without anything relevant", counts.join(", ")),
+        0 => {}
+        empty => text += &format!("; {empty} without anything relevant"),
     }
+    match parts.train.as_ref().map_or(0, |train| train.idle) {
+        0 => {}
+        idle => {
+            text +=
+                &format!("; {idle} of train teach nothing, since every order of their rows is worth the same")
+        }
+    }
+    text
 }
 
 /// Every metric but the goal's, with its values by split.

@@ -4,7 +4,7 @@ use setpoint::Sample;
 use setpoint::certify::{MeanCertificate, certify_mean};
 use setpoint::goal::{Gain, QueryGoal, QueryMetric, QueryTop};
 use setpoint::metric::interval::Bootstrap;
-use setpoint::rank::{Queries, Values, places};
+use setpoint::rank::{Queries, QueryEngine, QueryOptions, Values, places};
 use setpoint_report::{
     AtCondition, Bounds, ByK, Circumstances, ComparisonRecord, DriftRecord, Measured, QueriesRecord,
     QueryRecord, ReportRecord, ResultRecord, percent, widened,
@@ -103,6 +103,9 @@ impl ByPlace {
             column: Some(queries.column()).filter(|column| !column.is_empty()).unwrap_or("query").to_owned(),
             queries: queries.len() as u64,
             empty: (0..queries.len()).filter(|query| !relevant(query)).count() as u64,
+            idle: QueryEngine::new(&self.goal, queries, QueryOptions::default())?
+                .step(scores, &mut vec![0.0; scores.len()])?
+                .idle as u64,
             empty_queries: self.empty.name(),
             metrics: self.metrics_of(sample, scores, confidence)?,
             gains: self.all_metrics().iter().filter_map(gain).collect(),
