@@ -145,7 +145,7 @@ class QueryObjective(OfQueries):
         # A query in which nothing is relevant teaches nothing.
         wanted = np.divide(gains, total, out=share.copy(), where=total > 0)
         g, h = share - wanted, share * (1 - share)
-        _, v = _setpoint.query_step(self.goal, *rows, raw.astype(np.float32), SHARPNESS, 1.0)
+        _, v = _setpoint.query_step(self.goal, rows, raw.astype(np.float32), SHARPNESS, 1.0)
         size = float(np.abs(v).mean())
         if size > 0:
             a = float(np.abs(g).mean()) / size
@@ -158,4 +158,4 @@ class QueryMetric(OfQueries):
 
     def value(self, first: Any, second: Any, group: Any) -> float:
         rows, raw = self.called(first, second, group)
-        return _setpoint.query_values(self.goal, *rows, raw, "skip", False)[1] or 0.0
+        return _setpoint.query_values(self.goal, rows, raw, "skip", False)[1] or 0.0

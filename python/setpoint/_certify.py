@@ -120,7 +120,7 @@ def certify_queries(
     rows = ranked(y, query_codes(query, len(values)), positive)
     least = setting("at_least", at_least, Optional[float])
     found, text = _setpoint.certify_queries(
-        query_goal(goal), *rows, values, empty_name(empty_queries), probability("confidence", confidence), least
+        query_goal(goal), rows, values, empty_name(empty_queries), probability("confidence", confidence), least
     )
     record = json.loads(found)
     return Bound(text=text, **{name: record[name] for name in ("lower", "mean", "draws", "confidence")})

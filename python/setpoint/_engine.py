@@ -91,7 +91,7 @@ def _query_step(y: Any, scores: Any, goal: str, query: Any, sharpness: Optional[
     values = vector(scores, "scores", np.float32)
     rows = ranked(y, query_codes(query, len(values)))
     sharp = 8.0 if sharpness is None else setting("sharpness", sharpness, float)
-    value, gradient = _setpoint.query_step(query_goal(goal), *rows, values, sharp, 0.0)
+    value, gradient = _setpoint.query_step(query_goal(goal), rows, values, sharp, 0.0)
     return Step(np.array([]), 1 - value, np.array([]), gradient)
 
 

@@ -193,18 +193,14 @@ def check_query_goal(text: str) -> str: ...
 def relevant(positive: str, grades: npt.NDArray[np.float32]) -> Labels: ...
 def query_values(
     text: str,
-    queries: Groups,
-    grades: npt.NDArray[np.float32],
-    relevant: Labels,
+    rows: tuple[Groups, npt.NDArray[np.float32], Labels],
     scores: Scores,
     empty: str,
     ordered: bool,
 ) -> tuple[Scores, Optional[float]]: ...
 def certify_queries(
     text: str,
-    queries: Groups,
-    grades: npt.NDArray[np.float32],
-    relevant: Labels,
+    rows: tuple[Groups, npt.NDArray[np.float32], Labels],
     scores: Scores,
     empty: str,
     confidence: float,
@@ -212,9 +208,7 @@ def certify_queries(
 ) -> tuple[str, str]: ...
 def query_step(
     text: str,
-    queries: Groups,
-    grades: npt.NDArray[np.float32],
-    relevant: Labels,
+    rows: tuple[Groups, npt.NDArray[np.float32], Labels],
     scores: npt.NDArray[np.float32],
     sharpness: float,
     least_spread: float,

@@ -95,7 +95,7 @@ def per_query(
         raise refuse("ties", ties, "expected or order")
     values = vector(scores, "scores")
     rows = ranked(y, query_codes(query, len(values)), positive)
-    found, mean = _setpoint.query_values(query_goal(goal), *rows, values, empty_name(empty_queries), ties == "order")
+    found, mean = _setpoint.query_values(query_goal(goal), rows, values, empty_name(empty_queries), ties == "order")
     if mean is None:
         raise InfeasibleError("no query has a relevant row: the metric is undefined")
     return PerQuery(mean, found)

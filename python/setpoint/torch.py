@@ -237,7 +237,7 @@ class QueryLoss(nn.Module):
         flat = _numpy(scores.reshape(-1).float().cpu())
         if not np.isfinite(flat).all():
             raise InputError("scores hold NaN or infinity: try a smaller learning rate")
-        value, v = _setpoint.query_step(self.goal, *rows, flat, self.sharpness, 0.0)
+        value, v = _setpoint.query_step(self.goal, rows, flat, self.sharpness, 0.0)
         gradient = torch.from_dlpack(v).to(scores.device, scores.dtype).reshape(scores.shape)
         return _Scored.apply(scores, 1 - value, gradient)
 

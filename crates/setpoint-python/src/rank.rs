@@ -47,6 +47,13 @@ pub fn relevant<'py>(
     Ok(found.into_pyarray(py))
 }
 
+/// Queries of the rows, grades, and whether each is relevant.
+type RankedArrays<'py> = (GroupArrays<'py>, PyReadonlyArray1<'py, f32>, PyReadonlyArray1<'py, bool>);
+
+fn of_arrays((queries, grades, relevant): &RankedArrays<'_>) -> Result<Queries, Wrong> {
+    ranked(queries, slice(grades)?, slice(relevant)?)
+}
+
 /// Rows in queries, with their grades and whether each is relevant.
 pub fn ranked(queries: &GroupArrays<'_>, grades: &[f32], relevant: &[bool]) -> Result<Queries, Wrong> {
     let (column, names, of) = (&queries.0, &queries.1, slice(&queries.2)?);
@@ -61,19 +68,16 @@ pub fn ranked_sample(queries: &GroupArrays<'_>, grades: &[f32], relevant: &[bool
 
 /// What scores are worth in each query, in the order in which queries occur; NaN where one is left out. And the mean.
 #[pyfunction]
-#[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
 pub fn query_values<'py>(
     py: Python<'py>,
     text: &str,
-    queries: GroupArrays<'py>,
-    grades: PyReadonlyArray1<'py, f32>,
-    relevant: PyReadonlyArray1<'py, bool>,
+    rows: RankedArrays<'py>,
     scores: PyReadonlyArray1<'py, f64>,
     empty: &str,
     ordered: bool,
 ) -> PyResult<(Bound<'py, PyArray1<f64>>, Option<f64>)> {
     let goal = goal(text)?;
-    let rows = ranked(&queries, slice(&grades)?, slice(&relevant)?)?;
+    let rows = of_arrays(&rows)?;
     let convention =
         Convention { empty: named(empty)?, ties: if ordered { Ties::Order } else { Ties::Expected } };
     let scores = slice(&scores)?;
@@ -87,20 +91,18 @@ pub fn query_values<'py>(
 
 /// What the order of scores is worth at least, on average over new queries, as JSON and in words.
 #[pyfunction]
-#[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
+#[allow(clippy::needless_pass_by_value, reason = "extracted from Python")]
 pub fn certify_queries(
     py: Python<'_>,
     text: &str,
-    queries: GroupArrays<'_>,
-    grades: PyReadonlyArray1<'_, f32>,
-    relevant: PyReadonlyArray1<'_, bool>,
+    rows: RankedArrays<'_>,
     scores: PyReadonlyArray1<'_, f64>,
     empty: &str,
     confidence: f64,
     at_least: Option<f64>,
 ) -> PyResult<(String, String)> {
     let (goal, empty) = (goal(text)?, named(empty)?);
-    let rows = ranked(&queries, slice(&grades)?, slice(&relevant)?)?;
+    let rows = of_arrays(&rows)?;
     let scores = slice(&scores)?;
     let found = work(py, || {
         let bound = certify_order(&goal, &rows, scores, empty, confidence, at_least)?;
@@ -111,19 +113,16 @@ pub fn certify_queries(
 
 /// The smooth metric of a goal per query, and the gradient of 1 less it by each score.
 #[pyfunction]
-#[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
 pub fn query_step<'py>(
     py: Python<'py>,
     text: &str,
-    queries: GroupArrays<'py>,
-    grades: PyReadonlyArray1<'py, f32>,
-    relevant: PyReadonlyArray1<'py, bool>,
+    rows: RankedArrays<'py>,
     scores: PyReadonlyArray1<'py, f32>,
     sharpness: f64,
     least_spread: f64,
 ) -> PyResult<(f64, Bound<'py, PyArray1<f32>>)> {
     let goal = goal(text)?;
-    let rows = ranked(&queries, slice(&grades)?, slice(&relevant)?)?;
+    let rows = of_arrays(&rows)?;
     let scores = slice(&scores)?;
     let (value, v) = work(py, || {
         let mut v = vec![0.0; scores.len()];

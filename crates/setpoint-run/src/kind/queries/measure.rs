@@ -6,8 +6,8 @@ use setpoint::goal::{Gain, QueryGoal, QueryMetric, QueryTop};
 use setpoint::metric::interval::Bootstrap;
 use setpoint::rank::{Queries, QueryEngine, QueryOptions, Values, places};
 use setpoint_report::{
-    AtCondition, Bounds, ByK, Circumstances, ComparisonRecord, DriftRecord, Measured, QueriesRecord,
-    QueryRecord, ReportRecord, ResultRecord, percent, widened,
+    AtCondition, Bounds, ByK, ComparisonRecord, DriftRecord, Measured, QueriesRecord, QueryRecord,
+    ReportRecord, ResultRecord, percent, widened,
 };
 
 use super::ByPlace;
@@ -256,7 +256,7 @@ fn results(queries: &Queries, query: usize, scores: &[f32], places: &[u32]) -> V
 
 /// Completes the report of an order.
 pub(super) fn show(order: &ByPlace, scene: &Scene<'_>, record: &mut ReportRecord) -> Result<(), Failure> {
-    let Scene { shown, source, known, confidence } = scene;
+    let Scene { shown, known, confidence, .. } = scene;
     let goal = &order.goal;
     record.goal_words = goal.describe();
     record.operating = goal.to_string();
@@ -276,16 +276,6 @@ pub(super) fn show(order: &ByPlace, scene: &Scene<'_>, record: &mut ReportRecord
             baseline_ships: Vec::new(),
         })
     });
-    let circumstances = Circumstances {
-        parts: &record.parts,
-        shown: &shown.name,
-        refused: order.refused.as_deref(),
-        population: source.caution.as_deref(),
-        thresholds_from: source.thresholds_from,
-        tied: 0.0,
-        trained: None,
-        comparison: record.comparison.as_ref(),
-    };
-    record.cautions = circumstances.cautions();
+    record.cautions = scene.cautions(record, order.refused.as_deref());
     Ok(())
 }
