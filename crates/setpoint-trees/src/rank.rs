@@ -23,6 +23,8 @@ use crate::session::Session;
 
 /// Share of the mean |v| that every row's curvature has beside its own.
 const STEADY: f32 = 0.1;
+/// Rounds on the goal's gradient go on from a fit: more slowly.
+const FINE_RATE: f64 = 0.3;
 /// Places beyond the goal's that `lambdarank` looks at, as LightGBM advises.
 const BEYOND: usize = 3;
 
@@ -162,7 +164,8 @@ impl Session<'_> {
         let (train, held_out) =
             (scores(&self.train, &fit.ensemble)?, scores(&self.validation, &fit.ensemble)?);
         let name = format!("implicit rounds after {}", fit.winner);
-        let grown = self.grow_after(goal, &name, parameters, (&train, &held_out))?;
+        let fine = Parameters { learning_rate: FINE_RATE * parameters.learning_rate, ..parameters };
+        let grown = self.grow_after(goal, &name, fine, (&train, &held_out))?;
         let mut gains = [None; 2];
         let parts = halves(judge.sample);
         for own in [0, 1] {

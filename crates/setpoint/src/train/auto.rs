@@ -224,13 +224,23 @@ fn conclude(
     let linear = train.model.linear();
     let one = |index: usize| Average::one(&candidates, index);
     // Networks from several starts are worth more together: the baseline has that too.
-    let base = match aim.averages_baseline(linear) {
+    let mut base = match aim.averages_baseline(linear) {
         false => one(best),
         true => average(&candidates, 0..baselines, direction, train.model, train.sample)?,
     };
-    let validation = selection.value_of(&base.combined)?;
+    let mut validation = selection.value_of(&base.combined)?;
+    let mut base_scores = selection.scores().to_vec();
+    if linear && base.members.len() > 1 {
+        // Where there are rows enough to tell, the best fit alone.
+        let alone = one(best);
+        let value = selection.value_of(&alone.combined)?;
+        let sample = selection.sample().whole();
+        let error = aim.standard_error(sample, selection.scores(), &base_scores, settings.seed);
+        if direction.merit(value) - direction.merit(validation) > error.unwrap_or_default() {
+            (base, validation, base_scores) = (alone, value, selection.scores().to_vec());
+        }
+    }
     let baseline = Baseline { name: base.name.clone(), combined: base.combined.clone(), validation };
-    let base_scores = selection.scores().to_vec();
     let Average { combined, name: winner, members: kept } = match settings.method {
         // An average of models that meet a condition each need not meet it.
         MethodChoice::Auto if linear && !settings.shared_threshold => {
