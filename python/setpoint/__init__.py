@@ -7,7 +7,7 @@ name and imports it there.
 from typing import TYPE_CHECKING, Any
 
 from . import metrics
-from ._certify import Certificate, certify
+from ._certify import Bound, Certificate, certify, certify_queries
 from ._engine import Step, step
 from ._errors import (
     DataWarning,
@@ -25,9 +25,10 @@ from ._scores import evaluate, report
 from ._setpoint import __version__
 
 if TYPE_CHECKING:
-    from .sklearn import SetpointClassifier, SetpointLabels, SetpointThreshold
+    from .sklearn import SetpointClassifier, SetpointLabels, SetpointRanker, SetpointThreshold
 
 __all__ = [
+    "Bound",
     "Certificate",
     "DataWarning",
     "GoalError",
@@ -39,6 +40,7 @@ __all__ = [
     "SetpointClassifier",
     "SetpointError",
     "SetpointLabels",
+    "SetpointRanker",
     "SetpointThreshold",
     "Step",
     "StoppedError",
@@ -47,6 +49,7 @@ __all__ = [
     "__version__",
     "certify",
     "certify_onnx",
+    "certify_queries",
     "evaluate",
     "load",
     "metrics",
@@ -59,7 +62,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Imported when first used, so that `import setpoint` does not need scikit-learn.
-    if name in ("SetpointClassifier", "SetpointLabels", "SetpointThreshold"):
+    if name in ("SetpointClassifier", "SetpointLabels", "SetpointRanker", "SetpointThreshold"):
         from . import sklearn
 
         return getattr(sklearn, name)

@@ -4,8 +4,9 @@ import json
 from typing import Any, NamedTuple, Optional
 
 from . import _setpoint
-from ._arrays import coded, scored, together
+from ._arrays import coded, scored, together, vector
 from ._errors import InputError
+from ._queries import empty_name, query_codes, query_goal, ranked
 from ._settings import probability, read_goal, setting
 
 
@@ -79,6 +80,50 @@ def certify(
     record = json.loads(found)
     own = {key: record.get(key) for key in Certificate._fields if key not in ("text", "record")}
     return Certificate(text=text, record=record, **own)
+
+
+class Bound(NamedTuple):
+    """What held-out queries prove about the mean of a metric over new ones."""
+
+    lower: float
+    """It is at least this."""
+    mean: float
+    """That of the queries at hand."""
+    draws: int
+    """How many they are."""
+    confidence: float
+    text: str
+    """All of it in words."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def certify_queries(
+    y: Any,
+    scores: Any,
+    goal: str,
+    *,
+    query: Any,
+    at_least: Optional[float] = None,
+    confidence: float = 0.95,
+    positive: Optional[str] = None,
+    empty_queries: Any = "skip",
+) -> Bound:
+    """What the order of any model's scores is worth at least, on average over new queries, by a goal per query.
+
+    `y` are grades, `query` says which query each row is a result of; the scores must not come from rows that the
+    model was trained or tuned on. Raises InfeasibleError where the queries do not prove `at_least`; the message says
+    how many would.
+    """
+    values = vector(scores, "scores")
+    rows = ranked(y, query_codes(query, len(values)), positive)
+    least = setting("at_least", at_least, Optional[float])
+    found, text = _setpoint.certify_queries(
+        query_goal(goal), rows, values, empty_name(empty_queries), probability("confidence", confidence), least
+    )
+    record = json.loads(found)
+    return Bound(text=text, **{name: record[name] for name in ("lower", "mean", "draws", "confidence")})
 
 
 def _column(goal: str) -> Optional[str]:

@@ -1,55 +1,26 @@
 """SetpointClassifier: trained for its goal."""
 
-import inspect
 import json
 import os
-from collections.abc import Callable, Sequence
-from typing import Any, Optional, TypeVar, Union
+from collections.abc import Sequence
+from typing import Any, Optional, Union
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from . import _setpoint
-from ._arrays import MISSING_TEXTS, Groups, array, class_codes, group_name, together, vector
+from ._arrays import Groups, array, class_codes, group_name, together, vector
 from ._boost import name_lightgbm
-from ._decide import Decides, counting_rows, pair, seed, several_classes, strict, two_classes
+from ._decide import Decides, counting_rows, pair, several_classes, strict, two_classes
 from ._errors import GoalError, InputError, tell, tell_uncertified
-from ._frames import (
-    beside,
-    csr,
-    frame_columns,
-    frame_names,
-    is_frame,
-    is_numeric,
-    is_sparse,
-    missing_rows,
-    refuse_twice,
-    some_rows,
-)
+from ._frames import beside, some_rows
 from ._model import Model, decided
 from ._progress import Line
-from ._settings import TRAINING, setting, training_help
-
-_Init = TypeVar("_Init", bound=Callable[..., None])
-
-
-def _with_training(init: _Init) -> _Init:
-    """Puts the settings of training into the signature that scikit-learn reads the parameters from."""
-    signature = inspect.signature(init)
-    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
-    vars(init)["__signature__"] = signature.replace(parameters=[*own, *TRAINING.values()])
-    return init
+from ._settings import setting, training_help
+from ._trains import Trains, with_training
 
 
-class SetpointClassifier(Decides, BaseEstimator):
+class SetpointClassifier(Decides, Trains):
     """A classifier trained for its goal, with a threshold proved on rows that training never saw.
 
     `fit` shares out the rows (`split`), trains on one part, chooses between fits on another, and picks
@@ -92,7 +63,7 @@ class SetpointClassifier(Decides, BaseEstimator):
     model_ : the `setpoint.Model`.
     """
 
-    @_with_training
+    @with_training
     def __init__(
         self,
         goal: str = "recall @ fpr<=1%",
@@ -114,11 +85,7 @@ class SetpointClassifier(Decides, BaseEstimator):
         verbose: Union[bool, int] = 0,
         **training: Any,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in ("self", "training")}
-        given.update((name, training.pop(name, parameter.default)) for name, parameter in TRAINING.items())
-        for name in training:
-            raise TypeError(f"SetpointClassifier.__init__() got an unexpected keyword argument {name!r}")
-        self.__dict__.update(given)
+        self._take(locals(), training)
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, entities: Any = None
@@ -128,7 +95,10 @@ class SetpointClassifier(Decides, BaseEstimator):
         `groups` is the group of each row, for goals with conditions on groups. `entities` says which rows
         belong together (patient, customer, query): they stay in one part, and are counted as one draw.
         """
-        settings = self._settings()
+        settings = self._settings(SetpointClassifier, "positive")
+        settings["classes"] = (
+            None if self.classes is None else [group_name(one) for one in array(self.classes, "classes")]
+        )
         X, y, names = self._fit_data(X, y)
         several, pooled = self._is_of_classes(y), list[str]()
         if several:
@@ -166,6 +136,7 @@ class SetpointClassifier(Decides, BaseEstimator):
             names,
             label,
             labels,
+            None,
             weights,
             coded_groups,
             coded_entities,
@@ -188,7 +159,9 @@ class SetpointClassifier(Decides, BaseEstimator):
             if named is not None:
                 raise InputError(f"{named}=: with positive= the label has two classes; give one of them")
             return False
-        two, classes = _setpoint.kinds_of_goal(setting("goal", self.goal, str))
+        two, classes, queries = _setpoint.kinds_of_goal(setting("goal", self.goal, str))
+        if queries:
+            raise InputError(f"goal {self.goal!r}: is per query; use SetpointRanker")
         if named is not None and not classes:
             raise InputError(f"{named}=: the goal is of two classes; give one of several, such as macro-f1")
         if self.classes is not None:
@@ -217,89 +190,6 @@ class SetpointClassifier(Decides, BaseEstimator):
     shifts_ = property(lambda self: self.model_.shifts)
     certificate_ = property(lambda self: self.report_["certificate"])
     approximate_ = property(lambda self: self.report_["approximate"])
-
-    def _fit_data(self, X: Any, y: Any) -> tuple[Any, np.ndarray, list[str]]:
-        """X as the compiled half takes it, y as a vector, and the names of the columns."""
-        name = getattr(self, "_named", None) or getattr(y, "name", None)
-        if is_frame(X):
-            refuse_twice(frame_names(X))
-        if is_frame(X) and not is_numeric(X):
-            _check_feature_names(self, X, reset=True)
-            _check_n_features(self, X, reset=True)
-            y = column_or_1d(y, warn=True)
-            check_consistent_length(X, y)
-            names, columns = frame_columns(X)
-            features: Any = columns
-            self._refuse_missing(names, columns)
-        else:
-            X, y = validate_data(self, X, y, **self._accepts(X))
-            features = csr(X) if is_sparse(X) else X
-            known = getattr(self, "feature_names_in_", None)
-            if is_sparse(X):
-                names = []
-            else:
-                names = [f"x{i}" for i in range(self.n_features_in_)] if known is None else [str(n) for n in known]
-        self._label = str(name) if isinstance(name, str) and name not in names else "label"
-        while self._label in names:
-            self._label += "_"
-        return features, y, names
-
-    def _takes_missing(self) -> bool:
-        return bool(self.allow_nan) or self.model == "trees"
-
-    def _accepts(self, X: Any) -> dict[str, Any]:
-        """What scikit-learn is to accept as a matrix."""
-        finite = "allow-nan" if self._takes_missing() and not is_sparse(X) else True
-        return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": finite}
-
-    def _refuse_missing(self, names: list[str], columns: list[Any], fitted: bool = False) -> None:
-        if self._takes_missing():
-            return
-        for name, column in zip(names, columns):
-            if missing_rows(column).any():
-                raise ValueError("Input X contains NaN or None; allow_nan=True fills them in and flags them.")
-            texts = column[0] if isinstance(column, tuple) and len(column) == 3 and not fitted else []
-            for text in texts:
-                if text.strip().lower() in MISSING_TEXTS:
-                    raise ValueError(
-                        f"Input X contains {text!r} in column {name!r}, which counts as missing, as NaN does; "
-                        "allow_nan=True fills them in and flags them."
-                    )
-
-    def _settings(self) -> dict[str, Any]:
-        """The settings by the names that the command line and the model file have for them."""
-        own = ("positive", "random_state", "classes", "text")
-        kinds = inspect.signature(SetpointClassifier).parameters
-        values = {
-            name: setting(name, value, kinds[name].annotation)
-            for name, value in self.get_params(deep=False).items()
-            if name not in own
-        }
-        del values["allow_nan"], values["verbose"]
-        values["seed"] = seed(self.random_state)
-        values["classes"] = (
-            None if self.classes is None else [group_name(one) for one in array(self.classes, "classes")]
-        )
-        values["text"] = None if self.text is None else [str(name) for name in array(self.text, "text")]
-        return {name.replace("_", "-"): value for name, value in values.items()}
-
-    def _scores(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "model_")
-        inputs = self.model_._inner.inputs()
-        # A column of texts in training may hold numbers alone in these rows.
-        if is_frame(X) and not (is_numeric(X) and all(number for _, number in inputs or [])):
-            _check_feature_names(self, X, reset=False)
-            if not self._takes_missing():
-                self._refuse_missing(*frame_columns(X), fitted=True)
-            return self.model_.scores(X)
-        X = validate_data(self, X, reset=False, **self._accepts(X))
-        if is_sparse(X) and inputs is not None:
-            X = X.toarray()
-        elif not is_sparse(X) and inputs is None:
-            from scipy.sparse import csr_matrix
-
-            X = csr_matrix(X)
-        return self.model_.scores(X)
 
     def _margins(self, scores: np.ndarray, groups: Any) -> np.ndarray:
         if self.model_.classes:
@@ -359,11 +249,6 @@ class SetpointClassifier(Decides, BaseEstimator):
 
     def _positive(self) -> dict[str, Any]:
         return {} if self.model_.classes else {"positive": self.classes_[1]}
-
-    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes the model file, for `setpoint.load` and the command line."""
-        check_is_fitted(self, "model_")
-        self.model_.save(path)
 
     def to_onnx(self, path: Union[str, "os.PathLike[str]"], X: Any = None, groups: Any = None) -> None:
         """Writes an ONNX file with the decision inside; see `Model.to_onnx`. It decides 1 for the positive class, or

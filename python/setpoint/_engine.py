@@ -8,6 +8,7 @@ import numpy as np
 from . import _setpoint
 from ._arrays import as_numpy, class_codes, class_names, scored, vector, weighted
 from ._errors import InputError
+from ._queries import query_codes, query_goal, ranked
 from ._settings import read_goal, refuse, setting, shape
 
 
@@ -30,6 +31,7 @@ def step(
     goal: str,
     *,
     classes: Any = None,
+    query: Any = None,
     weights: Any = None,
     groups: Any = None,
     thresholds: Union[float, Sequence[float], None] = None,
@@ -47,7 +49,19 @@ def step(
     With `classes`, the names of the columns of `scores` (one for each class), the goal is one of several classes
     and `y` holds those names: `accuracy @ recall(rare)>=0.9`. `thresholds` are then the shifts that are held
     where no condition ties them, and the gradient has the shape of `scores`.
+
+    With `query`, which says which query each row is a result of, the goal is one per query and `y` holds grades:
+    `ndcg @ k=10 per query`. The loss is 1 less the smooth metric; `sharpness` is in units of the spread of a query's
+    scores, by default 8. Thresholds and constraints are none: each query has its own, solved in passing.
     """
+    if query is not None:
+        others = {"classes": classes, "weights": weights, "groups": groups, "thresholds": thresholds}
+        for name, value in others.items():
+            if value is not None:
+                raise refuse(name, value, "none with query=")
+        if (solve, surrogate) != ("smooth", "sigmoid"):
+            raise InputError("solve= and surrogate=: leave them out with query=")
+        return _query_step(y, scores, goal, query, sharpness)
     if classes is not None:
         fixed = {"groups": (groups, None), "solve": (solve, "smooth"), "surrogate": (surrogate, "sigmoid")}
         for name, (value, only) in fixed.items():
@@ -71,6 +85,14 @@ def step(
         whole[np.asarray(weights).reshape(-1) > 0] = gradient
         gradient = whole
     return Step(np.array(found), loss, np.array(constraints), gradient)
+
+
+def _query_step(y: Any, scores: Any, goal: str, query: Any, sharpness: Optional[float]) -> Step:
+    values = vector(scores, "scores", np.float32)
+    rows = ranked(y, query_codes(query, len(values)))
+    sharp = 8.0 if sharpness is None else setting("sharpness", sharpness, float)
+    value, gradient = _setpoint.query_step(query_goal(goal), rows, values, sharp, 0.0)
+    return Step(np.array([]), 1 - value, np.array([]), gradient)
 
 
 def _class_step(

@@ -10,6 +10,7 @@ from . import _setpoint
 from ._arrays import Groups, Labelled, array, binary, class_codes, coded, group_name, measured
 from ._errors import InputError, refuse_set, tell
 from ._frames import MISSING, beside, for_model, some_rows, texts
+from ._queries import query_codes, ranked, taken
 from ._settings import file_name, page_name, probability, setting
 
 
@@ -35,6 +36,8 @@ class Model:
 
     def __repr__(self) -> str:
         of = f"classes {self.classes}" if self.classes else f"thresholds {self.thresholds.tolist()}"
+        if self._per_query is not None:
+            of = f"queries by {self.query_column!r}"
         return f"<setpoint.Model for {self.goal!r}, {of}>"
 
     @property
@@ -71,6 +74,15 @@ class Model:
         return np.array(self._several.get("shifts", []))
 
     @property
+    def _per_query(self) -> Optional[dict[str, Any]]:
+        return (self.document.get("decision") or {}).get("queries")
+
+    @property
+    def query_column(self) -> Optional[str]:
+        """The column that the queries of training came from, of a model for a goal per query."""
+        return (self._per_query or {}).get("column")
+
+    @property
     def groups(self) -> list[str]:
         """The groups that have thresholds of their own."""
         return list(self.document["groups"]["names"]) if self.document["groups"] else []
@@ -101,6 +113,7 @@ class Model:
         """The columns of X that it needs, their names, and notes on X."""
         roles = [self.label, self.document["groups"]]
         unused = [*self.document["features"].get("unused", []), *(role["column"] for role in roles if role)]
+        unused += [self.query_column] if self.query_column else []
         return for_model(X, self._inner.inputs(), self.feature_names, unused)
 
     def _groups(self, groups: Any, rows: int) -> Optional[Groups]:
@@ -124,12 +137,29 @@ class Model:
             return margins[:, 1] - margins[:, 0] if margins.shape[1] == 2 else margins
         return self._inner.margins(scores, self._groups(groups, len(scores)))
 
-    def predict(self, X: Any, groups: Any = None) -> np.ndarray:
-        """1 for positive, else 0; of several classes their names."""
+    def predict(self, X: Any, groups: Any = None, *, query: Any = None) -> np.ndarray:
+        """1 for positive, else 0; of several classes their names; of a goal per query 1 for the first k of each."""
+        if self._per_query is not None:
+            placed = self._ranked(X, query)
+            if "decision" not in placed:
+                raise InputError(f"{self.goal!r} looks at all results, and decides nothing: see predict_frame")
+            return placed["decision"]
         margins = self.decision_function(X, groups)
         if self.classes:
             return np.array(self.classes)[decided(margins)]
         return (margins >= 0).astype(np.int64)
+
+    def _ranked(self, X: Any, query: Any) -> dict[str, np.ndarray]:
+        """What a frame of places within queries holds."""
+        _, of, column = taken(X, query, self.query_column)
+        return self._placed(self.scores(X), query_codes(of, len(of), column))
+
+    def _placed(self, scores: np.ndarray, queries: Groups) -> dict[str, np.ndarray]:
+        if len(scores) != len(queries[2]):
+            raise InputError(f"query has {len(queries[2])} values: expected {len(scores)}, one for each row")
+        places, first = self._inner.places(np.ascontiguousarray(scores), queries)
+        decision = {} if first is None else {"decision": first.astype(np.int64)}
+        return {"score": scores, "place": places.astype(np.int64), **decision}
 
     def _columns(self, scores: np.ndarray, labels: Any) -> dict[str, np.ndarray]:
         """What a frame of decisions among several classes holds."""
@@ -178,11 +208,16 @@ class Model:
         rows = measured(labels, labels, weights, None, None, entities)
         return names, features, (labels, rows[2], codes, rows[4]), notes
 
-    def predict_frame(self, X: Any, groups: Any = None, *, keep: Any = None) -> Any:
-        """Score, probability and decision (1 for positive) of each row, as columns of a frame.
+    def predict_frame(self, X: Any, groups: Any = None, *, query: Any = None, keep: Any = None) -> Any:
+        """Score, probability and decision (1 for positive) of each row, as columns of a frame; of a goal per query
+        score, place and decision (1 for the first k).
 
         Beside them are the columns of X that `keep` names, or "all"; the index is that of X.
         """
+
+        if self._per_query is not None:
+            placed = self._ranked(X, query)
+            return beside(X, keep, None, lambda _: placed)
 
         def decide(X: Any) -> dict[str, np.ndarray]:
             scores = self.scores(X)
@@ -214,6 +249,7 @@ class Model:
         sample_weight: Any = None,
         groups: Any = None,
         entities: Any = None,
+        query: Any = None,
         positive: Any = None,
         confidence: float = 0.95,
         _page: Optional[tuple[str, str]] = None,
@@ -221,11 +257,23 @@ class Model:
         """Metrics with intervals at the goal's condition and at the threshold, as `setpoint evaluate --json`.
 
         `entities` says which rows belong together, for intervals and tests that count those. `positive` is the
-        label that counts as positive, by default that of training.
+        label that counts as positive, by default that of training. Of a goal per query, `y` are grades and `query`
+        says which query each row is a result of, or names a column of X.
         """
-        column = self.document["groups"]["column"] if self.document["groups"] else None
-        names, features, rows, notes = self._labelled(X, y, positive, sample_weight, groups, column, entities)
         level = probability("confidence", confidence)
+        if self._per_query is not None:
+            if not all(one is None for one in (sample_weight, groups, entities)):
+                raise InputError("sample_weight=, groups= and entities= are not for a goal per query: leave them out")
+            _, of, queries = taken(X, query, self.query_column)
+            graded = ranked(y, query_codes(of, len(of), queries), positive or self._relevant())
+            names, features, notes = self._features(X)
+            rows: tuple[Any, Any, Any, Any, Any] = (graded.relevant, graded.grades, None, None, graded.queries)
+        elif query is not None:
+            raise InputError("query= is for models of a goal per query: leave it out")
+        else:
+            column = self.document["groups"]["column"] if self.document["groups"] else None
+            names, features, labelled, notes = self._labelled(X, y, positive, sample_weight, groups, column, entities)
+            rows = (labelled[0], None, *labelled[1:])
         found = self._inner.evaluate(features, names, *rows, level, _page)
         record = json.loads(found)
         record["notes"] = [*notes, *record["notes"]]
@@ -248,6 +296,11 @@ class Model:
             if {*names} <= {*map(group_name, pair.values())} and not (codes == MISSING).any():
                 return np.array([name == group_name(pair["positive"]) for name in names], dtype=bool)[codes]
         return binary(y, positive)
+
+    def _relevant(self) -> Optional[str]:
+        """Which grades were relevant in training."""
+        rule = (self.label or {}).get("rule", {}).get("grades")
+        return None if rule in (None, "auto") else rule
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes the model file: whole, or not at all."""

@@ -6,11 +6,11 @@ booster = lgb.train({"objective": objective(goal), "metric": "None"}, data, vali
 ```
 """
 
-from typing import Any
+from typing import Any, Optional, Union
 
 import numpy as np
 
-from ._boost import Metric, Objective
+from ._boost import Metric, Objective, QueryMetric, QueryObjective, is_per_query
 
 __all__ = ["metric", "objective"]
 
@@ -32,11 +32,33 @@ class _Metric(Metric):
         return self.goal, value, self.higher_is_better
 
 
-def objective(goal: str, *, bandwidth: str = "0.5tail", surrogate: str = "sigmoid") -> _Objective:
-    """A custom objective that boosts for the goal: log loss, and the goal's gradient on top."""
+def objective(
+    goal: str,
+    *,
+    bandwidth: str = "0.5tail",
+    surrogate: str = "sigmoid",
+    query: Any = None,
+    positive: Optional[str] = None,
+) -> Union[_Objective, QueryObjective]:
+    """A custom objective that boosts for the goal: log loss, and the goal's gradient on top.
+
+    Of a goal per query, labels are grades and a listwise loss takes the place of log loss. Queries are the groups of
+    the data, or `query`, a value for each training row; `positive` is a rule such as ">=2".
+    """
+    if is_per_query(goal):
+        fixed = {"bandwidth": (bandwidth, "0.5tail"), "surrogate": (surrogate, "sigmoid")}
+        return QueryObjective(goal, query, positive, **fixed)
     return _Objective(goal, bandwidth, surrogate)
 
 
-def metric(goal: str) -> _Metric:
-    """The goal's exact value on the evaluation rows, with its direction, for early stopping."""
-    return _Metric(goal)
+class _QueryMetric(QueryMetric):
+    def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[str, float, bool]:
+        return self.goal, self.value(first, second, group), True
+
+
+def metric(goal: str, *, query: Any = None, positive: Optional[str] = None) -> Union[_Metric, _QueryMetric]:
+    """The goal's exact value on the evaluation rows, with its direction, for early stopping.
+
+    Of a goal per query, queries are the groups of the data, or `query`, a value for each row.
+    """
+    return _QueryMetric(goal, query, positive) if is_per_query(goal) else _Metric(goal)

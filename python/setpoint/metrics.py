@@ -9,17 +9,20 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from . import _setpoint
-from ._arrays import scored, weighted
-from ._errors import InputError
+from ._arrays import scored, vector, weighted
+from ._errors import InfeasibleError, InputError
+from ._queries import empty_name, query_codes, query_goal, ranked
 from ._settings import probability, read_goal, refuse, setting, shape
 
 __all__ = [
     "Curve",
     "Interval",
     "OperatingPoint",
+    "PerQuery",
     "average_precision",
     "interval",
     "operating_point",
+    "per_query",
     "pr_auc",
     "pr_curve",
     "rates_at",
@@ -60,6 +63,42 @@ class Interval(NamedTuple):
     upper: float
     confidence: float
     method: str
+
+
+class PerQuery(NamedTuple):
+    """What scores are worth in each query."""
+
+    value: float
+    """The mean over the queries that count."""
+    values: np.ndarray
+    """The value of each query, in the order in which they first occur; NaN where one is left out."""
+
+
+def per_query(
+    y: Any,
+    scores: Any,
+    goal: str,
+    *,
+    query: Any,
+    positive: Optional[str] = None,
+    empty_queries: Any = "skip",
+    ties: str = "expected",
+) -> PerQuery:
+    """The exact value of a goal per query, such as "ndcg @ k=10 per query".
+
+    `y` are grades from 0 on, `query` says which query each row is a result of. `positive` is a rule such as ">=2" for
+    metrics that need yes or no. `empty_queries` is what a query counts in which nothing is relevant: "skip", 0 as
+    scikit-learn has it, or 1 as LightGBM has it. Rows of equal scores share their places in expectation, as of
+    scikit-learn's `ndcg_score`; with `ties="order"` the first of them comes first, as in LightGBM.
+    """
+    if ties not in ("expected", "order"):
+        raise refuse("ties", ties, "expected or order")
+    values = vector(scores, "scores")
+    rows = ranked(y, query_codes(query, len(values)), positive)
+    found, mean = _setpoint.query_values(query_goal(goal), rows, values, empty_name(empty_queries), ties == "order")
+    if mean is None:
+        raise InfeasibleError("no query has a relevant row: the metric is undefined")
+    return PerQuery(mean, found)
 
 
 def operating_point(

@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from . import _setpoint
 from ._arrays import class_names
 from ._errors import InputError, refuse_set
+from ._queries import query_goal, ranked
 from ._settings import read_goal, refuse, setting, surrogates
 from .metrics import operating_point, rates_at
 
-__all__ = ["OperatingPointLoss"]
+__all__ = ["OperatingPointLoss", "QueryLoss"]
 
 EMPTY = "the pool is empty: threshold and metrics are known after the first batch"
 SETTINGS = ("goal", "classes", "pool", "mix", "warmup", "bandwidth", "surrogate")
@@ -191,6 +192,57 @@ class OperatingPointLoss(nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.goal!r}, pool={self.pool}, mix={self.mix}"
+
+
+class QueryLoss(nn.Module):
+    """1 less the smooth metric of a goal per query, differentiated through the threshold of each query.
+
+    ```python
+    loss = QueryLoss("ndcg @ k=10 per query")
+    loss(scores, grades, query).backward()
+    ```
+
+    Every query has thresholds of its own, so there is no pool and nothing to keep: batches hold whole queries, in any
+    order of rows, and `query` is a number for each row. Queries that no order of scores changes teach nothing.
+
+    Parameters
+    ----------
+    goal : such as "ndcg @ k=10 per query" or "precision @ k=5 per query".
+    positive : which grades are relevant where the metric needs yes or no, as in ">=2"; by default those above 0.
+    sharpness : how fast the surrogate switches, in units of the spread of a query's scores.
+    """
+
+    def __init__(self, goal: str, *, positive: Optional[str] = None, sharpness: float = 8.0) -> None:
+        super().__init__()
+        self.goal, self.positive = query_goal(goal), positive
+        self.sharpness = setting("sharpness", sharpness, float)
+
+    def forward(self, scores: Tensor, grades: Tensor, query: Tensor) -> Tensor:
+        """The loss of a batch of whole queries."""
+        for name, tensor in (("scores", scores), ("grades", grades), ("query", query)):
+            if not isinstance(tensor, Tensor):
+                raise InputError(f"{name} is of type {type(tensor).__name__}: expected a tensor")
+            if tensor.numel() != scores.numel():
+                raise InputError(f"{name} has {tensor.numel()} values: expected {scores.numel()}, one for each score")
+        _, codes = torch.unique(query.detach().reshape(-1).cpu(), return_inverse=True)
+        rows = ranked(
+            _numpy(grades.reshape(-1).float().cpu()),
+            (
+                "",
+                [str(one) for one in range(int(codes.max()) + 1 if codes.numel() else 0)],
+                _numpy(codes).astype(np.uint32),
+            ),
+            self.positive,
+        )
+        flat = _numpy(scores.reshape(-1).float().cpu())
+        if not np.isfinite(flat).all():
+            raise InputError("scores hold NaN or infinity: try a smaller learning rate")
+        value, v = _setpoint.query_step(self.goal, rows, flat, self.sharpness, 0.0)
+        gradient = torch.from_dlpack(v).to(scores.device, scores.dtype).reshape(scores.shape)
+        return _Scored.apply(scores, 1 - value, gradient)
+
+    def extra_repr(self) -> str:
+        return repr(self.goal)
 
 
 class _Scored(torch.autograd.Function):

@@ -7,11 +7,11 @@ booster = xgb.train({"disable_default_eval_metric": 1}, data, 500, obj=objective
 ```
 """
 
-from typing import Any
+from typing import Any, Optional, Union
 
 import numpy as np
 
-from ._boost import Metric, Objective
+from ._boost import Metric, Objective, QueryMetric, QueryObjective, is_per_query
 
 __all__ = ["metric", "objective"]
 
@@ -34,15 +34,34 @@ class _Metric(Metric):
         return -value if self.higher_is_better else value
 
 
-def objective(goal: str, *, bandwidth: str = "0.5tail", surrogate: str = "sigmoid") -> _Objective:
-    """A custom objective that boosts for the goal: log loss, and the goal's gradient on top."""
+def objective(
+    goal: str,
+    *,
+    bandwidth: str = "0.5tail",
+    surrogate: str = "sigmoid",
+    query: Any = None,
+    positive: Optional[str] = None,
+) -> Union[_Objective, QueryObjective]:
+    """A custom objective that boosts for the goal: log loss, and the goal's gradient on top.
+
+    Of a goal per query, labels are grades and a listwise loss takes the place of log loss. Queries are the groups of
+    the data, or `query`, a value for each training row; `positive` is a rule such as ">=2".
+    """
+    if is_per_query(goal):
+        fixed = {"bandwidth": (bandwidth, "0.5tail"), "surrogate": (surrogate, "sigmoid")}
+        return QueryObjective(goal, query, positive, **fixed)
     return _Objective(goal, bandwidth, surrogate)
 
 
-def metric(goal: str) -> _Metric:
-    """The goal's exact value on the evaluation rows.
+class _QueryMetric(QueryMetric):
+    def __call__(self, first: Any, second: Any) -> tuple[str, float]:
+        return self.goal.replace(" ", ""), self.value(first, second, None)
+
+
+def metric(goal: str, *, query: Any = None, positive: Optional[str] = None) -> Union[_Metric, _QueryMetric]:
+    """The goal's exact value on the evaluation rows; of a goal per query, queries are the groups of the data.
 
     XGBoost takes lower for better unless told: `EarlyStopping(..., maximize=True)` for goals such as
     recall. As `eval_metric` of the scikit-learn classes it is the negative there, which they minimise.
     """
-    return _Metric(goal)
+    return _QueryMetric(goal, query, positive) if is_per_query(goal) else _Metric(goal)

@@ -83,3 +83,12 @@ def test_a_year_goes_as_the_page_says(home):
     pytest.importorskip("pandas")
     (home / "credit.csv.gz").symlink_to(data)
     assert run("docs/operate.md", {}) >= 5
+
+
+def test_ranking_goes_as_the_page_says(home):
+    data = pathlib.Path(os.environ.get("SETPOINT_DATA", ""), "OHSUMED-Fold1")
+    if not data.is_dir():
+        pytest.skip("SETPOINT_DATA is not set: OHSUMED is not there")
+    (home / "ohsumed.txt.gz").symlink_to(data / "trainingset.txt.gz")
+    (home / "new.txt.gz").symlink_to(data / "testset.txt.gz")
+    assert run("docs/ranking.md", {}) == 1

@@ -7,6 +7,7 @@ use crate::encode::{LabelSchema, Notes};
 use crate::label::{LabelError, LabelRule, Positive};
 use crate::layout::{ColumnKind, Use};
 use crate::meaning::{self, Meaning};
+use crate::query;
 use crate::read::{Raw, ReadError, svmlight};
 use crate::role::{RoleError, Roles, find_all};
 use crate::table::{Body, FeatureColumn, Table};
@@ -18,8 +19,10 @@ pub(crate) fn from_raw(
     roles: &Roles,
     rule: Option<&LabelRule>,
 ) -> Result<Table, Error> {
-    let unlabelled = drop_unlabelled(&mut raw);
-    let Labelled { label, labels, classes, left_out } = match raw.layout.label {
+    let sized = roles.queries.as_ref().map(|source| source.sized(file, raw.rows())).transpose()?;
+    let mut sized = sized.flatten();
+    let unlabelled = drop_unlabelled(&mut raw, sized.as_mut());
+    let Labelled { label, labels, grades, classes, left_out } = match raw.layout.label {
         Some(column) => labelled(file, &mut raw, column, roles, rule)?,
         None => Labelled::default(),
     };
@@ -42,10 +45,11 @@ pub(crate) fn from_raw(
         Some(column) => {
             let entities = codes(name(column), &raw, column);
             let missing = entities.of.iter().position(|code| *code == MISSING);
-            refuse_missing(file, &name(column), "value that the split goes by", missing)?;
+            let role = if roles.queries.is_some() { "query" } else { "value that the split goes by" };
+            refuse_missing(file, &name(column), role, missing)?;
             Some(entities)
         }
-        None => None,
+        None => sized,
     };
     let kept = layout.kept.iter().map(|column| written(name(*column), &raw, *column)).collect();
     let told = find_all(file, &layout.names, &roles.text, "text")?;
@@ -82,12 +86,13 @@ pub(crate) fn from_raw(
         body: Body::Dense { columns, chunks: raw.chunks, texts: raw.texts },
         label,
         labels,
+        grades,
         weights,
         groups,
+        queries: entities.clone().filter(|_| roles.queries.is_some()),
         entities,
         times,
         scores,
-        queries: None,
         kept,
         hash: None,
         notes,
@@ -106,10 +111,10 @@ pub(crate) fn from_sparse(
         return Err(RoleError::Sparse { file: file.to_owned(), setting, hint }.into());
     }
     let missing = raw.labels.iter().position(|code| *code == MISSING);
-    let asked = (&roles.positive, &roles.classes);
-    let decided = meaning::of_texts(file, column, rule, asked, &texts_of(&raw.label_texts));
+    let sized = roles.queries.as_ref().map(|source| source.sized(file, raw.labels.len())).transpose()?;
+    let decided = decided(file, column, roles, rule, &texts_of(&raw.label_texts));
     // Every row starts with a label, but in a file to predict for it may be a stand-in.
-    let Labelled { label, labels, classes, left_out } = if rule.is_some()
+    let Labelled { label, labels, grades, classes, left_out } = if rule.is_some()
         && roles.label.is_none()
         && (decided.is_err() || missing.is_some())
     {
@@ -126,12 +131,19 @@ pub(crate) fn from_sparse(
             raw.labels.iter()
         })
     };
-    let queries = raw.queries.map(|(of, texts)| Codes { column: "qid".to_owned(), names: texts.values, of });
+    let own = raw.queries.map(|(of, texts)| Codes { column: "qid".to_owned(), names: texts.values, of });
+    let queries = sized.flatten().or(own);
+    if roles.queries.is_some() && queries.is_none() {
+        let (found, hint) = ("it has no qid", "give their sizes in a file with ‹query-sizes›");
+        return Err(RoleError::NoQueries { file: file.to_owned(), found, hint }.into());
+    }
     if roles.split_by.is_some() && queries.is_none() {
         let (setting, hint) = ("split-by qid", "this one has no qid");
         return Err(RoleError::Sparse { file: file.to_owned(), setting, hint }.into());
     }
-    let by_query = roles.split_by.is_some() || roles.split_by_if_there.as_deref() == Some("qid");
+    let by_query = roles.queries.is_some()
+        || roles.split_by.is_some()
+        || roles.split_by_if_there.as_deref() == Some("qid");
     let entities = if by_query { queries.clone() } else { None };
     Ok(Table {
         file: file.to_owned(),
@@ -141,6 +153,7 @@ pub(crate) fn from_sparse(
         missing: roles.missing_texts(),
         label,
         labels,
+        grades,
         weights: None,
         groups: classes,
         entities,
@@ -154,10 +167,10 @@ pub(crate) fn from_sparse(
     })
 }
 
-/// Removes the rows without a label; returns how many there were.
-fn drop_unlabelled(raw: &mut Raw) -> u64 {
+/// Removes the rows without a label, and their queries; returns how many there were.
+fn drop_unlabelled(raw: &mut Raw, queries: Option<&mut Codes>) -> u64 {
     let Some(column) = raw.layout.label else { return 0 };
-    let mut dropped = 0;
+    let (mut dropped, mut all) = (0, Vec::new());
     for chunk in &mut raw.chunks {
         let keep: Vec<bool> = match raw.layout.uses[column] {
             Use::Text(slot) => chunk.code(slot).iter().map(|code| *code != MISSING).collect(),
@@ -169,6 +182,11 @@ fn drop_unlabelled(raw: &mut Raw) -> u64 {
             chunk.retain(&keep);
             dropped += missing as u64;
         }
+        all.extend(keep);
+    }
+    if let Some(queries) = queries {
+        let mut kept = all.iter();
+        queries.of.retain(|_| kept.next() == Some(&true));
     }
     dropped
 }
@@ -182,6 +200,7 @@ fn texts_of(texts: &Texts) -> Vec<(&str, u64)> {
 struct Labelled {
     label: Option<LabelSchema>,
     labels: Option<Vec<bool>>,
+    grades: Option<Vec<f32>>,
     classes: Option<Codes>,
     /// Rows of classes that were not asked for.
     left_out: u64,
@@ -195,8 +214,23 @@ impl Labelled {
         codes: impl Fn() -> C,
     ) -> Self {
         let classes = found.classes(&label.column, &label.rule, codes());
-        Self { label: Some(label), labels: Some(found.labels(codes())), classes, left_out }
+        let grades = found.grades(codes());
+        Self { label: Some(label), labels: Some(found.labels(codes())), grades, classes, left_out }
     }
+}
+
+/// What the texts of a label column mean.
+fn decided(
+    file: &str,
+    column: &str,
+    roles: &Roles,
+    rule: Option<&LabelRule>,
+    texts: &[(&str, u64)],
+) -> Result<(LabelRule, Meaning), LabelError> {
+    if roles.queries.is_some() {
+        return query::of_texts(file, column, rule, &roles.positive, texts);
+    }
+    meaning::of_texts(file, column, rule, (&roles.positive, &roles.classes), texts)
 }
 
 /// Reads the label column; rows of classes that were not asked for are removed.
@@ -209,12 +243,17 @@ fn labelled(
 ) -> Result<Labelled, LabelError> {
     let name = raw.layout.names[column].clone();
     let Use::Text(slot) = raw.layout.uses[column] else {
-        let found = rule_labels(file, &name, &reals(raw, column), &roles.positive, raw.layout.strict)?;
-        let label = LabelSchema { column: name, position: column, rule: found.0 };
-        return Ok(Labelled { label: Some(label), labels: Some(found.1), ..Labelled::default() });
+        let values = reals(raw, column);
+        let (mut found, labels) = rule_labels(file, &name, &values, &roles.positive, raw.layout.strict)?;
+        let mut grades = None;
+        if roles.queries.is_some() {
+            let graded = query::of_numbers(file, &name, rule, (found, &labels), &values)?;
+            (found, grades) = (graded.0, Some(graded.1));
+        }
+        let label = LabelSchema { column: name, position: column, rule: found };
+        return Ok(Labelled { label: Some(label), labels: Some(labels), grades, ..Labelled::default() });
     };
-    let asked = (&roles.positive, &roles.classes);
-    let (rule, found) = meaning::of_texts(file, &name, rule, asked, &texts_of(&raw.texts[slot]))?;
+    let (rule, found) = decided(file, &name, roles, rule, &texts_of(&raw.texts[slot]))?;
     let mut left_out = 0;
     for chunk in raw.chunks.iter_mut().filter(|_| found.leaves_out()) {
         let keep: Vec<bool> = chunk.code(slot).iter().map(|code| found.keeps(*code)).collect();

@@ -106,6 +106,9 @@ pub(crate) fn pick<T: Copy>(values: &[T], rows: &[u32]) -> Vec<T> {
 /// # Panics
 /// If there is no such row.
 pub fn select_sample(sample: &Sample, rows: &[u32]) -> Result<Sample, SampleError> {
+    if sample.queries().is_some() {
+        return Ok(sample.select(rows));
+    }
     let groups = sample.groups().map(|groups| Codes {
         column: groups.column().to_owned(),
         names: groups.names().to_vec(),

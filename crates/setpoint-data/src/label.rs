@@ -61,6 +61,8 @@ pub enum LabelRule {
     Given(Positive),
     /// No row is positive or negative: each has one of several classes.
     Classes(ClassRule),
+    /// Numbers from 0 on, how relevant a row is. Relevant are those that the user says, or all above 0.
+    Grades(Positive),
 }
 
 /// Why a label column could not be made binary.
@@ -182,6 +184,20 @@ pub enum LabelError {
         rows: u64,
         /// Fewest that a class may have.
         least: u64,
+    },
+    /// No grade.
+    #[error(
+        "{file}: label column {} holds {}, and grades are numbers from 0 on; where labels are no grades, say which are relevant with ‹positive›",
+        quote(column),
+        quote(value)
+    )]
+    Grade {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// What was found.
+        value: String,
     },
     /// A rule that does not read as one.
     #[error(
@@ -346,12 +362,16 @@ impl LabelRule {
                 positive: positive.clone(),
                 negative: negative.clone(),
             }),
-            Self::Given(Positive::Value(list)) => Ok(any_same(text, list)),
-            Self::Given(Positive::Not(list)) => Ok(!any_same(text, list)),
-            Self::Given(Positive::Rule(comparison, target)) => {
+            Self::Given(Positive::Value(list)) | Self::Grades(Positive::Value(list)) => {
+                Ok(any_same(text, list))
+            }
+            Self::Given(Positive::Not(list)) | Self::Grades(Positive::Not(list)) => Ok(!any_same(text, list)),
+            Self::Given(Positive::Rule(comparison, target))
+            | Self::Grades(Positive::Rule(comparison, target)) => {
                 Ok(number(text).is_some_and(|value| comparison.holds(value, *target)))
             }
             Self::Given(Positive::Auto) => Ok(same(text, "1")),
+            Self::Grades(Positive::Auto) => Ok(number(text).is_some_and(|value| value > 0.0)),
             Self::Classes(_) => Ok(true),
         };
         texts.iter().map(class).collect()
@@ -362,7 +382,8 @@ impl LabelRule {
     pub fn positive(&self) -> Option<Positive> {
         match self {
             Self::Pair { positive, .. } => Some(Positive::Value(positive.clone())),
-            Self::Given(positive) => Some(positive.clone()),
+            Self::Grades(Positive::Auto) => Some(Positive::Rule(Comparison::Above, 0.0)),
+            Self::Given(positive) | Self::Grades(positive) => Some(positive.clone()),
             Self::Classes(_) => None,
         }
     }
@@ -372,7 +393,7 @@ impl LabelRule {
     pub fn classes(&self) -> Option<&ClassRule> {
         match self {
             Self::Classes(rule) => Some(rule),
-            Self::Pair { .. } | Self::Given(_) => None,
+            Self::Pair { .. } | Self::Given(_) | Self::Grades(_) => None,
         }
     }
 }

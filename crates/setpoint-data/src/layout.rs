@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::form::Form;
 use crate::label::Positive;
+use crate::query::QuerySource;
 use crate::role::{RoleError, Roles, find, find_all, hint};
 
 /// What a feature column holds.
@@ -174,7 +175,24 @@ impl Layout {
             (given, _) => column(given, setting),
         };
         layout.group = column_if(&roles.group, &roles.group_if_there, "group")?;
-        layout.entity = column_if(&roles.split_by, &roles.split_by_if_there, "split-by")?;
+        let (mut entity, mut entity_is) = ("split-by", "what the split goes by");
+        let by = match &roles.queries {
+            None => roles.split_by.clone(),
+            Some(QuerySource::Sizes(_)) => None,
+            Some(QuerySource::Column(column)) => {
+                (entity, entity_is) = ("query", "the query");
+                Some(column.clone())
+            }
+            Some(QuerySource::Own) => {
+                let hint = "name their column with ‹query›, or a file with their sizes with ‹query-sizes›";
+                return Err(RoleError::NoQueries {
+                    file: file.to_owned(),
+                    found: "queries are not named",
+                    hint,
+                });
+            }
+        };
+        layout.entity = column_if(&by, &roles.split_by_if_there, entity)?;
         layout.time = column(&roles.split_time, "split-time")?;
         layout.score = column(&roles.score, "score")?;
         let numeric_label = matches!(roles.positive, Positive::Rule(..));
@@ -183,7 +201,7 @@ impl Layout {
             (layout.label, label_use, "the label"),
             (layout.weight, Some(RealKind::Number), "the weight"),
             (layout.group, None, "the group"),
-            (layout.entity, None, "what the split goes by"),
+            (layout.entity, None, entity_is),
             (layout.time, Some(RealKind::Time), "the time"),
             (layout.score, Some(RealKind::Number), "the score"),
         ] {

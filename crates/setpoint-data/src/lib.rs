@@ -37,6 +37,7 @@ mod layout;
 mod meaning;
 mod memory;
 mod offset;
+mod query;
 mod read;
 mod role;
 mod sparse;
@@ -63,6 +64,7 @@ pub use label::{Comparison, LabelError, LabelRule, Positive};
 pub use layout::ColumnKind;
 pub use memory::{About, Numbers, Values};
 pub use offset::narrow;
+pub use query::QuerySource;
 pub use read::{Format, ReadError, ReadOptions, Separator, hash};
 pub use role::{DEFAULT_MISSING, RoleError, Roles, list};
 pub use split::{PARTS, Parts, SplitError, SplitPlan, later_half};
@@ -94,6 +96,9 @@ pub enum Error {
     /// Features that no model takes.
     #[error(transparent)]
     Model(#[from] setpoint::model::ModelError),
+    /// Queries and grades.
+    #[error(transparent)]
+    Rank(#[from] setpoint::rank::RankError),
     /// Labels, weights and groups.
     #[error(transparent)]
     Sample(#[from] setpoint::sample::SampleError),

@@ -1,4 +1,4 @@
-//! What the texts of a label column mean: positive or not, or one of several classes.
+//! What the texts of a label column mean: positive or not, one of several classes, or how relevant.
 
 use crate::chunk::MISSING;
 use crate::class::{ClassOptions, ClassRule};
@@ -11,6 +11,8 @@ pub(crate) enum Meaning {
     Two(Vec<bool>),
     /// Its class; `None` where its rows are left out.
     Classes(Vec<Option<u32>>),
+    /// Whether it is relevant, and how much.
+    Grades(Vec<(bool, f32)>),
 }
 
 /// The rule that says what the texts of a column mean, and what they do: by a rule that was stored, or by what
@@ -45,7 +47,7 @@ impl Meaning {
     /// Whether rows of a text stay.
     pub(crate) fn keeps(&self, code: u32) -> bool {
         match self {
-            Self::Two(_) => true,
+            Self::Two(_) | Self::Grades(_) => true,
             Self::Classes(classes) => code != MISSING && classes[code as usize].is_some(),
         }
     }
@@ -61,8 +63,17 @@ impl Meaning {
             Self::Two(positive) => {
                 codes.map(|code| positive.get(*code as usize).copied().unwrap_or_default()).collect()
             }
+            Self::Grades(grades) => {
+                codes.map(|code| grades.get(*code as usize).is_some_and(|(relevant, _)| *relevant)).collect()
+            }
             Self::Classes(_) => codes.map(|code| *code != MISSING).collect(),
         }
+    }
+
+    /// How relevant each row is, of ranking data.
+    pub(crate) fn grades<'c>(&self, codes: impl Iterator<Item = &'c u32>) -> Option<Vec<f32>> {
+        let Self::Grades(grades) = self else { return None };
+        Some(codes.map(|code| grades.get(*code as usize).map_or(0.0, |(_, grade)| *grade)).collect())
     }
 
     /// The class of each row, where there are several; a row that is left out has the first.

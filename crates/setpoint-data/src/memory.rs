@@ -62,6 +62,8 @@ pub struct About {
     pub label: Option<LabelSchema>,
     /// True for positives.
     pub labels: Option<Vec<bool>>,
+    /// How relevant rows are, of ranking data; the entities are its queries.
+    pub grades: Option<Vec<f32>>,
     /// Weights, all positive.
     pub weights: Option<Vec<f32>>,
     /// Groups, in alphabetical order.
@@ -219,12 +221,13 @@ fn assembled(about: About, rows: usize, mut names: Vec<String>, body: Body, note
         missing: DEFAULT_MISSING.map(str::to_owned).to_vec(),
         label: about.label,
         labels: about.labels,
+        queries: about.entities.clone().filter(|_| about.grades.is_some()),
+        grades: about.grades,
         weights: about.weights,
         groups: about.groups,
         entities: about.entities,
         times: None,
         scores: None,
-        queries: None,
         kept: Vec::new(),
         hash: None,
         notes,

@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use crate::class::ClassOptions;
 use crate::label::Positive;
+use crate::query::QuerySource;
 
 /// What the columns are for. Columns are named, or numbered from 1.
 ///
@@ -35,6 +36,8 @@ pub struct Roles {
     pub split_by: Option<String>,
     /// The same, if the file has such a column and no other is given.
     pub split_by_if_there: Option<String>,
+    /// Where the queries of ranking data are written: the label is then of grades, and queries stay whole in a split.
+    pub queries: Option<QuerySource>,
     /// Rows with later values here are held out.
     pub split_time: Option<String>,
     /// A model's score of each row. Columns without a role are then not looked at.
@@ -64,6 +67,7 @@ impl Default for Roles {
             group_is_feature: false,
             split_by: None,
             split_by_if_there: None,
+            queries: None,
             split_time: None,
             score: None,
             keep: Vec::new(),
@@ -122,6 +126,16 @@ pub enum RoleError {
         /// What holds instead.
         hint: &'static str,
     },
+    /// Ranking data without queries.
+    #[error("{file}: {found}, and a goal per query needs to know which rows are of one: {hint}")]
+    NoQueries {
+        /// The file.
+        file: String,
+        /// What it lacks.
+        found: &'static str,
+        /// What to do.
+        hint: &'static str,
+    },
     /// Nothing left to learn from.
     #[error("{file}: no feature columns are left; {hint}")]
     NoFeatures {
@@ -174,7 +188,7 @@ impl RoleError {
             | Self::Lacking { hint, .. }
             | Self::Width { hint, .. }
             | Self::NoFeatures { hint, .. } => hint.push_str(more),
-            Self::TwoRoles { .. } | Self::Sparse { .. } | Self::Layout { .. } => {}
+            Self::TwoRoles { .. } | Self::Sparse { .. } | Self::Layout { .. } | Self::NoQueries { .. } => {}
         }
         self
     }

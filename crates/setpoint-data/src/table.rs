@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use setpoint::features::Sparse;
+use setpoint::rank::{Queries, RankError};
 
 use crate::Error;
 use crate::assemble::{from_raw, from_sparse};
@@ -32,6 +33,8 @@ pub struct Table {
     pub(crate) missing: Vec<String>,
     pub(crate) label: Option<LabelSchema>,
     pub(crate) labels: Option<Vec<bool>>,
+    /// How relevant rows of ranking data are.
+    pub(crate) grades: Option<Vec<f32>>,
     pub(crate) weights: Option<Vec<f32>>,
     pub(crate) groups: Option<Codes>,
     pub(crate) entities: Option<Codes>,
@@ -136,7 +139,7 @@ impl Table {
             roles.missing.get_or_insert_with(|| encoder.missing.clone());
             if roles.positive == Positive::Auto {
                 rule = encoder.label.as_ref().map(|label| &label.rule);
-                if let Some(LabelRule::Given(positive)) = rule {
+                if let Some(LabelRule::Given(positive) | LabelRule::Grades(positive)) = rule {
                     roles.positive = positive.clone();
                 }
             }
@@ -225,6 +228,25 @@ impl Table {
     #[must_use]
     pub fn scores(&self) -> Option<&[f64]> {
         self.scores.as_deref()
+    }
+
+    /// Grade of each row, where the data was read as ranking data with labels.
+    #[must_use]
+    pub fn grades(&self) -> Option<&[f32]> {
+        self.grades.as_deref()
+    }
+
+    /// The queries of graded rows; `None` where the data was not read as ranking data with labels.
+    ///
+    /// # Errors
+    /// If a grade is none.
+    pub fn ranked(&self) -> Result<Option<Queries>, RankError> {
+        let (Some(grades), Some(queries), Some(labels)) = (&self.grades, &self.queries, &self.labels) else {
+            return Ok(None);
+        };
+        let ranked =
+            Queries::new(&queries.column, &queries.of, grades.clone())?.with_positive(labels.clone())?;
+        Ok(Some(ranked.named(&queries.of, &queries.names)))
     }
 
     /// Query of each row of ranking data.

@@ -33,7 +33,11 @@ impl Decided {
     /// # Errors
     /// If the model has no threshold for a group, or the groups are not there.
     pub fn new(model: &Opened, scores: Vec<f32>, groups: Option<&Codes>) -> Result<Self, Failure> {
-        let decisions = model.predict(&scores, groups)?.decisions;
+        let decisions = match &model.decision {
+            // A place depends on the other rows of a query, which a graph does not see: it gives scores alone.
+            Decision::Place(_) => Decisions::Place { places: Vec::new(), first: None },
+            _ => model.predict(&scores, groups)?.decisions,
+        };
         let of = match (&model.decision, groups) {
             (Decision::Threshold(decision), Some(groups)) => places(&decision.shipped, groups)?,
             _ => None,
@@ -79,12 +83,16 @@ pub fn check(file: &[u8], rows: &Rows<'_>, decided: &Decided) -> Result<Checked,
         return Err(Failure::input("the graph has no outputs"));
     };
     let (session, inputs) = (Session::new(file)?, graph.inputs());
+    let outputs = match &decided.decisions {
+        Decisions::Place { .. } => vec![score.name.as_str()],
+        _ => vec![score.name.as_str(), decision.name.as_str()],
+    };
     let unit = spread(&decided.scores);
     let each = decided.scores.len() / rows.count().max(1);
     let mut checked = Checked { rows: rows.count(), different: Vec::new(), largest: 0.0 };
     for start in (0..rows.count()).step_by(BATCH) {
         let end = rows.count().min(start + BATCH);
-        let given = session.run(&rows.feed(&inputs, start..end)?, &[&score.name, &decision.name])?;
+        let given = session.run(&rows.feed(&inputs, start..end)?, &outputs)?;
         if given[0].values.len() != each * (end - start) {
             let (sizes, rows) = (&given[0].sizes, end - start);
             return Err(Failure::input(format!("the graph gave scores of sizes {sizes:?} for {rows} rows")));
@@ -99,6 +107,7 @@ pub fn check(file: &[u8], rows: &Rows<'_>, decided: &Decided) -> Result<Checked,
             let same = match &decided.decisions {
                 Decisions::Positive(own) => given[1].values.get(at) == Some(&f64::from(u8::from(own[row]))),
                 Decisions::Class { names, of } => given[1].texts.get(at) == names.get(of[row] as usize),
+                Decisions::Place { .. } => true,
             };
             if !same {
                 checked.different.push(row);

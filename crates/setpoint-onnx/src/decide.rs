@@ -17,7 +17,7 @@ use crate::proto::element;
 
 /// How far a threshold may move, in standard deviations of the scores.
 pub const DISTANCE: f64 = 1e-5;
-const COLUMN: [Option<usize>; 2] = [None, Some(1)];
+pub(crate) const COLUMN: [Option<usize>; 2] = [None, Some(1)];
 /// The first versions of the standard operators with `>=`, and with equality of numbers.
 const AT_LEAST: i64 = 12;
 const EQUAL: i64 = 11;

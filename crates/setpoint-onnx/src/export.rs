@@ -5,7 +5,7 @@ use setpoint_data::{Encoder, Inputs};
 use setpoint_run::{Blueprint, Decision, Failure, Opened, Schema, Scorer};
 
 use crate::class;
-use crate::decide::{self, Observed, Rule};
+use crate::decide::{self, COLUMN, Observed, Rule};
 use crate::graph::{Builder, ML};
 use crate::input::{Columns, matrix};
 use crate::network::{self, First};
@@ -44,6 +44,9 @@ pub fn export(model: &Opened, observed: Option<Observed<'_>>) -> Result<Vec<u8>,
         rule.add(&mut graph);
         classes = Some(serde_json::to_string(names)?);
         shifts = Some(serde_json::to_string(own)?);
+    } else if let Decision::Place(_) = &model.decision {
+        // The place of a row is among others of its query: whoever has them all puts them in order.
+        graph.output(&score, "score", element::FLOAT, &COLUMN);
     } else {
         let decision = model.decision.threshold()?;
         let own = &decision.shipped.thresholds;

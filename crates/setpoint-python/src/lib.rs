@@ -14,6 +14,7 @@ mod onnx;
 mod operate;
 mod options;
 mod prove;
+mod rank;
 mod table;
 mod thread;
 mod watch;
@@ -70,6 +71,11 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(engine::check_loss, module)?,
         wrap_pyfunction!(class::check_class_goal, module)?,
         wrap_pyfunction!(class::class_step, module)?,
+        wrap_pyfunction!(rank::check_query_goal, module)?,
+        wrap_pyfunction!(rank::relevant, module)?,
+        wrap_pyfunction!(rank::query_values, module)?,
+        wrap_pyfunction!(rank::query_step, module)?,
+        wrap_pyfunction!(rank::certify_queries, module)?,
     ] {
         module.add_function(function)?;
     }

@@ -28,11 +28,11 @@ pub fn check_goal(text: &str) -> PyResult<(String, Option<String>, bool)> {
     Ok((goal.to_string(), goal.column().map(str::to_owned), up))
 }
 
-/// Whether a text is a goal of two classes, and whether it may be one of several.
+/// Whether a text is a goal of two classes, whether it may be one of several, and whether it is per query.
 #[pyfunction]
-pub fn kinds_of_goal(text: &str) -> PyResult<(bool, bool)> {
+pub fn kinds_of_goal(text: &str) -> PyResult<(bool, bool, bool)> {
     let goal = goal_text(text)?;
-    Ok((goal.two().is_some(), goal.may_be_of_classes()))
+    Ok((goal.two().is_some(), goal.may_be_of_classes(), goal.queries().is_some()))
 }
 
 /// The best value that a goal of classes has of scores at any shifts; less a cost, so that more is better.

@@ -14,13 +14,14 @@ use setpoint_data::{About, ClassRule, Codes, ColumnKind, Inputs, LabelRule, Labe
 use setpoint_onnx::{Decided, export};
 use setpoint_report::{CertificateRecord, Seconds, Together, to_json};
 use setpoint_run::{
-    Decision, Examples, Opened, evaluate, load, margins, notes, open, opened, report_model, train,
+    Decision, Decisions, Examples, Opened, evaluate, load, margins, notes, open, opened, report_model, train,
 };
 
 use crate::array::{GroupArrays, class_sample, codes, sample, slice, together};
 use crate::error::{Wrong, goal_text, in_python};
 use crate::options::FitPlan;
 use crate::prove::{Page, described, write_page};
+use crate::rank::ranked_sample;
 use crate::table::{PyFeatures, View};
 use crate::thread::{work, work_watched};
 use crate::watch::Watch;
@@ -94,6 +95,8 @@ pub enum Label {
     /// Its column, its classes, those that became one, and whether rows of others were left out; which class a row
     /// has, its group says.
     Classes((String, Vec<String>, Vec<String>, bool)),
+    /// Its column, and what makes a row relevant as `positive` is written: `auto`, `>=2`. Grades are beside.
+    Grades((String, String)),
 }
 
 impl Label {
@@ -105,6 +108,10 @@ impl Label {
             Self::Classes((column, names, pooled, others_left_out)) => {
                 let rule = ClassRule { names, pooled, others_left_out };
                 LabelSchema { column, position, rule: LabelRule::Classes(rule) }
+            }
+            Self::Grades((column, positive)) => {
+                let positive = positive.parse().unwrap_or_default();
+                LabelSchema { column, position, rule: LabelRule::Grades(positive) }
             }
         }
     }
@@ -122,6 +129,7 @@ pub fn fit<'py>(
     names: Vec<String>,
     label: Label,
     labels: PyReadonlyArray1<'py, bool>,
+    grades: Option<PyReadonlyArray1<'py, f32>>,
     weights: Option<PyReadonlyArray1<'py, f32>>,
     groups: Option<GroupArrays<'py>>,
     entities: Option<GroupArrays<'py>>,
@@ -133,6 +141,7 @@ pub fn fit<'py>(
         name: "X".to_owned(),
         label: Some(label.schema(names.len())),
         labels: Some(slice(&labels)?.to_vec()),
+        grades: grades.as_ref().map(|grades| slice(grades).map(<[f32]>::to_vec)).transpose()?,
         weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
         groups: groups.as_ref().map(codes).transpose()?,
         entities: entities.as_ref().map(codes).transpose()?,
@@ -298,6 +307,24 @@ impl Model {
         Ok(found.into_pyarray(py))
     }
 
+    /// The place of each row in its query, and whether it is among the first that the goal looks at.
+    #[allow(clippy::type_complexity, reason = "two arrays, taken apart in Python")]
+    fn places<'py>(
+        &self,
+        py: Python<'py>,
+        scores: PyReadonlyArray1<'py, f32>,
+        queries: GroupArrays<'py>,
+    ) -> PyResult<(Bound<'py, PyArray1<u32>>, Option<Bound<'py, PyArray1<bool>>>)> {
+        let (scores, queries) = (slice(&scores)?, codes(&queries)?);
+        let found = work(py, || Ok(self.opened.predict(scores, Some(&queries))?))?;
+        match found.decisions {
+            Decisions::Place { places, first } => {
+                Ok((places.into_pyarray(py), first.map(|first| first.into_pyarray(py))))
+            }
+            _ => Err(Wrong::input("the model is not for a goal per query").into()),
+        }
+    }
+
     /// What to say of groups that are decided though training never saw them; none where it saw all.
     #[allow(clippy::needless_pass_by_value, reason = "extracted from Python")]
     fn unknown_groups(&self, groups: GroupArrays<'_>) -> PyResult<Option<String>> {
@@ -317,6 +344,7 @@ impl Model {
                 decision.probability.map(|curve| scores.iter().map(|score| curve.of(*score)).collect())
             }
             Decision::Shift(decision) => decision.probabilities(scores),
+            Decision::Place(_) => None,
         };
         Ok(probabilities.map(|found: Vec<f64>| found.into_pyarray(py)))
     }
@@ -329,6 +357,7 @@ impl Model {
         features: PyFeatures<'py>,
         names: Vec<String>,
         labels: PyReadonlyArray1<'py, bool>,
+        grades: Option<PyReadonlyArray1<'py, f32>>,
         weights: Option<PyReadonlyArray1<'py, f64>>,
         groups: Option<GroupArrays<'py>>,
         entities: Option<GroupArrays<'py>>,
@@ -336,7 +365,10 @@ impl Model {
         page: Option<Page>,
     ) -> PyResult<String> {
         let weights = weights.as_ref().map(slice).transpose()?;
-        let sample = self.sample(slice(&labels)?, weights, groups.as_ref(), entities.as_ref())?;
+        let sample = match (&grades, &entities) {
+            (Some(grades), Some(queries)) => ranked_sample(queries, slice(grades)?, slice(&labels)?)?,
+            _ => self.sample(slice(&labels)?, weights, groups.as_ref(), entities.as_ref())?,
+        };
         let view = features.view()?;
         let record = work(py, || {
             let (features, notes) = self.encode(view, names)?;

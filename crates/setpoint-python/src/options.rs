@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use setpoint::rank::Empty;
 use setpoint_data::SplitPlan;
 use setpoint_run::{Job, ModelChoice};
 
@@ -20,6 +21,8 @@ struct Options {
     confidence: Option<f64>,
     split: String,
     min_group: Option<u64>,
+    empty_queries: Option<String>,
+    at_least: Option<f64>,
     /// What the rows were brought to before they came here, for the model file.
     classes: Option<Vec<String>>,
     min_class: Option<u64>,
@@ -62,6 +65,8 @@ impl FitPlan {
             }
         };
         let mut job = Job::new(goal_text(&options.goal)?, model, &options.training, &split, confidence)?;
+        let empty = options.empty_queries.as_deref().and_then(Empty::named);
+        (job.empty_queries, job.at_least) = (empty.unwrap_or_default(), options.at_least);
         let recorded = [("min-group", min_group.into()), ("columns", options.columns)];
         let of_classes = [
             ("classes", options.classes.map(Value::from)),

@@ -99,7 +99,8 @@ impl Circumstances<'_> {
     }
 
     fn not_certified(&self) -> Option<String> {
-        if self.shown()?.evaluation.certificate.is_some() {
+        let evaluation = &self.shown()?.evaluation;
+        if evaluation.certificate.is_some() || evaluation.bound.is_some() {
             return None;
         }
         let reason = match (self.refused, self.thresholds_from) {
@@ -107,7 +108,10 @@ impl Circumstances<'_> {
             (None, Some(_)) => "no certificate was asked for",
             (None, None) => "no certificate travels with the model",
         };
-        if let Some(limits) = &self.shown()?.evaluation.approximate {
+        if evaluation.queries.is_some() {
+            return Some(format!("Nothing is certified about new queries: {reason}."));
+        }
+        if let Some(limits) = &evaluation.approximate {
             let entities = limits.full.entities.as_ref().map_or(0, |entities| entities.count);
             return Some(format!(
                 "The threshold is not certified: {reason}. It is an approximate limit, from draws of the \
@@ -198,6 +202,10 @@ impl Circumstances<'_> {
                 (positives, "positives".to_owned())
             }
             (Some(positives), _) => (shown.rows - positives, "negatives".to_owned()),
+            (None, _) if shown.queries.is_some() => {
+                let queries = shown.queries.as_ref().map_or(0, |queries| queries.queries - queries.empty);
+                (queries, "queries with something relevant".to_owned())
+            }
             (None, classes) => {
                 let fewest = classes.as_ref()?.decided.by_class.iter().min_by_key(|class| class.rows)?;
                 (fewest.rows, format!("rows of class {}", quote(&fewest.class)))

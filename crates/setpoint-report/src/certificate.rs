@@ -31,6 +31,12 @@ pub fn uncertified(reason: &str) -> String {
     format!("the threshold is not certified: {reason}")
 }
 
+/// The same of a goal per query, which has no threshold.
+#[must_use]
+pub fn uncertified_order(reason: &str) -> String {
+    format!("nothing is certified about new queries: {reason}")
+}
+
 impl CertificateRecord {
     /// The record of a certificate for scores of 32 bits.
     #[must_use]

@@ -11,6 +11,7 @@ use crate::decision::decided_alike;
 use crate::group::{GroupRecord, group_table};
 use crate::label::LabelRecord;
 use crate::number::{level, number, percent};
+use crate::queries::{BoundRecord, QueriesRecord};
 use crate::table::Table;
 use crate::train::Confusion;
 use crate::unmet::{UnmetRecord, listed};
@@ -48,12 +49,18 @@ pub struct EvaluateRecord {
     /// The decisions among several classes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<ClassesRecord<ClassDecisions>>,
+    /// What the order within queries comes to, of a goal per query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queries: Option<QueriesRecord>,
     /// Areas that need no threshold.
     pub ranking: Vec<Measured>,
     /// The same within each group.
     pub groups: Vec<GroupRecord>,
     /// What travels with the model.
     pub certificate: Option<CertificateRecord>,
+    /// What travels with a model for a goal per query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<BoundRecord>,
     /// What takes its place where nothing was proved.
     pub approximate: Option<CertificateRecord>,
     /// Why nothing was proved, where that is known.
@@ -153,10 +160,11 @@ impl EvaluateRecord {
         if let Some(violated) = self.drift.iter().find(|drift| drift.verdict == "violated") {
             return Err(violated.text.clone());
         }
-        let reason = match (&self.certificate, &self.drift_refused) {
-            (None, _) => return Err("nothing was tested: the model has no certificate".to_owned()),
-            (Some(_), Some(reason)) => reason,
-            (Some(_), None) => match self.drift.iter().find(|drift| drift.observed.is_none()) {
+        let certified = self.certificate.is_some() || self.bound.is_some();
+        let reason = match (certified, &self.drift_refused) {
+            (false, _) => return Err("nothing was tested: the model has no certificate".to_owned()),
+            (true, Some(reason)) => reason,
+            (true, None) => match self.drift.iter().find(|drift| drift.observed.is_none()) {
                 Some(untested) => &untested.text,
                 None => return Ok(()),
             },
@@ -207,11 +215,15 @@ impl fmt::Display for EvaluateRecord {
             (None, Some(classes)) => {
                 writeln!(f, "rows      {} of {} classes\n", self.rows, classes.names.len())?;
             }
-            (None, None) => writeln!(f, "rows      {}\n", self.rows)?,
+            (None, None) => match &self.queries {
+                Some(queries) => writeln!(f, "rows      {} in {}\n", self.rows, queries.counted())?,
+                None => writeln!(f, "rows      {}\n", self.rows)?,
+            },
         }
-        let confidence = self.at_threshold.iter().find_map(|one| one.interval.as_ref());
-        let level = confidence.map_or_else(String::new, |bounds| level(bounds.confidence));
-        let mut table = Table::new(["", "value", &format!("{level} interval"), "method"]);
+        let known = self.at_threshold.iter().chain(&self.ranking);
+        let confidence = known.filter_map(|one| one.interval.as_ref()).next();
+        let shown = confidence.map_or_else(String::new, |bounds| level(bounds.confidence));
+        let mut table = Table::new(["", "value", &format!("{shown} interval"), "method"]);
         match (&self.at_condition, &self.at_condition_refused) {
             (Some(at), _) if self.goal.starts_with("cost(") => {
                 table.row([self.goal.clone(), number(at.value), String::new(), String::new()]);
@@ -234,8 +246,24 @@ impl fmt::Display for EvaluateRecord {
         if let Some(ClassesRecord { shifts, decided, .. }) = &self.classes {
             write!(f, "{}\n{}", Matrix(decided), class_table(decided, shifts, None))?;
         }
+        if let Some(queries) = &self.queries {
+            if let Some(one) = queries.gains.first() {
+                let shown = |value: f64| format!("{:+.2}", 100.0 * value);
+                write!(f, "gain      {} {} points over the baseline", one.name, shown(one.value))?;
+                if let Some(Bounds { lower, upper, confidence, .. }) = &one.interval {
+                    write!(f, ", {} interval {} to {}", level(*confidence), shown(*lower), shown(*upper))?;
+                }
+                writeln!(f)?;
+            }
+            if let Some(table) = queries.extremes() {
+                write!(f, "\n{table}")?;
+            }
+        }
         if !self.groups.is_empty() {
             write!(f, "\n{}", group_table(&self.groups))?;
+        }
+        if let Some(bound) = &self.bound {
+            writeln!(f, "\n{bound}")?;
         }
         if let Some(certificate) = self.certificate.as_ref().or(self.approximate.as_ref()) {
             writeln!(f, "\n{certificate}")?;

@@ -33,6 +33,7 @@ mod number;
 mod part;
 pub mod picture;
 mod population;
+mod queries;
 mod recertify;
 mod record;
 mod table;
@@ -41,7 +42,7 @@ mod train;
 mod unmet;
 
 pub use caution::Circumstances;
-pub use certificate::{CertificateRecord, uncertified};
+pub use certificate::{CertificateRecord, uncertified, uncertified_order};
 pub use classes::{ClassDecisions, ClassRecord, ClassesRecord, PriceRecord, class_table};
 pub use decision::decided_alike;
 pub use evaluate::{AtCondition, Bounds, DriftRecord, EvaluateRecord, Measured};
@@ -53,6 +54,7 @@ pub use monitor::{HintPointRecord, HintRecord, MonitorRecord, WatchedPoint, Watc
 pub use number::{mean_and_deviation, number, percent, value_of, widened};
 pub use part::ByPart;
 pub use population::{ComparedRecord, PopulationRecord};
+pub use queries::{BoundRecord, ByK, QueriesRecord, QueryRecord, ResultRecord};
 pub use recertify::{MixRecord, RecertifyRecord};
 pub use record::{
     CautionRecord, ComparisonRecord, ConditionRecord, NaturalCount, PartRecord, RepeatRecord, ReportRecord,

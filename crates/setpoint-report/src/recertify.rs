@@ -8,6 +8,7 @@ use setpoint::message;
 use crate::certificate::{CertificateRecord, uncertified};
 use crate::evaluate::said_of_mix;
 use crate::number::{level, percent};
+use crate::queries::BoundRecord;
 
 /// A model certified anew on labelled rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -38,6 +39,12 @@ pub struct RecertifyRecord {
     pub shifts: Vec<f64>,
     /// What is proved about them.
     pub certificate: Option<CertificateRecord>,
+    /// What was proved of a goal per query so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_before: Option<BoundRecord>,
+    /// What is proved of it now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<BoundRecord>,
     /// Why nothing is.
     pub certificate_refused: Option<String>,
     /// The share of positives that is meant, where it is not that of the rows.
@@ -106,6 +113,13 @@ impl fmt::Display for RecertifyRecord {
             thresholds.iter().map(|one| message::number(*one)).collect::<Vec<_>>().join(", ")
         };
         writeln!(f, "goal      {}", self.goal)?;
+        if let (Some(_), _) | (_, Some(_)) = (&self.bound, &self.bound_before) {
+            writeln!(f, "rows      {}\n", self.rows)?;
+            let said = |bound: &Option<BoundRecord>| {
+                bound.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string)
+            };
+            return writeln!(f, "{}\nbefore: {}", said(&self.bound), said(&self.bound_before));
+        }
         match self.positives {
             Some(positives) => {
                 writeln!(f, "rows      {}, {positives} of them positive", self.rows)?;

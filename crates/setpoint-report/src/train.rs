@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use setpoint::message;
 
-use crate::certificate::{CertificateRecord, uncertified};
+use crate::certificate::{CertificateRecord, uncertified, uncertified_order};
 use crate::classes::{ClassDecisions, ClassesRecord, class_table};
 use crate::gain::GainRecord;
 use crate::group::{GroupRecord, group_table};
@@ -13,6 +13,7 @@ use crate::label::LabelRecord;
 use crate::number::{level, number, percent, value_of};
 use crate::part::ByPart;
 use crate::population::PopulationRecord;
+use crate::queries::{self, BoundRecord, QueriesRecord};
 use crate::table::Table;
 use crate::unmet::{UnmetRecord, listed};
 
@@ -50,6 +51,9 @@ pub struct TrainRecord {
     /// The classes that the largest of score minus shift decides among.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<ClassesRecord<ByPart<Option<ClassDecisions>>>>,
+    /// What the order within queries comes to on each part, of a goal per query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queries: Option<ByPart<Option<QueriesRecord>>>,
     /// The part on which the thresholds or shifts were chosen.
     pub thresholds_from: String,
     /// The groups with a threshold each.
@@ -75,6 +79,9 @@ pub struct TrainRecord {
     pub shipped: ByPart<Option<Shipped>>,
     /// What the calibration part proves.
     pub certificate: Option<CertificateRecord>,
+    /// What it proves of a goal per query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<BoundRecord>,
     /// What it makes likely, where it proves nothing.
     pub approximate: Option<CertificateRecord>,
     /// Why it proves nothing, where it does not.
@@ -203,6 +210,9 @@ impl fmt::Display for TrainRecord {
             .collect();
         writeln!(f, "goal      {}", self.goal)?;
         writeln!(f, "rows      {} x {} columns", split_rows.join(", "), self.columns)?;
+        if let Some(parts) = &self.queries {
+            writeln!(f, "queries   {}", queries::counts(parts))?;
+        }
         writeln!(f, "kept      {}", self.winner)?;
         let report = match seconds.report {
             0.0 => String::new(),
@@ -247,7 +257,8 @@ impl TrainRecord {
     /// That the threshold ships without the certificate that was asked for, and why.
     #[must_use]
     pub fn uncertified(&self) -> Option<String> {
-        self.certificate_refused.as_deref().map(uncertified)
+        let reason = self.certificate_refused.as_deref()?;
+        Some(if self.queries.is_some() { uncertified_order(reason) } else { uncertified(reason) })
     }
 
     /// Which conditions the model does not meet on the last part held out, where nothing is certified.
@@ -280,8 +291,12 @@ impl TrainRecord {
     /// Parts as rows: the value at the condition for both methods, and what the threshold gives.
     fn write_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = self.columns_at_threshold();
-        let mut heading = vec![String::new(), self.goal.clone(), "cross-entropy".to_owned()];
-        let at = if self.classes.is_some() { "as shipped: " } else { "at threshold: " };
+        let mut heading = vec![String::new(), self.goal.clone(), self.baseline.method.clone()];
+        let at = match (&self.classes, &self.queries) {
+            (Some(_), _) => "as shipped: ",
+            (None, Some(_)) => "",
+            (None, None) => "at threshold: ",
+        };
         let first = |place: usize| if place == 0 { at } else { "" };
         heading.extend(
             columns
@@ -312,6 +327,9 @@ impl TrainRecord {
         let shipped = |value: fn(&Shipped) -> Option<f64>| -> Vec<Option<f64>> {
             self.shipped.iter().map(|(_, shipped)| shipped.as_ref().and_then(value)).collect()
         };
+        if let Some(parts) = &self.queries {
+            return queries::columns(parts);
+        }
         let objective = self.operating.split(" @").next().unwrap_or_default().to_owned();
         let mut columns = vec![(objective, shipped(|shipped| shipped.objective))];
         for (place, name) in self.constraint_names.iter().enumerate().take(MOST_CONDITIONS) {
@@ -355,6 +373,9 @@ impl TrainRecord {
     }
 
     fn write_thresholds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parts) = &self.queries {
+            return queries::write_bound(f, parts, self.bound.as_ref(), self.certificate_refused.is_some());
+        }
         match &self.groups {
             None if self.classes.is_some() => {
                 writeln!(f, "shifts    for {}, chosen on the {} part", self.operating, self.thresholds_from)?;

@@ -4,10 +4,11 @@
 
 use serde_json::{Value, json};
 use setpoint::Sample;
-use setpoint::certify::{Certificate, CertifyError, CertifyOptions, certify as prove};
-use setpoint::goal::{Constraint, Goal, Objective, parse_conditions};
+use setpoint::certify::{Certificate, CertifyError, CertifyOptions, certify as prove, certify_mean};
+use setpoint::goal::{Constraint, Goal, Objective, QueryGoal, parse_conditions};
 use setpoint::metric::Ranked;
-use setpoint_report::CertificateRecord;
+use setpoint::rank::{Empty, Queries, Values};
+use setpoint_report::{BoundRecord, CertificateRecord};
 
 use crate::failure::Failure;
 
@@ -133,4 +134,22 @@ fn in_scores(error: CertifyError, ranked: &Ranked<'_>) -> CertifyError {
         }
         other => other,
     }
+}
+
+/// What the order of scores within queries is worth at least, on average over new queries.
+///
+/// # Errors
+/// If the queries do not prove what is asked for, or prove nothing.
+pub fn certify_order(
+    goal: &QueryGoal,
+    queries: &Queries,
+    scores: &[f64],
+    empty: Empty,
+    confidence: f64,
+    at_least: Option<f64>,
+) -> Result<BoundRecord, Failure> {
+    let ranks = Ranked::new(scores)?.ranks()?;
+    let values = Values::new(goal, queries, &ranks, empty.into())?.counted();
+    let full = certify_mean(&values, confidence, at_least)?;
+    Ok(BoundRecord { metric: goal.objective(), full })
 }

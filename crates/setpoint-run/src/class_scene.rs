@@ -2,7 +2,7 @@
 //! condition, cautions.
 
 use setpoint::goal::Direction;
-use setpoint_report::{AtCondition, Circumstances, ComparisonRecord, ConditionRecord, ReportRecord};
+use setpoint_report::{AtCondition, ComparisonRecord, ConditionRecord, ReportRecord};
 
 use crate::failure::Failure;
 use crate::kind::ByShift;
@@ -10,7 +10,7 @@ use crate::report::{BASELINE, Scene};
 
 /// Completes the report of a decision by shifts.
 pub(crate) fn show(decision: &ByShift, scene: &Scene<'_>, record: &mut ReportRecord) -> Result<(), Failure> {
-    let Scene { shown, source, known, confidence } = scene;
+    let Scene { shown, known, confidence, .. } = scene;
     let goal = &decision.goal;
     let value =
         record.evaluation().and_then(|evaluation| evaluation.at_condition.as_ref()).map(|at| at.value);
@@ -51,16 +51,6 @@ pub(crate) fn show(decision: &ByShift, scene: &Scene<'_>, record: &mut ReportRec
     {
         classes.prices = decision.prices(shown.sample, shown.scores, value);
     }
-    let circumstances = Circumstances {
-        parts: &record.parts,
-        shown: &shown.name,
-        refused: decision.refused.as_deref(),
-        population: source.caution.as_deref(),
-        thresholds_from: source.thresholds_from,
-        tied: 0.0,
-        trained: None,
-        comparison: record.comparison.as_ref(),
-    };
-    record.cautions = circumstances.cautions();
+    record.cautions = scene.cautions(record, decision.refused.as_deref());
     Ok(())
 }

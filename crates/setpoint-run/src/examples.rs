@@ -65,6 +65,8 @@ pub struct Loaded {
     pub later: Option<Vec<bool>>,
     /// That most calibration rows repeat others, in words.
     pub copies: Option<String>,
+    /// Which rows of the data each part has, where reports name rows: of queries.
+    pub rows: ByPart<Vec<u32>>,
     /// The groups that were pooled into one.
     pub pooled: Vec<String>,
     /// Columns that nearly give the label away by themselves, and the labels that they do so for.
@@ -180,6 +182,14 @@ pub fn load(
         }
         put(name, blueprint.hold(features)?, sample);
     }
+    let mut rows = ByPart::<Vec<u32>>::default();
+    if whole.queries().is_some() {
+        for (name, own) in parts.iter() {
+            if let Some(place) = rows.get_mut(name) {
+                own.clone_into(place);
+            }
+        }
+    }
     let (columns, hash, schema) = (encoder.columns(), data.hash, Schema::Table(encoder));
     Ok(Loaded {
         schema,
@@ -190,6 +200,7 @@ pub fn load(
         test_hash: None,
         later,
         copies,
+        rows,
         pooled,
         telling,
         notes,

@@ -10,6 +10,7 @@ use setpoint::engine::EngineError;
 use setpoint::goal::ParseError;
 use setpoint::metric::MetricError;
 use setpoint::model::ModelError;
+use setpoint::rank::RankError;
 use setpoint::sample::SampleError;
 use setpoint::threshold::ThresholdError;
 use setpoint::train::TrainError;
@@ -126,11 +127,23 @@ impl From<ClassError> for Failure {
     }
 }
 
+impl From<RankError> for Failure {
+    fn from(error: RankError) -> Self {
+        let kind = if matches!(error, RankError::NoneRelevant { .. }) {
+            FailureKind::No
+        } else {
+            FailureKind::Input
+        };
+        Self { kind, message: chain(&error) }
+    }
+}
+
 impl From<CertifyError> for Failure {
     fn from(error: CertifyError) -> Self {
         let kind = match &error {
             CertifyError::TooFew { .. }
             | CertifyError::TooFewEntities { .. }
+            | CertifyError::TooFewDraws { .. }
             | CertifyError::NoneCertified { .. }
             | CertifyError::NoShifts { .. }
             | CertifyError::NoneAtPrevalence { .. }
@@ -148,6 +161,7 @@ impl From<TrainError> for Failure {
             TrainError::Threshold(error) | TrainError::Engine(EngineError::Threshold(error)) => error.into(),
             TrainError::Metric(error) => error.into(),
             TrainError::Class(error) => error.into(),
+            TrainError::Rank(error) => error.into(),
             TrainError::Infeasible { .. } | TrainError::Diverged { .. } => Self::no(message),
             TrainError::Stopped => Self::interrupted(message),
             _ => Self::input(message),

@@ -95,6 +95,7 @@ pub fn load_images(
         later: None,
         copies: None,
         telling: Vec::new(),
+        rows: ByPart::default(),
         pooled: small.map_or(Vec::new(), |small| small.names()),
         notes,
     })

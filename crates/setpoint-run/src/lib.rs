@@ -38,7 +38,7 @@ mod threshold;
 mod train;
 
 pub use blueprint::{Blueprint, Held};
-pub use certify::{Asked, Certified, certify};
+pub use certify::{Asked, Certified, certify, certify_order};
 pub use choice::{CnnSize, ModelChoice};
 pub use evaluate::evaluate;
 pub use examples::{Examples, Loaded, load, load_more, notes};
@@ -47,7 +47,7 @@ pub use fit::{Checkpoints, Fitted, fit};
 pub use foreign::{Chosen, ScoredRows, evaluate_scores, report_scores};
 pub use group::{POOL, spell_as};
 pub use image::{hold_images, load_images, split_images};
-pub use kind::{ByShift, ByThreshold, Decision, Decisions, Predicted, class_goal};
+pub use kind::{ByPlace, ByShift, ByThreshold, Decision, Decisions, Predicted, class_goal};
 pub use model::{Opened, open, open_all, opened};
 pub use operate::{
     Drawn, Meant, Recertified, add, add_unlabelled, begin, monitor_record, recertify, resume, sample,

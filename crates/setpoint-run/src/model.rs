@@ -11,6 +11,7 @@ use setpoint::class::ClassProbability;
 use setpoint::features::Features;
 use setpoint::goal::AnyGoal;
 use setpoint::model::Architecture;
+use setpoint::rank::Empty;
 use setpoint::train::selection::as_fraction;
 use setpoint_data::Codes;
 use setpoint_report::TrainRecord;
@@ -20,7 +21,7 @@ use crate::examples::Loaded;
 use crate::failure::Failure;
 use crate::fit::Fitted;
 use crate::group::strangers;
-use crate::kind::{ByShift, ByThreshold, DECIDED, Decision, PROBABILITY, Predicted, SKETCH};
+use crate::kind::{ByPlace, ByShift, ByThreshold, DECIDED, Decision, PROBABILITY, Predicted, SKETCH};
 use crate::probability::Probability;
 use crate::schema::Schema;
 use crate::scorer::Scorer;
@@ -83,6 +84,15 @@ impl Opened {
     #[must_use]
     pub fn certified_column(&self) -> Option<&str> {
         self.decision.rule().certificate()?.column.as_deref()
+    }
+
+    /// Whether it puts the rows of queries in order; with the column of these, if they came in one.
+    #[must_use]
+    pub fn query_column(&self) -> Option<Option<&str>> {
+        match &self.decision {
+            Decision::Place(order) => Some(order.column.as_deref()),
+            Decision::Threshold(_) | Decision::Shift(_) => None,
+        }
     }
 
     /// What to say of groups that get the threshold of the pool though training never had them.
@@ -190,6 +200,21 @@ fn decision(file: &ModelFile) -> Result<Decision, Failure> {
         let read = value.clone().map(serde_json::from_value).transpose();
         read.map_err(|error| bad(format!("its certificate cannot be read: {error}")))
     };
+    let parsed = document.parse_goal()?;
+    if let (AnyGoal::Queries(goal), Some(artifact::Decision::Queries { column, empty })) =
+        (&parsed, &document.decision)
+    {
+        let certificate = document.certificate.clone().map(serde_json::from_value).transpose();
+        return Ok(Decision::Place(ByPlace {
+            goal: *goal,
+            column: column.clone(),
+            empty: Empty::named(empty).unwrap_or_default(),
+            certificate: certificate
+                .map_err(|error| bad(format!("its certificate cannot be read: {error}")))?,
+            refused: None,
+            from: "calibration",
+        }));
+    }
     let (certificate, approximate) = (read(&document.certificate)?, read(&document.approximate)?);
     if certificate.as_ref().is_some_and(Certificate::is_approximate) {
         return Err(bad("its certificate proves nothing".to_owned()));
@@ -198,7 +223,7 @@ fn decision(file: &ModelFile) -> Result<Decision, Failure> {
         true => file.tensor::<f64>(PROBABILITY, &[numbers]).map(Some),
         false => Ok(None),
     };
-    let goal = match (document.parse_goal()?, &document.decision) {
+    let goal = match (parsed, &document.decision) {
         (AnyGoal::Two(goal), _) => goal,
         (AnyGoal::Classes(goal), Some(artifact::Decision::Classes { shifts, .. })) => {
             let curve = curve(1 + shifts.len())?;
@@ -213,6 +238,7 @@ fn decision(file: &ModelFile) -> Result<Decision, Failure> {
                 decided: decided(file, shifts.len())?,
             }));
         }
+        (AnyGoal::Queries(_), _) => return Err(bad("holds a goal per query and no queries".to_owned())),
         (AnyGoal::Classes(_), _) => return Err(bad("holds a goal of classes and no shifts".to_owned())),
     };
     if document.groups.is_none() && document.thresholds.len() != 1 {

@@ -4,8 +4,8 @@ use serde_json::Value;
 use setpoint::Sample;
 use setpoint::artifact::Document;
 use setpoint_report::{
-    AtCondition, Bounds, EvaluateRecord, Measured, PartRecord, ReportRecord, RunRecord, StageRecord,
-    TrainRecord,
+    AtCondition, Bounds, CautionRecord, Circumstances, EvaluateRecord, Measured, PartRecord, ReportRecord,
+    RunRecord, StageRecord, TrainRecord,
 };
 
 use crate::examples::{Examples, Loaded};
@@ -61,6 +61,9 @@ pub fn report_training(
         if name == "validation" && record.used_validation {
             let held_out = record.objective.validation;
             evaluation.at_condition = held_out.map(|value| AtCondition { value, interval: None });
+        }
+        if let (Some(queries), Some(rows)) = (&mut evaluation.queries, loaded.rows.get(name)) {
+            queries.number_rows(rows);
         }
         // Parts that chose the threshold cannot test it.
         if name != "test" {
@@ -165,6 +168,24 @@ pub(crate) struct Scene<'a> {
     pub(crate) confidence: f64,
     /// The interval of the gain, where training has measured it on the rows shown.
     pub(crate) known: Option<Option<Bounds>>,
+}
+
+impl Scene<'_> {
+    /// What to be careful about where no threshold decides.
+    pub(crate) fn cautions(&self, record: &ReportRecord, refused: Option<&str>) -> Vec<CautionRecord> {
+        let Source { caution, thresholds_from, .. } = self.source;
+        let circumstances = Circumstances {
+            parts: &record.parts,
+            shown: &self.shown.name,
+            refused,
+            population: caution.as_deref(),
+            thresholds_from: *thresholds_from,
+            tied: 0.0,
+            trained: None,
+            comparison: record.comparison.as_ref(),
+        };
+        circumstances.cautions()
+    }
 }
 
 /// A report of a decision for a goal, as that was written.

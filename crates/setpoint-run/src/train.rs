@@ -5,6 +5,7 @@ use setpoint::Sample;
 use setpoint::artifact::ModelFile;
 use setpoint::goal::{AnyGoal, ClassObjective, Direction, GoalText};
 use setpoint::message::{clip, percent, quote};
+use setpoint::rank::Empty;
 use setpoint::train::{Bandwidth, MethodChoice, Observer, Settings};
 use setpoint_data::{SplitPlan, Telling};
 use setpoint_report::{BaselineRecord, ByPart, GainRecord, StageRecord, TrainRecord};
@@ -22,7 +23,7 @@ use crate::threshold::Scored;
 
 /// Most rows that change places by default: beyond, selection has rows enough.
 const ROTATED_ROWS: usize = 100_000;
-/// The bandwidth of networks of several classes.
+/// The bandwidth of networks of several classes, or of queries.
 const CLASS_BANDWIDTH: Bandwidth = Bandwidth::Deviations(0.3);
 
 /// What to train for, and how.
@@ -36,6 +37,10 @@ pub struct Job {
     pub settings: Settings,
     /// Confidence of the certificate; `None` where none is wanted.
     pub confidence: Option<f64>,
+    /// What a query counts in which nothing is relevant, of a goal per query.
+    pub empty_queries: Empty,
+    /// What is to be proved of new queries; `None`: whatever can be.
+    pub at_least: Option<f64>,
     /// Everything else that the result depends on besides the data, for the model file.
     pub recorded: Map<String, Value>,
 }
@@ -61,7 +66,8 @@ impl Job {
             )));
         }
         let recorded = Map::from_iter([("split".to_owned(), json!(split.to_string()))]);
-        Ok(Self { goal, model, settings, confidence, recorded })
+        let empty_queries = Empty::default();
+        Ok(Self { goal, model, settings, confidence, empty_queries, at_least: None, recorded })
     }
 
     /// Rows that `k=` will be asked of: those of the test part, or else of validation.
@@ -78,8 +84,9 @@ impl Job {
     pub(crate) fn settings(&self, loaded: &Loaded) -> Result<Settings, Failure> {
         let (rows_scored, rotations) = (Some(Self::rows_scored(loaded)), self.rotations(loaded)?);
         let mut bandwidth = self.settings.bandwidth;
-        // Scores of several classes have no tail; this is what networks of them do best with.
-        if loaded.classes().is_some() && bandwidth == self.model.settings().bandwidth {
+        // Scores of several classes or queries have no tail; this is what networks of them do best with.
+        let no_tail = loaded.classes().is_some() || self.goal.queries().is_some();
+        if no_tail && bandwidth == self.model.settings().bandwidth {
             bandwidth = match bandwidth {
                 Bandwidth::Tail(_) => CLASS_BANDWIDTH,
                 other => other,
@@ -140,6 +147,10 @@ impl Job {
             if let ClassObjective::Cost { table, .. } = &goal.objective {
                 recorded.insert("costs".to_owned(), json!(table));
             }
+        }
+        if let AnyGoal::Queries(_) = &goal {
+            recorded.insert("empty-queries".to_owned(), json!(self.empty_queries.name()));
+            recorded.insert("at-least".to_owned(), json!(self.at_least));
         }
         recorded.insert("data".to_owned(), json!(loaded.hash));
         recorded.insert("test".to_owned(), json!(loaded.test_hash));
@@ -313,7 +324,7 @@ fn measured(
         objective,
         copies: loaded.copies.clone(),
         baseline: BaselineRecord {
-            method: "cross-entropy".to_owned(),
+            method: kind.baseline().to_owned(),
             name: fitted.baseline_name.clone(),
             objective: base_objective,
         },

@@ -8,6 +8,7 @@ use setpoint::train::{Gain, MethodChoice, Observer, TrainError};
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::Data;
+use crate::rank;
 use crate::recipe::{Chosen, ranked};
 use crate::session::{Searched, Session};
 use crate::settings::Settings;
@@ -67,7 +68,8 @@ pub struct TreesFit {
 }
 
 /// Trains trees for a goal, of two classes or of several; the samples of several are
-/// [`Sample::of_classes`](setpoint::Sample::of_classes).
+/// [`Sample::of_classes`](setpoint::Sample::of_classes), those of a goal per query
+/// [`Sample::of_queries`](setpoint::Sample::of_queries).
 ///
 /// Deterministic: the same arguments give the same bytes, for any number of threads, and after a
 /// resume from `store`.
@@ -83,7 +85,12 @@ pub fn fit<'r, G: Clone + Into<AnyGoal>>(
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Store + 'r)>,
 ) -> Result<TreesFit, TreesError> {
-    let mut session = Session::new(train, validation, settings, observer, store)?;
+    let sorted = rank::in_order(&train)?;
+    let train = match &sorted {
+        Some((rows, sample)) => Data { features: rows.view(), sample, ..train },
+        None => train,
+    };
+    let mut session = Session::new(train, validation, settings, observer, store.map(|store| store as _))?;
     let searched = session.search(std::slice::from_ref(goal))?;
     session.conclude(goal, &searched)
 }
@@ -125,6 +132,13 @@ impl Session<'_> {
             held_out: (purpose.outputs() > 1).then(|| baseline.scores.to_vec()),
         };
         match (self.settings.method, purpose) {
+            (MethodChoice::Ico, AnyGoal::Queries(goal)) => {
+                self.add_query_rounds(goal, &judge, baseline.searched.parameters, &mut fit)?;
+            }
+            (MethodChoice::Auto, AnyGoal::Queries(goal)) => {
+                self.improve(&judge, searched, &order, &mut fit)?;
+                self.add_query_rounds(goal, &judge, baseline.searched.parameters, &mut fit)?;
+            }
             (MethodChoice::Ico, AnyGoal::Classes(_)) => {
                 let expected = "auto or cross-entropy for trees of several classes";
                 return Err(TrainError::Setting { what: "method", found: "ico".into(), expected }.into());

@@ -175,12 +175,19 @@ impl From<setpoint::features::Features> for Rows {
 }
 
 impl Rows {
-    /// All rows of `first`, then these of `second`; both dense, or both compressed.
+    /// All rows of `first`, if any, then these of `second`; both dense, or both compressed.
     pub(crate) fn stacked(
-        first: &FeatureView<'_>,
+        first: Option<&FeatureView<'_>>,
         second: &FeatureView<'_>,
         rows: &[u32],
     ) -> Result<Self, TreesError> {
+        let first = match (first, second.0) {
+            (Some(first), _) => *first,
+            (None, Layout::Dense { columns, .. }) => FeatureView(Layout::Dense { values: &[], columns }),
+            (None, Layout::Sparse { columns, .. }) => {
+                FeatureView(Layout::Sparse { starts: &[0], indices: &[], values: &[], columns })
+            }
+        };
         if first.columns() != second.columns() {
             return Err(TreesError::Shape {
                 found: format!("{} columns beside {}", second.columns(), first.columns()),
@@ -264,17 +271,20 @@ mod tests {
     fn stacked_rows_are_those_of_the_parts() {
         let (first, second) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
         let dense = |values| FeatureView::dense(values, 2).unwrap();
-        let stacked = Rows::stacked(&dense(&first), &dense(&second), &[1]).unwrap();
+        let stacked = Rows::stacked(Some(&dense(&first)), &dense(&second), &[1]).unwrap();
         let Layout::Dense { values, .. } = *stacked.view().layout() else { panic!("dense") };
         assert_eq!(values, [1.0, 2.0, 3.0, 4.0, 7.0, 8.0]);
         let sparse = |values| FeatureView::sparse(&[0, 1, 2], &[1, 0], values, 2).unwrap();
-        let stacked = Rows::stacked(&sparse(&first[..2]), &sparse(&second[..2]), &[1, 0]).unwrap();
+        let stacked = Rows::stacked(Some(&sparse(&first[..2])), &sparse(&second[..2]), &[1, 0]).unwrap();
         let Layout::Sparse { starts, indices, values, .. } = *stacked.view().layout() else {
             panic!("compressed")
         };
         assert_eq!((starts, indices), (&[0, 1, 2, 3, 4][..], &[1, 0, 0, 1][..]));
         assert_eq!(values, [1.0, 2.0, 6.0, 5.0]);
-        assert!(Rows::stacked(&dense(&first), &sparse(&second[..2]), &[]).is_err());
+        let turned = Rows::stacked(None, &dense(&first), &[1, 0]).unwrap();
+        let Layout::Dense { values, .. } = *turned.view().layout() else { panic!("dense") };
+        assert_eq!(values, [3.0, 4.0, 1.0, 2.0]);
+        assert!(Rows::stacked(Some(&dense(&first)), &sparse(&second[..2]), &[]).is_err());
     }
 
     #[test]

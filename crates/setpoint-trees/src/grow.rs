@@ -8,24 +8,30 @@ use std::ops::ControlFlow;
 
 use rayon::prelude::*;
 use setpoint::Sample;
+use setpoint::goal::QueryGoal;
+use setpoint::rank::Queries;
 use setpoint::sample::Groups;
 use setpoint::train::TrainError;
+use setpoint::train::queries::mean_of;
 
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::{Data, FeatureView};
-use crate::ico::Mixture;
+use crate::ico::Derivatives;
 use crate::library::{Booster, Dataset, Library};
 use crate::parameters::{Parameters, steady};
+use crate::rank;
 
 /// Rows that are summed as one unit, so that sums do not depend on the number of threads.
 const CHUNK: usize = 8_192;
 
-/// The training rows, binned; of several outputs, the classes of the sample are the labels.
+/// The training rows, binned; of several outputs, the classes of the sample are the labels, and of a goal per query the
+/// grades.
 pub(crate) fn dataset<'l>(
     library: &'l Library,
     data: &Data<'_>,
     outputs: usize,
+    queries: Option<&QueryGoal>,
     threads: usize,
 ) -> Result<Dataset<'l>, TreesError> {
     data.check()?;
@@ -37,8 +43,13 @@ pub(crate) fn dataset<'l>(
     }
     let mut dataset = Dataset::new(library, &data.features, &parameters)?;
     let labels = data.sample.labels().iter().map(|label| f32::from(u8::from(*label)));
-    let labels: Vec<f32> = match data.sample.groups() {
-        Some(classes) if outputs > 1 => classes.codes().iter().map(|code| *code as f32).collect(),
+    let labels: Vec<f32> = match (data.sample.groups(), queries) {
+        (_, Some(goal)) => {
+            let queries = Queries::of_sample(data.sample).map_err(TrainError::from)?;
+            dataset.set_queries(&rank::sizes(queries))?;
+            rank::labels(goal, queries).0
+        }
+        (Some(classes), None) if outputs > 1 => classes.codes().iter().map(|code| *code as f32).collect(),
         _ => labels.collect(),
     };
     dataset.set_labels(&labels)?;
@@ -59,10 +70,12 @@ pub struct Look {
 
 /// How far to grow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Growth {
+pub(crate) struct Growth<'g> {
     pub(crate) parameters: Parameters,
     /// Scores of a row: 1, or the number of classes.
     pub(crate) outputs: usize,
+    /// A goal per query and LightGBM's objective for it.
+    pub(crate) objective: Option<(&'g QueryGoal, &'g str)>,
     pub(crate) rounds: usize,
     pub(crate) look_every: usize,
     pub(crate) seed: u64,
@@ -78,7 +91,7 @@ pub(crate) struct Round<'a> {
     pub(crate) look: Option<&'a Look>,
 }
 
-/// Grows a booster for log loss, or for the mixture with ico's gradient where one is given.
+/// Grows a booster for log loss or its own objective, or for the derivatives that are given.
 ///
 /// `after` sees every round and may end the growth: `Break` keeps the trees that there are.
 pub(crate) fn grow(
@@ -86,22 +99,26 @@ pub(crate) fn grow(
     sample: &Sample,
     held_out: Option<&FeatureView<'_>>,
     columns: usize,
-    growth: &Growth,
-    mut mixture: Option<&mut Mixture<'_>>,
+    growth: &Growth<'_>,
+    mut mixture: Option<&mut dyn Derivatives>,
     after: &mut dyn FnMut(&Round<'_>) -> Result<ControlFlow<()>, TreesError>,
 ) -> Result<(Ensemble, Vec<Look>), TreesError> {
     growth.parameters.check()?;
     let outputs = growth.outputs;
-    let objective = match mixture {
-        Some(_) => "objective=none".to_owned(),
-        None if outputs > 1 => format!("objective=multiclass num_class={outputs}"),
-        None => format!("objective=binary scale_pos_weight={}", growth.parameters.positive_weight),
+    let objective = match (&mixture, growth.objective) {
+        (Some(_), _) => "objective=none".to_owned(),
+        (None, Some((_, objective))) => objective.to_owned(),
+        (None, None) if outputs > 1 => format!("objective=multiclass num_class={outputs}"),
+        (None, None) => format!("objective=binary scale_pos_weight={}", growth.parameters.positive_weight),
     };
     let text = format!("{objective} {}", growth.parameters.to_text(growth.seed, growth.threads));
     let mut booster = Booster::new(dataset, &text)?;
     let bias = mixture.as_ref().map_or(0.0, |mixture| mixture.bias());
     let mut ensemble = Ensemble::constant(columns, &vec![bias; outputs]);
-    let mut raw = vec![bias; held_out.map_or(0, FeatureView::rows) * outputs];
+    let mut raw = match mixture.as_ref().and_then(|mixture| mixture.held_out()) {
+        Some(from) => from.iter().map(|score| f64::from(*score)).collect(),
+        None => vec![bias; held_out.map_or(0, FeatureView::rows) * outputs],
+    };
     let labels = sample.labels();
     let classes = sample.groups().filter(|_| outputs > 1).map(Groups::codes);
     let (mut looks, mut loss, mut rounds) = (Vec::new(), loss_of_no_tree(sample, outputs), 0);
@@ -129,7 +146,10 @@ pub(crate) fn grow(
             }
             ensemble.extend(&new, 0..new.trees(), 1.0);
             booster.outputs(&mut on_train)?;
+            let own = mixture.as_ref().and_then(|mixture| mixture.loss());
             loss = match (&mixture, classes) {
+                (Some(_), _) if own.is_some() => own.unwrap_or_default(),
+                (None, _) if growth.objective.is_some() => of_queries(growth, sample, &on_train)?,
                 (None, Some(codes)) => {
                     let rows = sample.len();
                     log_loss(sample, |row| on_train[codes[row] as usize * rows + row])
@@ -150,15 +170,27 @@ pub(crate) fn grow(
     Ok((ensemble, looks))
 }
 
-/// The looks of an ensemble that is grown already: the same as while it grew.
+/// What the training rows lack of the goal per query.
+fn of_queries(growth: &Growth<'_>, sample: &Sample, outputs: &[f64]) -> Result<f64, TrainError> {
+    let Some((goal, _)) = growth.objective else { return Ok(0.0) };
+    let scores: Vec<f32> = outputs.iter().map(|output| *output as f32).collect();
+    Ok(1.0 - mean_of(goal, sample, &scores)?)
+}
+
+/// The looks of an ensemble that is grown already, after the scores of others where they are given: the same as while it
+/// grew.
 pub(crate) fn looks(
     ensemble: &Ensemble,
     held_out: &FeatureView<'_>,
     look_every: usize,
+    after: Option<&[f32]>,
 ) -> Result<Vec<Look>, TreesError> {
     let outputs = ensemble.outputs();
     let mut raw = vec![0.0; held_out.rows() * outputs];
     ensemble.start(&mut raw);
+    if let Some(after) = after {
+        raw = after.iter().map(|score| f64::from(*score)).collect();
+    }
     let mut looks = Vec::new();
     let mut done = 0;
     while done < ensemble.rounds() {

@@ -20,6 +20,25 @@ use setpoint::train::{Bandwidth, TrainError};
 /// Rows that are summed as one unit, so that sums do not depend on the number of threads.
 const CHUNK: usize = 8_192;
 
+/// What each round is fitted to.
+pub(crate) trait Derivatives {
+    /// The constant that boosting starts from.
+    fn bias(&self) -> f64;
+
+    /// The derivatives for the next round, given what the trees so far add to each row's score.
+    fn derivatives(&mut self, outputs: &[f64]) -> Result<(&[f32], &[f32]), TrainError>;
+
+    /// Scores of the held-out rows that boosting starts from, where it goes on from other trees.
+    fn held_out(&self) -> Option<&[f32]> {
+        None
+    }
+
+    /// The loss at the last derivatives; log loss otherwise.
+    fn loss(&self) -> Option<f64> {
+        None
+    }
+}
+
 /// The mixture's derivatives over a training sample.
 pub(crate) struct Mixture<'s> {
     sample: &'s Sample,
@@ -66,30 +85,6 @@ impl<'s> Mixture<'s> {
         })
     }
 
-    /// The constant that boosting starts from: the log odds of the weighted labels.
-    pub(crate) fn bias(&self) -> f64 {
-        self.bias
-    }
-
-    /// The derivatives for the next round, given what the trees so far add to each row's score.
-    pub(crate) fn derivatives(&mut self, outputs: &[f64]) -> Result<(&[f32], &[f32]), TrainError> {
-        self.log_loss(outputs);
-        // All scores are equal before the first tree: there is no threshold between them.
-        let usable = self.rounds > 0
-            && match self.ico.evaluate(self.sample, &self.scores, &mut self.v) {
-                Ok(_) => true,
-                Err(TrainError::Threshold(_) | TrainError::Engine(_)) => false,
-                Err(error) => return Err(error),
-            };
-        self.rounds += 1;
-        let size = if usable { mean_size(&self.v) } else { 0.0 };
-        let share = mean_size(&self.gradient) / size;
-        if size > 0.0 && share.is_finite() {
-            self.mix(share);
-        }
-        Ok((&self.gradient, &self.curvature))
-    }
-
     /// Scores, and log loss's derivatives there.
     fn log_loss(&mut self, outputs: &[f64]) {
         let Self { sample, positive_weight, bias, .. } = *self;
@@ -131,6 +126,31 @@ impl<'s> Mixture<'s> {
                 *curvature += pull.abs();
             }
         });
+    }
+}
+
+impl Derivatives for Mixture<'_> {
+    /// The log odds of the weighted labels.
+    fn bias(&self) -> f64 {
+        self.bias
+    }
+
+    fn derivatives(&mut self, outputs: &[f64]) -> Result<(&[f32], &[f32]), TrainError> {
+        self.log_loss(outputs);
+        // All scores are equal before the first tree: there is no threshold between them.
+        let usable = self.rounds > 0
+            && match self.ico.evaluate(self.sample, &self.scores, &mut self.v) {
+                Ok(_) => true,
+                Err(TrainError::Threshold(_) | TrainError::Engine(_)) => false,
+                Err(error) => return Err(error),
+            };
+        self.rounds += 1;
+        let size = if usable { mean_size(&self.v) } else { 0.0 };
+        let share = mean_size(&self.gradient) / size;
+        if size > 0.0 && share.is_finite() {
+            self.mix(share);
+        }
+        Ok((&self.gradient, &self.curvature))
     }
 }
 

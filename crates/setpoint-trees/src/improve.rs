@@ -8,6 +8,7 @@
 //! step is measured twice, with validation cut in halves: rounds, boosters, head and additional rows
 //! come from one half, and what comes of them is compared on the other.
 
+use setpoint::goal::AnyGoal;
 use setpoint::train::{Gain, Judge, TrainError};
 
 use crate::conclude::{Step, TreesFit};
@@ -45,7 +46,7 @@ impl Session<'_> {
     ) -> Result<(), TreesError> {
         let averaged = order.len().min(AVERAGED);
         let several = order.len() > 1;
-        if self.settings.retrain {
+        if self.retrains(judge) {
             self.expect(2 + averaged);
         }
         let measured = self.measure(judge, searched)?;
@@ -67,10 +68,10 @@ impl Session<'_> {
         fit.held_out = fit.held_out.take().map(|_| recipe.scores(&recipe.weights, &all));
         // A head is fitted on the validation rows: where they choose the threshold, it is none of theirs.
         // Over the scores of several classes it gains nothing that shifts do not.
-        if let (true, true, Some(own)) = (several, self.settings.retrain, judge.judge()) {
+        if let (true, true, Some(own)) = (several, self.retrains(judge), judge.judge()) {
             add_head(&own, &measured, &all, &mut recipe, fit);
         }
-        let mut retrain = self.settings.retrain;
+        let mut retrain = self.retrains(judge);
         if retrain {
             let gain = mean_gain(measured.map(|half| half.retraining));
             retrain = !lost(gain);
@@ -101,6 +102,11 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Whether validation rows may be fitted to. Of queries they are kept: rounds on the goal's gradient are chosen there.
+    fn retrains(&self, judge: &Referee<'_>) -> bool {
+        self.settings.retrain && !matches!(judge.purpose, AnyGoal::Queries(_))
+    }
+
     /// What each half says; nothing where one of them lacks what the goal needs.
     fn measure(&mut self, judge: &Referee<'_>, searched: &[Searched]) -> Result<[Measured; 2], TreesError> {
         let halves = halves(judge.sample);
@@ -118,12 +124,13 @@ impl Session<'_> {
                     | TrainError::Sample(_)
                     | TrainError::Threshold(_)
                     | TrainError::Engine(_)
-                    | TrainError::Class(_),
+                    | TrainError::Class(_)
+                    | TrainError::Rank(_),
                 )) => return Ok([Measured::default(); 2]),
                 Err(error) => return Err(error),
             }
         }
-        if !self.settings.retrain || best.len() < 2 {
+        if !self.retrains(judge) || best.len() < 2 {
             return Ok(measured);
         }
         let again = |own: usize| Retraining {
@@ -166,7 +173,7 @@ impl Session<'_> {
         recipe.weights = recipe.average_of(AVERAGED);
         let average = recipe.scores(&recipe.weights, others);
         measured.average = other.gain(&average, &before)?;
-        if self.settings.retrain
+        if self.retrains(judge)
             && let Some(judge) = own.judge()
             && judge.goal.column().is_none()
             && let Ok(weights) = recipe.head_on(&judge, rows)

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use setpoint::Sample;
-use setpoint::goal::{Constraint, Direction, Goal, Relation, Top, safe_side};
+use setpoint::goal::{AnyGoal, Constraint, Direction, Goal, Relation, Top, safe_side};
 use setpoint::metric::{self, Cuts};
 use setpoint::train::method::{ClassCrossEntropy, CrossEntropy, Loss};
 use setpoint::train::{Gain, Judge, TrainError, if_any};
@@ -40,6 +40,7 @@ impl Referee<'_> {
                 let loss = CrossEntropy::new(1.0).evaluate(self.sample, scores, &mut v)?;
                 (merit_around(&judge, scores)?, loss)
             }
+            None if matches!(self.purpose, AnyGoal::Queries(_)) => (self.exact(scores)?, 0.0),
             None => {
                 let loss = ClassCrossEntropy::new(0.0).evaluate(self.sample, scores, &mut v)?;
                 (self.direction().merit(self.value(scores)?), loss)
@@ -97,8 +98,13 @@ fn neighbours(goal: &Goal) -> Vec<Goal> {
     NEIGHBOURS.into_iter().filter_map(scaled).collect()
 }
 
-/// The rows in two halves, every label of every group dealt out in turn.
+/// The rows in two halves, every label of every group dealt out in turn, or whole queries.
 pub(crate) fn halves(sample: &Sample) -> [Vec<u32>; 2] {
+    if let Some(queries) = sample.queries() {
+        return [0, 1].map(|half| {
+            (half..queries.len()).step_by(2).flat_map(|query| queries.rows(query)).copied().collect()
+        });
+    }
     let groups = sample.groups();
     let mut next = vec![[0; 2]; groups.map_or(1, |groups| groups.names().len())];
     let mut halves = [Vec::new(), Vec::new()];
@@ -127,7 +133,6 @@ pub(crate) fn pick(values: &[f32], outputs: usize, rows: &[u32]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use setpoint::goal::AnyGoal;
 
     #[test]
     fn halves_share_out_every_row_and_label() {

@@ -52,6 +52,7 @@ mod judge;
 pub mod library;
 mod parameters;
 mod purpose;
+mod rank;
 mod recipe;
 mod retrain;
 mod session;

@@ -3,6 +3,8 @@
 use setpoint::Sample;
 use setpoint::class::{Classes, shift, standard_error};
 use setpoint::goal::{AnyGoal, Direction};
+use setpoint::rank::Queries;
+use setpoint::train::queries::{gain_of, mean_of};
 use setpoint::train::{Gain, Judge, Standard, TrainError, if_any};
 
 /// A purpose on a sample: what scores are worth there.
@@ -20,7 +22,7 @@ impl<'a> Referee<'a> {
         let Self { shared_threshold, sample, seed, .. } = *self;
         match self.purpose {
             AnyGoal::Two(goal) => Some(Judge { goal, shared_threshold, sample, seed }),
-            AnyGoal::Classes(_) => None,
+            AnyGoal::Classes(_) | AnyGoal::Queries(_) => None,
         }
     }
 
@@ -33,6 +35,7 @@ impl<'a> Referee<'a> {
         match (self.judge(), self.purpose) {
             (Some(judge), _) => judge.exact(scores),
             (None, AnyGoal::Classes(goal)) => Ok(shift::best(goal, self.sample, scores, 1)?.value),
+            (None, AnyGoal::Queries(goal)) => mean_of(goal, self.sample, scores),
             (None, AnyGoal::Two(_)) => unreachable!("it has a judge"),
         }
     }
@@ -47,6 +50,7 @@ impl<'a> Referee<'a> {
         let goal = match (self.judge(), self.purpose) {
             (Some(judge), _) => return judge.gain(first, second),
             (None, AnyGoal::Classes(goal)) => goal,
+            (None, AnyGoal::Queries(goal)) => return gain_of(goal, self.sample, first, second).map(Some),
             (None, AnyGoal::Two(_)) => unreachable!("it has a judge"),
         };
         let best = |scores| if_any(shift::best(goal, self.sample, scores, 1));
@@ -63,6 +67,7 @@ impl<'a> Referee<'a> {
         Ok(match self.purpose {
             AnyGoal::Two(_) => Standard::of(self.sample, scores).deviation,
             AnyGoal::Classes(goal) => Classes::of(goal, self.sample)?.spread(scores),
+            AnyGoal::Queries(_) => Queries::of_sample(self.sample)?.spread(scores),
         })
     }
 }

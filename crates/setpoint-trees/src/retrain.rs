@@ -78,6 +78,7 @@ impl Session<'_> {
             let growth = Growth {
                 parameters: like.parameters,
                 outputs: like.ensemble.outputs(),
+                objective: None,
                 rounds: rounds[open[at]],
                 look_every: settings.look_every,
                 seed: like.seed,
@@ -119,10 +120,10 @@ fn stack(
     outputs: usize,
     threads: usize,
 ) -> Result<(Dataset<'static>, Sample), TreesError> {
-    let stacked = Rows::stacked(&train.features, &validation.features, rows)?;
+    let stacked = Rows::stacked(Some(&train.features), &validation.features, rows)?;
     let sample = join(train.sample, &validation.sample.select(rows), outputs)?;
     let data = Data { features: stacked.view(), sample: &sample, categorical: train.categorical };
-    let bins = dataset(Library::get()?, &data, outputs, threads)?;
+    let bins = dataset(Library::get()?, &data, outputs, None, threads)?;
     Ok((bins, sample))
 }
 

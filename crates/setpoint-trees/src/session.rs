@@ -1,7 +1,8 @@
 //! A run under way: rows binned once, boosters grown, watched and kept.
 
 use setpoint::Sample;
-use setpoint::goal::Goal;
+use setpoint::goal::{AnyGoal, Goal, QueryGoal};
+use setpoint::rank::Queries;
 use setpoint::train::selection::as_fraction;
 use setpoint::train::{Observer, TrainError};
 
@@ -9,15 +10,15 @@ use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::Data;
 use crate::grow::{Growth, Look, dataset, looks};
-use crate::ico::Mixture;
+use crate::ico::{Derivatives, Mixture};
 use crate::library::{Dataset, Library};
 use crate::parameters::Parameters;
 use crate::purpose::Referee;
+use crate::rank::{self, QueryRounds};
 use crate::settings::Settings;
 use crate::side_by_side::{Tell, grow_all};
 use crate::store::{Finished, Store};
 use crate::watched::Watched;
-use setpoint::goal::AnyGoal;
 
 /// Most train rows for boosters to grow side by side: each holds scores and gradients of all rows.
 const SIDE_BY_SIDE: usize = 1_000_000;
@@ -59,6 +60,8 @@ pub struct Session<'r> {
 /// A booster to be grown.
 struct Wanted {
     name: String,
+    /// LightGBM's objective, where it is one of queries.
+    objective: Option<String>,
     parameters: Parameters,
     seed: u64,
 }
@@ -66,6 +69,26 @@ struct Wanted {
 impl Wanted {
     fn key(&self) -> String {
         format!("seed {}: {}", self.seed, self.name)
+    }
+}
+
+/// What boosters are grown on.
+#[derive(Clone, Copy)]
+enum Pull<'p> {
+    /// LightGBM's own objective.
+    Own,
+    /// Log loss mixed with the gradient of a goal.
+    Mixed(&'p Goal),
+    /// The gradient of a goal per query, after trees that gave these scores.
+    Queries { goal: &'p QueryGoal, train: &'p [f32], held_out: &'p [f32] },
+}
+
+impl<'p> Pull<'p> {
+    fn held_out(self) -> Option<&'p [f32]> {
+        match self {
+            Self::Queries { held_out, .. } => Some(held_out),
+            Self::Own | Self::Mixed(_) => None,
+        }
     }
 }
 
@@ -127,7 +150,7 @@ impl<'r> Session<'r> {
         })
     }
 
-    /// Grows a booster for log loss from each configuration.
+    /// Grows a booster for log loss from each configuration, or for LightGBM's objectives of queries.
     ///
     /// A booster ends early where no goal's value on validation has risen for a while; which rounds to
     /// take is decided for each goal afterwards.
@@ -142,19 +165,23 @@ impl<'r> Session<'r> {
             let found = "goals of different numbers of classes".to_owned();
             return Err(TreesError::Shape { found, expected: "goals that one search can serve" });
         }
-        let wanted: Vec<Wanted> = (0u64..)
-            .zip(&self.settings.configurations)
+        let configurations = self.settings.configurations.iter().enumerate();
+        let wanted: Vec<Wanted> = configurations
             .map(|(index, parameters)| {
                 let mut parameters = *parameters;
-                if outputs > 1 {
-                    // Of several classes none is the positive one.
+                let of_queries =
+                    self.queries(&goals).map(|(goal, queries)| rank::objective(index, goal, queries));
+                if outputs > 1 || of_queries.is_some() {
+                    // Of several classes none is the positive one, and in queries nothing is decided by rows alone.
                     parameters.positive_weight = 1.0;
                 }
-                let seed = self.settings.seed.wrapping_add(index);
-                Wanted { name: format!("cross-entropy, {parameters}"), parameters, seed }
+                let seed = self.settings.seed.wrapping_add(index as u64);
+                let (kind, objective) =
+                    of_queries.map_or(("cross-entropy", None), |(kind, text)| (kind, Some(text)));
+                Wanted { name: format!("{kind}, {parameters}"), objective, parameters, seed }
             })
             .collect();
-        self.grow_watched(wanted, &goals, None)
+        self.grow_watched(wanted, &goals, Pull::Own)
     }
 
     /// Grows a booster with the settings of another on log loss mixed with the goal's own gradient.
@@ -164,10 +191,34 @@ impl<'r> Session<'r> {
     pub fn grow_ico(&mut self, goal: &Goal, like: &Searched) -> Result<Searched, TreesError> {
         let Searched { parameters, seed, .. } = *like;
         self.stages += 1;
-        let wanted = Wanted { name: format!("ico, {parameters}"), parameters, seed };
+        let wanted = Wanted { name: format!("ico, {parameters}"), objective: None, parameters, seed };
         let purpose = self.fraction(goal.clone().into());
-        let grown = self.grow_watched(vec![wanted], std::slice::from_ref(&purpose), Some(goal))?;
+        let grown = self.grow_watched(vec![wanted], std::slice::from_ref(&purpose), Pull::Mixed(goal))?;
         grown.into_iter().next().ok_or_else(|| TrainError::Stopped.into())
+    }
+
+    /// Grows trees on the gradient of a goal per query, after others that gave these scores of train and validation rows.
+    pub(crate) fn grow_after(
+        &mut self,
+        goal: &QueryGoal,
+        name: &str,
+        parameters: Parameters,
+        (train, held_out): (&[f32], &[f32]),
+    ) -> Result<Searched, TreesError> {
+        self.stages += 1;
+        let wanted = Wanted { name: name.to_owned(), objective: None, parameters, seed: self.settings.seed };
+        let purpose = AnyGoal::Queries(*goal);
+        let pull = Pull::Queries { goal, train, held_out };
+        let grown = self.grow_watched(vec![wanted], std::slice::from_ref(&purpose), pull)?;
+        grown.into_iter().next().ok_or_else(|| TrainError::Stopped.into())
+    }
+
+    /// The goal per query that a search is for, and the queries of the train rows.
+    fn queries<'g>(&self, goals: &'g [AnyGoal]) -> Option<(&'g QueryGoal, &'r Queries)> {
+        match (goals.first()?, self.train.sample.queries()) {
+            (AnyGoal::Queries(goal), Some(queries)) => Some((goal, queries)),
+            _ => None,
+        }
     }
 
     /// Boosters grown on the train rows and watched on validation, for log loss or mixed with the
@@ -176,14 +227,14 @@ impl<'r> Session<'r> {
         &mut self,
         wanted: Vec<Wanted>,
         goals: &[AnyGoal],
-        ico: Option<&Goal>,
+        pull: Pull<'_>,
     ) -> Result<Vec<Searched>, TreesError> {
         let (look_every, rounds) = (self.settings.look_every, self.settings.rounds);
         let mut grown: Vec<Option<(Ensemble, Vec<Look>)>> = Vec::new();
         for wanted in &wanted {
             grown.push(match self.shelf.find(&wanted.key()) {
                 Some(known) => {
-                    let looks = looks(&known, &self.validation.features, look_every)?;
+                    let looks = looks(&known, &self.validation.features, look_every, pull.held_out())?;
                     Some((known, looks))
                 }
                 None => None,
@@ -193,27 +244,47 @@ impl<'r> Session<'r> {
         self.stage += wanted.len() - open.len();
         let outputs = goals.first().map_or(1, AnyGoal::outputs);
         if !open.is_empty() && self.train_bins.is_none() {
-            self.train_bins = Some(dataset(Library::get()?, &self.train, outputs, self.settings.threads())?);
+            let (queries, threads) = (self.queries(goals).map(|(goal, _)| goal), self.settings.threads());
+            self.train_bins = Some(dataset(Library::get()?, &self.train, outputs, queries, threads)?);
         }
         let judges: Vec<Referee<'_>> = goals.iter().map(|goal| self.referee(goal)).collect();
         let (workers, threads) = self.share_threads(open.len());
+        let goal = self.queries(goals).map(|(goal, _)| goal);
         let Self { train, validation, settings, observer, shelf, train_bins, stage, stages, .. } = self;
         let (first, stages, bins) = (*stage, *stages, train_bins.as_ref());
         let grow_one = |at: usize, tell: Tell<'_>| {
             let Some(bins) = bins else { unreachable!("set where anything is open") };
-            let Wanted { name, parameters, seed } = &wanted[open[at]];
+            let Wanted { name, objective, parameters, seed } = &wanted[open[at]];
             let watched =
                 Watched { name, stage: (first + at, stages), judges: &judges, patience: settings.patience };
-            let growth =
-                Growth { parameters: *parameters, outputs, rounds, look_every, seed: *seed, threads };
-            let mut mixture = match ico {
-                Some(goal) => {
-                    Some(Mixture::new(goal, train.sample, parameters.positive_weight, settings.bandwidth)?)
-                }
-                None => None,
+            let objective = goal.zip(objective.as_deref());
+            let growth = Growth {
+                parameters: *parameters,
+                outputs,
+                objective,
+                rounds,
+                look_every,
+                seed: *seed,
+                threads,
+            };
+            let mut mixture: Option<Box<dyn Derivatives>> = match pull {
+                Pull::Own => None,
+                Pull::Mixed(goal) => Some(Box::new(Mixture::new(
+                    goal,
+                    train.sample,
+                    parameters.positive_weight,
+                    settings.bandwidth,
+                )?)),
+                Pull::Queries { goal, train: base, held_out } => Some(Box::new(QueryRounds::new(
+                    goal,
+                    train.sample,
+                    (base, held_out),
+                    settings.bandwidth,
+                )?)),
             };
             let rows = (bins, train.sample, train.features.columns());
-            watched.grow(rows, Some(&validation.features), &growth, mixture.as_mut(), tell)
+            let mixture = mixture.as_mut().map(|mixture| &mut **mixture as &mut dyn Derivatives);
+            watched.grow(rows, Some(&validation.features), &growth, mixture, tell)
         };
         let fresh = grow_all(
             open.len(),
@@ -229,7 +300,7 @@ impl<'r> Session<'r> {
             grown[*index] = Some(booster);
         }
         let searched = wanted.into_iter().zip(grown).filter_map(|(wanted, grown)| {
-            let Wanted { name, parameters, seed } = wanted;
+            let Wanted { name, parameters, seed, .. } = wanted;
             let (ensemble, looks) = grown?;
             Some(Searched { parameters, name, ensemble, looks, seed })
         });
@@ -255,7 +326,7 @@ impl<'r> Session<'r> {
         let rows = self.settings.rows_scored.unwrap_or(self.validation.sample.len() as u64);
         match goal {
             AnyGoal::Two(goal) => AnyGoal::Two(as_fraction(&goal, rows)),
-            goal @ AnyGoal::Classes(_) => goal,
+            goal @ (AnyGoal::Classes(_) | AnyGoal::Queries(_)) => goal,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::FeatureView;
 use crate::grow::{Growth, Look, Round, grow};
-use crate::ico::Mixture;
+use crate::ico::Derivatives;
 use crate::judge::Promise;
 use crate::library::Dataset;
 use crate::purpose::Referee;
@@ -32,8 +32,8 @@ impl Watched<'_> {
         &self,
         (bins, sample, columns): (&Dataset<'_>, &Sample, usize),
         held_out: Option<&FeatureView<'_>>,
-        growth: &Growth,
-        mixture: Option<&mut Mixture<'_>>,
+        growth: &Growth<'_>,
+        mixture: Option<&mut dyn Derivatives>,
         tell: Tell<'_>,
     ) -> Result<(Ensemble, Vec<Look>), TreesError> {
         let mut best: Vec<Option<(Promise, usize)>> = vec![None; self.judges.len()];

@@ -60,6 +60,7 @@
 //! - [`metric`]: exact metrics and their confidence intervals.
 //! - [`certify`]: thresholds that hold on new data, with a proof.
 //! - [`class`]: several classes: smooth and counted decisions by score minus shift.
+//! - [`rank`]: queries: smooth and exact metrics of the first results of each.
 //! - [`artifact`]: the model file.
 //! - [`features`]: rows of numbers and categories, each as it is.
 //! - [`model`], [`optimizer`], [`train`]: what is trained, and how.
@@ -82,6 +83,7 @@ pub mod mix;
 pub mod model;
 pub mod optimizer;
 pub mod problem;
+pub mod rank;
 pub mod sample;
 pub mod shard;
 pub mod surrogate;

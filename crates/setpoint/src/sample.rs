@@ -10,6 +10,8 @@ pub use together::{Entities, Groups};
 
 use together::codes_like;
 
+use crate::rank::Queries;
+
 /// Labels, weights, groups and entities of a set of examples, in the order of their scores.
 #[derive(Clone, Debug)]
 pub struct Sample {
@@ -17,6 +19,7 @@ pub struct Sample {
     weights: Option<Vec<f32>>,
     groups: Option<Groups>,
     entities: Option<Entities>,
+    queries: Option<Queries>,
     totals: ClassTotals,
 }
 
@@ -62,6 +65,15 @@ impl Sample {
     /// If there are no rows, a code has no name, or a class has no row.
     pub fn of_classes(label: &str, names: Vec<String>, codes: Vec<u32>) -> Result<Self, SampleError> {
         Self::new(vec![true; codes.len()])?.coded(label, names, codes)
+    }
+
+    /// A sample of rows that come in queries, which are its entities. Its labels say which rows are relevant.
+    ///
+    /// # Errors
+    /// If there are more rows than a sample can have.
+    pub fn of_queries(queries: Queries) -> Result<Self, SampleError> {
+        let sample = Self::new(queries.positive().to_vec())?.with_entities(queries.column(), queries.of())?;
+        Ok(Self { queries: Some(queries), ..sample })
     }
 
     /// The same sample with a weight for each example.
@@ -138,6 +150,7 @@ impl Sample {
             weights: None,
             groups: None,
             entities: None,
+            queries: None,
             totals: ClassTotals::default(),
         }
     }
@@ -157,6 +170,7 @@ impl Sample {
             Some(groups) => pick(&groups.of, rows, codes_like(&mut self.groups, groups)),
             None => self.groups = None,
         }
+        self.queries = from.queries.as_ref().map(|queries| queries.select(rows));
         self.add_up();
     }
 
@@ -253,6 +267,12 @@ impl Sample {
     #[must_use]
     pub fn entities(&self) -> Option<&Entities> {
         self.entities.as_ref()
+    }
+
+    /// The queries that the rows come in, if they do.
+    #[must_use]
+    pub fn queries(&self) -> Option<&Queries> {
+        self.queries.as_ref()
     }
 
     /// The entities where some have several examples, so that examples are no independent draws.

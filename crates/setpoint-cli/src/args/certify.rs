@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ReadArgs;
+use super::{MeasuredQueryArgs, ReadArgs};
 
 pub const EXAMPLES: &str = "\
 The scores may come from any model, but not from rows it was trained or tuned on. Higher must
@@ -16,7 +16,10 @@ Examples:
   setpoint certify scores.parquet --label y --score p --goal \"recall>=0.95\" --confidence 99%
   setpoint certify scores.csv --label y --score p --goal \"fpr(site)<=2%\" --json
   setpoint certify scores.csv --label y --score p --goal \"fpr<=5%\" --split-by patient
+  setpoint certify scores.csv --label grade --score p --query session --goal \"ndcg @ k=10 per query\"
   setpoint certify held-out.csv --onnx model.onnx --label y --goal \"fpr<=1%\" -o certified.onnx
+
+A goal per query has no threshold: what is certified is how much it is worth at least, on average over new queries.
 
 With --onnx, the rows are scored by a classifier of anyone's, in onnxruntime: each of its inputs is fed by the
 column of that name, or its only input by all columns without a role. The file written decides in its last node.";
@@ -66,6 +69,12 @@ pub struct CertifyArgs {
     /// Confidence that all conditions hold
     #[arg(long, value_name = "P", default_value = "95%")]
     pub confidence: String,
+    /// What a goal per query is to be worth at least; by default whatever bound the queries prove
+    #[arg(long, value_name = "X")]
+    pub at_least: Option<f64>,
+    /// Which rows are results of the same query.
+    #[command(flatten)]
+    pub queries: MeasuredQueryArgs,
     /// Print one JSON object on stdout
     #[arg(long)]
     pub json: bool,

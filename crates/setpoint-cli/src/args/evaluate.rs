@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ImageArgs, ReadArgs, ReportFlags, ScoresArgs};
+use super::{ImageArgs, MeasuredQueryArgs, ReadArgs, ReportFlags, ScoresArgs};
 use crate::plan::Files;
 
 pub const EXAMPLES: &str = "\
@@ -69,6 +69,9 @@ pub struct MeasureArgs {
     /// Confidence of the intervals, and of the threshold that is chosen with --scores
     #[arg(long, value_name = "P", default_value = "95%")]
     pub confidence: String,
+    /// Which rows are results of the same query.
+    #[command(flatten)]
+    pub queries: MeasuredQueryArgs,
     /// How the file is read.
     #[command(flatten)]
     pub read: ReadArgs,
@@ -84,6 +87,7 @@ impl MeasureArgs {
             .read_any("the model", self.model.as_ref())
             .read_any("the data", self.data.as_ref())
             .read_any("the scores", self.of_scores.scores.as_ref())
+            .read_any("the sizes of queries", self.queries.of.query_sizes.as_ref())
             .read_any("the certificate", self.of_scores.certificate.as_ref())
             .read_any("the label table", self.images.labels.as_ref())
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{ImageArgs, MeasureArgs, PredictArgs, ReadArgs, ScoresArgs};
+use super::{ImageArgs, MeasureArgs, MeasuredQueryArgs, PredictArgs, QueryArgs, ReadArgs, ScoresArgs};
 
 pub const MONITOR: &str = "\
 Each call adds a batch of labelled rows, of any size and in any order, also late ones, and tells where every
@@ -56,6 +56,9 @@ pub struct RowsArgs {
     /// Column that says which rows belong together, if not that of training
     #[arg(long, value_name = "COL")]
     pub split_by: Option<String>,
+    /// Which rows are results of the same query.
+    #[command(flatten)]
+    pub queries: QueryArgs,
     /// How the file is read.
     #[command(flatten)]
     pub read: ReadArgs,
@@ -78,6 +81,7 @@ impl RowsArgs {
             group: None,
             split_by: self.split_by.clone(),
             confidence: String::new(),
+            queries: MeasuredQueryArgs { of: self.queries.clone(), empty_queries: None },
             read: self.read.clone(),
             images: self.images.clone(),
         }
@@ -86,7 +90,8 @@ impl RowsArgs {
     /// The same as the flags of `predict`, for rows whose labels do not count.
     pub fn predict(&self, model: &Path, data: &Path) -> PredictArgs {
         let (model, data, output) = (model.to_owned(), data.to_owned(), PathBuf::new());
-        PredictArgs { model, data, output, keep: None, read: self.read.clone(), images: self.images.clone() }
+        let (queries, read, images) = (self.queries.clone(), self.read.clone(), self.images.clone());
+        PredictArgs { model, data, output, keep: None, queries, read, images }
     }
 }
 

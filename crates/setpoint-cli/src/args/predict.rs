@@ -4,19 +4,22 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ImageArgs, ReadArgs};
+use super::{ImageArgs, QueryArgs, ReadArgs};
 
 pub const EXAMPLES: &str = "\
 Writes a row for each row of DATA, in order: the columns that --keep names, its score, the probability
 that it is positive, and the decision 1 or 0. Images of a folder come in the order of their names, each
 with the name of its file.
 An example is positive when score >= threshold. No label is needed.
+Of a goal per query each row has its score, its place within its query, and 1 or 0 for whether it is among the
+first k; queries are in the column that the model was trained with, or say where (--query, --query-sizes).
 
 Examples:
   setpoint predict fraud.safetensors today.csv -o decisions.csv
   setpoint predict fraud.safetensors today.parquet -o decisions.parquet
   setpoint predict fraud.safetensors today.csv --keep customer,date -o decisions.csv
   setpoint predict fraud.safetensors today.csv --keep all | head
+  setpoint predict ranker.safetensors today.csv --query session -o places.csv
   setpoint predict faces.safetensors photos/ -o decisions.csv";
 
 /// Score rows and decide them.
@@ -32,6 +35,9 @@ pub struct PredictArgs {
     /// Columns of DATA to write beside: names, numbers and ranges, with commas between; all: every one
     #[arg(long, value_name = "COLS")]
     pub keep: Option<String>,
+    /// Which rows are results of the same query.
+    #[command(flatten)]
+    pub queries: QueryArgs,
     /// How the file is read.
     #[command(flatten)]
     pub read: ReadArgs,

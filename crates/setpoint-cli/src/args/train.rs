@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::{ImageArgs, ReadArgs, ReportFlags, SettingArgs};
+use super::{ImageArgs, MeasuredQueryArgs, ReadArgs, ReportFlags, SettingArgs};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -18,6 +18,8 @@ Examples:
   setpoint train cards.csv --label fraud,chargeback --goal \"fraud: recall @ fpr<=1%\" \\
       --goal \"chargeback: precision @ recall>=0.9\"
   setpoint train shop.csv --label item --goal \"recall(shirt) @ precision(shirt)>=0.9\"
+  setpoint train search.csv --label grade --query session --goal \"ndcg @ k=10 per query\"
+  setpoint train letor.txt --goal \"precision @ k=5 per query\" --positive \">=2\" --model trees
   setpoint train ijcnn1.gz --goal \"recall @ fpr<=1%\" --model mlp --hidden 64,32
   setpoint train cards.csv --label fraud --goal \"recall @ fpr<=0.1%\" --model trees
   setpoint train faces/ --label smiling --goal \"fnr @ fpr=1%\" --model cnn --cnn small
@@ -85,6 +87,10 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", help_heading = "Columns")]
     pub min_group: Option<u64>,
 
+    /// Which rows are results of the same query.
+    #[command(flatten)]
+    pub queries: MeasuredQueryArgs,
+
     /// How the file is read.
     #[command(flatten)]
     pub read: ReadArgs,
@@ -105,6 +111,10 @@ pub struct TrainArgs {
     /// Confidence of the certificate
     #[arg(long, value_name = "P", default_value = "95%", help_heading = "Threshold")]
     pub confidence: String,
+    /// Certify that a goal per query is worth this much at least, or say how many queries that takes; by
+    /// default whatever bound they prove
+    #[arg(long, value_name = "X", help_heading = "Threshold")]
+    pub at_least: Option<f64>,
     /// Ship the threshold that holds exactly on the calibration part, without a certificate
     #[arg(long, help_heading = "Threshold")]
     pub no_certificate: bool,

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use setpoint::goal::GoalText;
 use setpoint::message::quote;
-use setpoint_data::{ClassOptions, ImageOptions, ReadOptions, Roles, Several, SplitPlan, list};
+use setpoint_data::{ClassOptions, ImageOptions, QuerySource, ReadOptions, Roles, Several, SplitPlan, list};
 use setpoint_run::{CnnSize, Failure, Job, ModelChoice, confidence_of_each};
 
 use super::image::image_options;
 use super::label::{file_name, goals, joined, labels, reports_of};
+use super::query::{check_queries, empty_queries, query_source};
 use super::read::{confidence, positive, read_options};
 use crate::args::{CnnArg, ImageArgs, ModelArg, ReportFlags, TrainArgs};
 
@@ -93,12 +94,28 @@ impl TrainPlan {
             }
             None => args.path.clone(),
         };
+        let whole = "queries stay whole in every part, and a split of them goes by nothing else";
+        let of_rows = [
+            ("split-by", args.split_by.is_some(), whole),
+            ("split-time", args.split_time.is_some(), whole),
+            ("weight", args.weight.is_some(), "every query counts the same in a goal per query"),
+            ("group", args.group.is_some(), "a goal per query has no conditions on groups"),
+            ("model cnn", args.model == ModelArg::Cnn, "goals per query are of rows of tables"),
+        ];
+        check_queries(&args.queries, &goal, &of_rows)?;
+        if goal.queries().is_none() && args.at_least.is_some() {
+            return Err(Failure::input(
+                "--at-least: is for goals per query; others say in their conditions what is to hold",
+            ));
+        }
         let roles = roles(args, &goal)?;
         check_idle(args, &roles)?;
         let split = split(args)?;
         let confidence = confidence(&args.confidence)?;
         let confidence = (!args.no_certificate).then_some(confidence);
         let mut job = Job::new(goal, model(args), &args.settings.given, &split, confidence)?;
+        job.empty_queries = empty_queries(&args.queries).unwrap_or_default();
+        job.at_least = args.at_least;
         job.settings.rotations = rotations(args, job.settings.rotations)?;
         if let Value::Object(recorded) = recorded(args, &job.goal) {
             job.recorded.extend(recorded);
@@ -119,6 +136,16 @@ impl TrainPlan {
             checkpoint: args.checkpoint.clone(),
             resume: args.resume,
         })
+    }
+}
+
+impl TrainPlan {
+    /// The file with the sizes of queries.
+    pub fn query_sizes(&self) -> Option<&PathBuf> {
+        match &self.roles.queries {
+            Some(QuerySource::Sizes(path)) => Some(path),
+            _ => None,
+        }
     }
 }
 
@@ -160,6 +187,7 @@ fn roles(args: &TrainArgs, goal: &GoalText) -> Result<Roles, Failure> {
         group_if_there: named.filter(|_| either),
         group_is_feature: args.group_feature,
         split_by: args.split_by.clone(),
+        queries: goal.queries().map(|_| query_source(&args.queries.of, None)),
         split_time: args.split_time.clone(),
         categorical: args.categorical.as_deref().map(list).unwrap_or_default(),
         text: args.text.as_deref().map(list).unwrap_or_default(),
@@ -260,6 +288,10 @@ fn recorded(args: &TrainArgs, goal: &GoalText) -> Value {
         "format": args.read.format, "separator": args.read.separator, "header": args.read.header,
         "split-by": args.split_by, "split-time": args.split_time,
     });
+    if goal.queries().is_some() {
+        recorded["query"] = json!(args.queries.of.query);
+        recorded["query-sizes"] = json!(args.queries.of.query_sizes);
+    }
     if let Some(classes) = &args.classes {
         recorded["classes"] = json!(classes);
     }

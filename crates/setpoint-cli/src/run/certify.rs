@@ -4,20 +4,28 @@ use std::path::Path;
 
 use serde_json::json;
 use setpoint::artifact::Groups;
+use setpoint::goal::QueryGoal;
 use setpoint::message::quote;
 use setpoint_data::{Roles, Table};
 use setpoint_onnx::{Classifier, Decision, Rows};
-use setpoint_run::{Asked, Failure, certify as prove};
+use setpoint_report::to_json;
+use setpoint_run::{Asked, Failure, certify as prove, certify_order as prove_order};
 
 use super::export::write;
 use super::progress::{Display, line};
 use super::scores::{ScoresFile, check_group};
 use super::{print, show};
 use crate::args::CertifyArgs;
-use crate::plan::{Files, confidence, positive, read_options};
+use crate::plan::{Files, confidence, empty_queries, positive, query_source, read_options};
 
 /// Finds and prints the threshold.
 pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
+    if args.goal.trim_end().ends_with("per query") {
+        return certify_queries(args, quiet);
+    }
+    if args.queries.of.query.is_some() || args.queries.of.query_sizes.is_some() || args.at_least.is_some() {
+        return Err(Failure::input("--query and --at-least: are for goals per query; leave them out"));
+    }
     let (shared_threshold, approximate) = (args.shared_threshold, args.approximate);
     let asked = Asked { shared_threshold, approximate, ..Asked::new(&args.goal)? };
     let confidence = confidence(&args.confidence)?;
@@ -65,6 +73,45 @@ pub fn certify(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
         show(&format!("{}\n", certified.text), args.json)?;
         certified.caution.iter().for_each(|caution| line(&format!("caution: {caution}")));
         wrote.iter().for_each(|wrote| line(wrote));
+    }
+    Ok(())
+}
+
+/// Bounds what the order of scores within queries is worth.
+fn certify_queries(args: &CertifyArgs, quiet: bool) -> Result<(), Failure> {
+    let goal: QueryGoal = args.goal.parse()?;
+    let others = [
+        ("group", args.group.is_some()),
+        ("shared-threshold", args.shared_threshold),
+        ("weight", args.weight.is_some()),
+        ("split-by", args.split_by.is_some()),
+        ("onnx", args.onnx.is_some()),
+    ];
+    if let Some((flag, _)) = others.into_iter().find(|(_, given)| *given) {
+        return Err(Failure::input(format!("--{flag}: does not apply to a goal per query; leave it out")));
+    }
+    let confidence = confidence(&args.confidence)?;
+    let mut display = Display::new(quiet);
+    display.show(&format!("reading {}", args.scores.display()));
+    let roles = Roles {
+        label: Some(args.label.clone()),
+        positive: positive(args.positive.as_ref())?,
+        queries: Some(query_source(&args.queries.of, None)),
+        score: args.score.clone(),
+        missing: args.read.missing.as_deref().map(setpoint_data::list),
+        ..Roles::default()
+    };
+    let table = Table::read(&args.scores, &read_options(&args.read)?, &roles)?;
+    let queries = table.ranked()?.ok_or_else(|| Failure::input("no grades or no queries"))?;
+    let empty = empty_queries(&args.queries).unwrap_or_default();
+    let scores = table.scores().unwrap_or_default();
+    let bound = prove_order(&goal, &queries, scores, empty, confidence, args.at_least)?;
+    display.finish();
+    if args.json {
+        print(&to_json(&bound)?)?;
+    }
+    if !quiet {
+        show(&format!("{bound}\n"), args.json)?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use setpoint::Goal;
+use setpoint::rank::Empty;
 use setpoint::train::{Judge, MethodChoice, PositiveWeight, Settings};
 use setpoint_data::{Positive, ReadOptions, Roles, SplitPlan, Table};
 use setpoint_report::{ByPart, RepeatRecord, ReportRecord, Table as Text, mean_and_deviation};
@@ -102,6 +103,8 @@ fn job(goal: &Goal, seed: u64) -> Job {
         model: ModelChoice::Linear,
         settings: Settings { seed, rotations: Some(ROTATIONS), ..Settings::default() },
         confidence: Some(CONFIDENCE),
+        empty_queries: Empty::default(),
+        at_least: None,
         recorded: recorded.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect(),
     }
 }

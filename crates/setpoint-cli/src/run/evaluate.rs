@@ -5,15 +5,21 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use setpoint::message::{clip, quote};
 use setpoint_data::{LabelSchema, Roles};
-use setpoint_report::{EvaluateRecord, LabelsRecord, ReportRecord, Together, to_json, uncertified};
-use setpoint_run::{Examples, Failure, ImageSchema, Opened, Schema, hold_images, load_more, open_all};
+use setpoint_report::{
+    EvaluateRecord, LabelsRecord, ReportRecord, Together, to_json, uncertified, uncertified_order,
+};
+use setpoint_run::{
+    Decision, Examples, Failure, ImageSchema, Opened, Schema, hold_images, load_more, open_all,
+};
 
 use super::progress::{Display, line};
 use super::scores::Judged;
 use super::{images, print, report, say_notes, show};
 use crate::args::{EvaluateArgs, MeasureArgs, ReportFlags, in_flags};
 use crate::interrupt;
-use crate::plan::{confidence, image_options, labels, positive, read_options, reports_of};
+use crate::plan::{
+    confidence, empty_queries, image_options, labels, positive, query_source, read_options, reports_of,
+};
 
 /// Measures a model, or that of each label.
 pub fn evaluate(args: &EvaluateArgs, quiet: bool) -> Result<(), Failure> {
@@ -79,7 +85,8 @@ fn tell(record: &EvaluateRecord, json: bool) -> Result<(), Failure> {
     show(&record.to_string(), json)?;
     say_notes(&record.notes);
     if let Some(reason) = &record.certificate_refused {
-        line(&format!("warning: {}", uncertified(reason)));
+        let said = if record.queries.is_some() { uncertified_order(reason) } else { uncertified(reason) };
+        line(&format!("warning: {said}"));
     }
     Ok(())
 }
@@ -163,7 +170,10 @@ pub fn measure_all(
     let named = models.iter().map(|(label, _)| reports_of(wanted, label.as_deref()));
     named.fold(args.files(), |files, wanted| report::files(files, &wanted, flag)).check()?;
     let mut all = Vec::new();
-    for (label, model) in models {
+    for (label, mut model) in models {
+        if let (Decision::Place(order), Some(empty)) = (&mut model.decision, empty_queries(&args.queries)) {
+            order.empty = empty;
+        }
         let wanted = reports_of(wanted, label.as_deref());
         let args = MeasureArgs { label: label.clone().or_else(|| args.label.clone()), ..args.clone() };
         let (mut examples, hash, notes) = labelled_rows(&args, data, &model, display)?;
@@ -281,7 +291,28 @@ fn roles(args: &MeasureArgs, model: &Opened) -> Result<Roles, Failure> {
             quote(needed)
         )));
     }
+    let of = &args.queries.of;
+    let flags = [
+        ("query", of.query.is_some()),
+        ("query-sizes", of.query_sizes.is_some()),
+        ("empty-queries", args.queries.empty_queries.is_some()),
+    ];
+    match (flags.into_iter().find(|(_, given)| *given), model.query_column()) {
+        (Some((flag, _)), None) => {
+            return Err(Failure::input(format!(
+                "--{flag}: the model is not for a goal per query; leave it out"
+            )));
+        }
+        (_, Some(_)) if args.weight.is_some() || args.group.is_some() || args.split_by.is_some() => {
+            return Err(Failure::input(
+                "--weight, --group and --split-by: the model is for a goal per query, of which every query counts the \
+                 same; leave them out",
+            ));
+        }
+        _ => {}
+    }
     Ok(Roles {
+        queries: model.query_column().map(|column| query_source(of, column)),
         label: args.label.clone().or_else(|| model.label_column()),
         positive: positive(args.positive.as_ref())?,
         weight: args.weight.clone().or_else(|| trained("weight").filter(|_| !args.unweighted)),

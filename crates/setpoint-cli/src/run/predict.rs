@@ -20,10 +20,13 @@ use super::progress::{Display, line};
 use super::{images, say_notes};
 use crate::args::PredictArgs;
 use crate::interrupt;
-use crate::plan::{Files, image_options, read_options};
+use crate::plan::{Files, image_options, query_source, read_options};
 
 /// The column that holds the decision.
 const DECISION: &str = "decision";
+
+/// The column that holds the place within a query.
+const PLACE: &str = "place";
 
 /// Rows of a Parquet row group.
 const ROW_GROUP: usize = 1 << 20;
@@ -41,6 +44,7 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     let files = Files::default()
         .read("the model", &args.model)
         .read("the data", &args.data)
+        .read_any("the sizes of queries", args.queries.query_sizes.as_ref())
         .read_any("the label table", args.images.labels.as_ref());
     match output {
         Output::Stdout => files,
@@ -95,10 +99,17 @@ fn columns_of(label: Option<&str>, predicted: Predicted) -> Vec<Column> {
         (Some(label), Some((what, class))) => format!("{what}({label}: {class}"),
     };
     let numbers = predicted.scores.into_iter().chain(predicted.probabilities);
-    numbers
-        .map(|(name, values)| Column { name: named(&name), values: Values::Numbers(values) })
-        .chain([Column { name: named(DECISION), values: Values::Decisions(predicted.decisions) }])
-        .collect()
+    let column = |name: &str, values| Column { name: named(name), values };
+    let decided = match predicted.decisions {
+        Decisions::Positive(of) => vec![column(DECISION, Values::yes_or_no(&of))],
+        Decisions::Class { names, of } => vec![column(DECISION, Values::Texts { names, of })],
+        Decisions::Place { places, first } => {
+            let places = column(PLACE, Values::Whole(places.into_iter().map(|place| place as i32).collect()));
+            let first = first.map(|first| column(DECISION, Values::yes_or_no(&first)));
+            [places].into_iter().chain(first).collect()
+        }
+    };
+    numbers.map(|(name, values)| column(&name, Values::Numbers(values))).chain(decided).collect()
 }
 
 /// What the decisions come to, in a line.
@@ -107,6 +118,13 @@ fn summary(decisions: &Decisions) -> String {
         Decisions::Positive(positive) => {
             let some = positive.iter().filter(|positive| **positive).count();
             format!("{} rows, {some} of them positive", positive.len())
+        }
+        Decisions::Place { places, first } => {
+            let queries = places.iter().filter(|place| **place == 1).count();
+            let first = first.as_ref().map(|first| first.iter().filter(|first| **first).count());
+            let first =
+                first.map_or_else(String::new, |some| format!(", {some} of them in the first places"));
+            format!("{} rows of {queries} queries{first}", places.len())
         }
         Decisions::Class { names, of } => {
             let mut counts = vec![0; names.len()];
@@ -156,7 +174,7 @@ pub struct Rows {
     /// Columns of the file that are written beside, each with a code for each row.
     pub kept: Vec<Codes>,
     pub scores: Vec<f32>,
-    /// Their groups, where the model has thresholds for some.
+    /// Their groups, where the model has thresholds for some, or their queries, where it puts these in order.
     pub groups: Option<Codes>,
     pub notes: Vec<String>,
 }
@@ -171,8 +189,13 @@ impl Rows {
 
 /// Scores the rows of a table.
 fn table_rows(args: &PredictArgs, model: &Opened, encoder: &Encoder) -> Result<Rows, Failure> {
+    if model.query_column().is_none() && (args.queries.query.is_some() || args.queries.query_sizes.is_some())
+    {
+        return Err(Failure::input("--query: the model is not for a goal per query; leave it out"));
+    }
     let roles = Roles {
         group: model.group_column().map(str::to_owned),
+        queries: model.query_column().map(|column| query_source(&args.queries, column)),
         missing: args.read.missing.as_deref().map(setpoint_data::list),
         ..Roles::default()
     };
@@ -183,8 +206,19 @@ fn table_rows(args: &PredictArgs, model: &Opened, encoder: &Encoder) -> Result<R
             let why = "(the model has a threshold for each of its groups)";
             Failure { message: failure.message.replace("(‹group›)", why), ..failure }
         })?;
-    let groups = table.groups().cloned();
-    let kept = kept(args, &table)?;
+    let queries = table.queries().filter(|_| roles.queries.is_some()).cloned();
+    let mut kept = kept(args, &table)?;
+    if let Some(queries) = &queries {
+        let mut beside = queries.clone();
+        if beside.column.is_empty() {
+            "query".clone_into(&mut beside.column);
+        }
+        // A place says little without its query.
+        if !kept.iter().any(|codes| codes.column == beside.column) {
+            kept.insert(0, beside);
+        }
+    }
+    let groups = queries.or_else(|| table.groups().cloned());
     let data = encoder.encode(table)?;
     interrupt::check()?;
     let notes = notes(&data.notes, Some(&args.data));
@@ -236,7 +270,18 @@ struct Column {
 
 enum Values {
     Numbers(Vec<f32>),
-    Decisions(Decisions),
+    Whole(Vec<i32>),
+    /// For each row the place of its text.
+    Texts {
+        names: Vec<String>,
+        of: Vec<u32>,
+    },
+}
+
+impl Values {
+    fn yes_or_no(of: &[bool]) -> Self {
+        Self::Whole(of.iter().map(|yes| i32::from(*yes)).collect())
+    }
 }
 
 /// What is written.
@@ -250,8 +295,8 @@ impl Decided<'_> {
     fn rows(&self) -> usize {
         self.columns.first().map_or(0, |column| match &column.values {
             Values::Numbers(of) => of.len(),
-            Values::Decisions(Decisions::Positive(of)) => of.len(),
-            Values::Decisions(Decisions::Class { of, .. }) => of.len(),
+            Values::Whole(of) => of.len(),
+            Values::Texts { of, .. } => of.len(),
         })
     }
 
@@ -285,10 +330,8 @@ impl Decided<'_> {
                 out.write_all(if place == 0 { b"" } else { b"," })?;
                 match &column.values {
                     Values::Numbers(of) => write!(out, "{}", of[row])?,
-                    Values::Decisions(Decisions::Positive(of)) => write!(out, "{}", u8::from(of[row]))?,
-                    Values::Decisions(Decisions::Class { names, of }) => {
-                        write!(out, "{}", quoted(&names[of[row] as usize]))?
-                    }
+                    Values::Whole(of) => write!(out, "{}", of[row])?,
+                    Values::Texts { names, of } => write!(out, "{}", quoted(&names[of[row] as usize]))?,
                 }
             }
             writeln!(out)?;
@@ -314,8 +357,8 @@ impl Decided<'_> {
         for Column { name, values } in self.columns {
             fields.push(match values {
                 Values::Numbers(_) => plain(name, Physical::FLOAT).build()?,
-                Values::Decisions(Decisions::Positive(_)) => plain(name, Physical::INT32).build()?,
-                Values::Decisions(Decisions::Class { .. }) => {
+                Values::Whole(_) => plain(name, Physical::INT32).build()?,
+                Values::Texts { .. } => {
                     plain(name, Physical::BYTE_ARRAY).with_logical_type(Some(LogicalType::String)).build()?
                 }
             });
@@ -368,11 +411,10 @@ impl Decided<'_> {
                     Values::Numbers(of) => {
                         column.typed::<FloatType>().write_batch(&of[rows], None, None).map_err(failed)?;
                     }
-                    Values::Decisions(Decisions::Positive(of)) => {
-                        let decisions: Vec<i32> = of[rows].iter().map(|one| i32::from(*one)).collect();
-                        column.typed::<Int32Type>().write_batch(&decisions, None, None).map_err(failed)?;
+                    Values::Whole(of) => {
+                        column.typed::<Int32Type>().write_batch(&of[rows], None, None).map_err(failed)?;
                     }
-                    Values::Decisions(Decisions::Class { names, of }) => {
+                    Values::Texts { names, of } => {
                         let texts: Vec<ByteArray> =
                             of[rows].iter().map(|class| names[*class as usize].as_str().into()).collect();
                         column.typed::<ByteArrayType>().write_batch(&texts, None, None).map_err(failed)?;

@@ -69,7 +69,15 @@ impl Judged {
     /// Reads the scores, and chooses thresholds on them unless some are given.
     pub fn new(args: &MeasureArgs, path: &Path) -> Result<Self, Failure> {
         let given = &args.of_scores;
-        let goal: Goal = given.goal.as_deref().unwrap_or_default().parse()?;
+        let text = given.goal.as_deref().unwrap_or_default();
+        if text.trim_end().ends_with("per query") {
+            return Err(Failure::input(format!(
+                "--goal {}: scores in queries have no threshold to be measured at; `setpoint certify --query` bounds what \
+                 their order is worth",
+                quote(text)
+            )));
+        }
+        let goal: Goal = text.parse()?;
         check_group(args.group.as_deref(), goal.column())?;
         if given.shared_threshold && goal.column().is_none() {
             return Err(Failure::input(

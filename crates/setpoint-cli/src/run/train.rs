@@ -15,7 +15,7 @@ use super::progress::{Display, line};
 use super::{print, report, say_notes, show};
 use crate::args::in_flags;
 use crate::interrupt;
-use crate::plan::{Files, TrainPlan};
+use crate::plan::{Files, TrainPlan, test_source};
 
 /// Confidence of a report's intervals where no certificate is asked for.
 const CONFIDENCE: f64 = 0.95;
@@ -146,6 +146,7 @@ fn files(others: Files, plan: &TrainPlan) -> Files {
         .read("the data", &plan.data)
         .read_any("the test data", plan.test.as_ref())
         .read_any("the label table", plan.images.labels.as_ref())
+        .read_any("the sizes of queries", plan.query_sizes())
         .read_any("the run file", plan.run_file.as_ref());
     let files = report::files(files, &plan.report, "--report");
     match &plan.checkpoint {
@@ -259,6 +260,7 @@ fn load(plan: &TrainPlan) -> Result<Loaded, Failure> {
             weight: plan.roles.weight.clone(),
             group: plan.roles.group.clone().or_else(|| plan.roles.group_if_there.clone()).filter(|_| two),
             split_by_if_there: plan.roles.split_by.clone(),
+            queries: test_source(plan.roles.queries.as_ref(), test),
             missing: plan.roles.missing.clone(),
             ..Roles::default()
         };

@@ -20,6 +20,7 @@ mod onnx;
 mod operate;
 mod population;
 mod predict;
+mod rank;
 mod real;
 mod report;
 mod reproduce;

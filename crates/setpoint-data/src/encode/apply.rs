@@ -57,6 +57,7 @@ impl Encoder {
     pub fn encode_parts(&self, table: Table, parts: &[&[u32]]) -> Result<Dataset<Vec<Features>>, Error> {
         assert!(parts.iter().all(|rows| rows.is_sorted()), "rows must ascend");
         self.check()?;
+        let ranked = table.ranked()?;
         let mut notes = table.notes;
         notes.constant_columns.clone_from(&self.constant);
         notes.identifier_columns.clone_from(&self.identifiers);
@@ -90,6 +91,17 @@ impl Encoder {
                 return Err(EncodeError::Column { file, column, expected }.into());
             }
         };
+        if let Some(ranked) = ranked {
+            let sample = Some(Sample::of_queries(ranked)?);
+            return Ok(Dataset {
+                features,
+                sample,
+                times: None,
+                queries: table.queries,
+                hash: table.hash,
+                notes,
+            });
+        }
         let of_classes = table.label.as_ref().is_some_and(|label| label.rule.classes().is_some());
         let checked = |labels| checked_sample(labels, table.weights, table.groups, of_classes);
         let mut sample = table.labels.map(checked).transpose()?;

@@ -49,6 +49,28 @@ pub enum ReadError {
         /// Columns in the header.
         columns: usize,
     },
+    /// A line of a file of sizes that is none.
+    #[error("{file}:{line}: {}: expected the number of rows of a query", quote(found))]
+    QuerySize {
+        /// The file of sizes.
+        file: String,
+        /// The line.
+        line: u64,
+        /// What it says.
+        found: String,
+    },
+    /// Sizes of other data.
+    #[error("{sizes}: its queries have {total} rows together, but {file} has {rows}")]
+    QuerySizes {
+        /// The file of sizes.
+        sizes: String,
+        /// Their sum.
+        total: u64,
+        /// The data.
+        file: String,
+        /// Its rows.
+        rows: usize,
+    },
     /// Not a text table, and not Parquet.
     #[error("{file}: looks like {what}; expected CSV, SVMLight or Parquet (plain, gzip, zstd or bzip2)")]
     Foreign {

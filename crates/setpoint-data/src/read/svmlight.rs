@@ -10,6 +10,7 @@ use super::{Missing, ReadError, Request, text_of};
 use crate::Error;
 use crate::chunk::{LocalTexts, MISSING, Texts};
 use crate::offset::narrow;
+use crate::query::QuerySource;
 use crate::role::{RoleError, Roles};
 use crate::sparse::{Numbering, Offsets, fill, needed_offsets, offset_of};
 use setpoint::features::Sparse;
@@ -223,6 +224,9 @@ fn check_roles(file: &str, roles: &Roles) -> Result<Vec<(u32, u32)>, RoleError> 
     }
     if roles.split_by.as_deref().is_some_and(|column| column != "qid") {
         return sparse("split-by", "only ‹split-by qid› can");
+    }
+    if matches!(&roles.queries, Some(QuerySource::Column(column)) if column != "qid") {
+        return sparse("query", "its queries are its qid, or a file of their sizes beside (‹query-sizes›)");
     }
     if roles.split_time.is_some() {
         return sparse("split-time", "it has no time column");

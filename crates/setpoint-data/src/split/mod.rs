@@ -232,12 +232,15 @@ pub(crate) enum Kinds<'a> {
     Labels(&'a [bool]),
     /// Each class.
     Classes(&'a Codes),
+    /// Relevant ones, of ranking data.
+    Relevant(&'a [bool]),
 }
 
 impl<'a> Kinds<'a> {
     fn of_table(table: &'a Table) -> Self {
         match (table.classes(), table.labels()) {
             (Some(classes), _) => Self::Classes(classes),
+            (None, Some(labels)) if table.grades().is_some() => Self::Relevant(labels),
             (None, Some(labels)) => Self::Labels(labels),
             (None, None) => Self::Unknown,
         }
@@ -250,7 +253,7 @@ impl<'a> Kinds<'a> {
     fn of(self, row: usize) -> usize {
         match self {
             Self::Unknown => 0,
-            Self::Labels(labels) => usize::from(labels[row]),
+            Self::Labels(labels) | Self::Relevant(labels) => usize::from(labels[row]),
             Self::Classes(classes) => classes.of[row] as usize,
         }
     }
@@ -322,6 +325,7 @@ impl Parts {
                 Kinds::Unknown => {}
                 Kinds::Labels(_) if !there[1] => return Err(lacks("positives")),
                 Kinds::Labels(_) if !there[0] => return Err(lacks("negatives")),
+                Kinds::Relevant(_) if !there[1] => return Err(lacks("relevant rows")),
                 Kinds::Classes(codes) if there.contains(&false) => {
                     let absent = (0..there.len()).filter(absent).map(|class| codes.names[class].clone());
                     return Err(SplitError::NoClass {
@@ -331,7 +335,7 @@ impl Parts {
                         total,
                     });
                 }
-                Kinds::Labels(_) | Kinds::Classes(_) => {}
+                Kinds::Labels(_) | Kinds::Classes(_) | Kinds::Relevant(_) => {}
             }
         }
         Ok(())

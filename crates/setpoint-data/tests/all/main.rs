@@ -5,6 +5,7 @@ mod hostile;
 mod image;
 mod number;
 mod parquet;
+mod query;
 mod real;
 mod table;
 

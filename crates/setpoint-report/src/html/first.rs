@@ -7,11 +7,15 @@ use super::number::{grouped, interval, points, rate, threshold};
 use crate::evaluate::{Bounds, EvaluateRecord};
 use crate::gain::NOTHING;
 use crate::number::{capital, level, number};
+use crate::queries::QueriesRecord;
 use crate::record::{ComparisonRecord, ReportRecord};
 
 pub(super) fn header(record: &ReportRecord) -> Markup {
     let rows = record.evaluation().map(|evaluation| {
         let (rows, label) = (grouped(evaluation.rows as f64), evaluation.label.as_ref());
+        if let Some(queries) = &evaluation.queries {
+            return format!("{rows} rows in {}", queries.counted());
+        }
         let Some(positives) = evaluation.positives else {
             let many = evaluation.classes.as_ref().map_or(0, |classes| classes.names.len());
             let of = label.map_or_else(String::new, |label| format!(" of {}", label.column));
@@ -78,7 +82,9 @@ fn answer(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
                         }
                     }
                     p class="aside" {
-                        @if evaluation.classes.is_some() {
+                        @if evaluation.queries.is_some() {
+                            "The mean over the queries; intervals by draws of whole queries."
+                        } @else if evaluation.classes.is_some() {
                             "The best that shifts found on these very rows can make of the scores."
                             @if tested { " The shifts that ship were chosen on other rows." }
                         } @else {
@@ -97,7 +103,33 @@ fn answer(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
     }
 }
 
+/// Of a goal per query: the order, and what is known of new queries.
+fn ships_order(evaluation: &EvaluateRecord, queries: &QueriesRecord) -> Markup {
+    let violated = evaluation.drift.iter().any(|drift| drift.verdict == "violated");
+    html! {
+        section class="card ships" {
+            h2 { "What ships" }
+            p class="big" { "order " span class="label" { "by score, within each " (queries.column) } }
+            @match &evaluation.bound {
+                Some(_) if violated => p class="badge bad" {
+                    span aria-hidden="true" { "! " }
+                    "Certified on the calibration queries, and violated on these: the data has changed."
+                },
+                Some(bound) => p class="badge good" { span aria-hidden="true" { "✓ " } "Certified: " (bound.words()) "." },
+                None => p class="badge bad" {
+                    span aria-hidden="true" { "! " }
+                    "Not certified: nothing is proved about new queries."
+                },
+            }
+            p class="aside" { "A row's place depends on the others of its query: score them all, and show the first." }
+        }
+    }
+}
+
 fn ships(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
+    if let Some(queries) = &evaluation.queries {
+        return ships_order(evaluation, queries);
+    }
     let known = |name: &str| evaluation.at_threshold.iter().find(|one| one.name == name);
     let several = evaluation.classes.is_some();
     let mut names = if several {
@@ -177,6 +209,17 @@ fn certified(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
 /// What a certificate promises and what it does not, for those who decide.
 fn promise(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
     let conditions: Vec<&str> = record.conditions.iter().map(|condition| condition.words.as_str()).collect();
+    if let Some(bound) = &evaluation.bound {
+        return html! {
+            section class="card promise" {
+                h2 { "What is promised" }
+                p { strong { "The promise: " } (bound.words()) ": of queries of the same kind as those it was checked on, each "
+                    "independent of the others; promises made in this way are kept " (level(bound.full.confidence))
+                    " of the time." }
+                p { strong { "No promise: " } "for queries of another kind, place or time; or for a single query." }
+            }
+        };
+    }
     html! {
         section class="card promise" {
             h2 { "What is promised" }
@@ -195,7 +238,11 @@ fn promise(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
                     p { strong { "The promise: " } "none for new rows; the numbers here describe the rows that were "
                         "looked at." }
                     p { strong { "No promise: " } "that the same "
-                        (if evaluation.classes.is_some() { "shifts do" } else { "threshold does" })
+                        (match (&evaluation.classes, &evaluation.queries) {
+                            (Some(_), _) => "shifts do",
+                            (None, Some(_)) => "model does",
+                            (None, None) => "threshold does",
+                        })
                         " as well elsewhere or later; measure it again there." }
                 }
             }
@@ -228,7 +275,7 @@ fn in_counts(evaluation: &EvaluateRecord) -> Markup {
 fn against(record: &ReportRecord) -> Markup {
     html! {
         section class="card against" {
-            h2 { "Against cross-entropy" }
+            h2 { "Against " (record.comparison.as_ref().map_or("cross-entropy", |comparison| &comparison.name)) }
             @match &record.comparison {
                 Some(comparison) => (compared(record, comparison)),
                 None => p { "There is nothing to compare with: "
@@ -248,7 +295,7 @@ fn compared(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
         @match &comparison.counts {
             _ if same => {
                 p class="big" { "The same" }
-                p { "Training for the goal did not beat cross-entropy on validation: its fit was kept." }
+                p { "Training for the goal did not beat " (comparison.name) " on validation: its fit was kept." }
             }
             Some(counts) => {
                 p class="big" { (signed(1000.0 * gain)) span class="label" { " in 1,000" } }
@@ -321,11 +368,13 @@ fn figures(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
             }
         }
         p class="aside" {
-            @if record.pictures.is_none() {
+            @if record.evaluation().is_some_and(|evaluation| evaluation.queries.is_some()) {
+                "The other is the best of the usual losses by the validation queries."
+            } @else if record.pictures.is_none() {
                 "The other is cross-entropy with the weights of the classes chosen on validation and the best shifts "
                 "found afterwards: both have that of these rows."
             } @else { "The other is cross-entropy with the weight of the positives chosen on validation." }
-            @if !at_own.is_empty() { (if record.pictures.is_some() { " At a threshold" } else { " With shifts" }) " of its own, chosen the same way: " (at_own.join(", ")) "." } }
+            @if !at_own.is_empty() && record.evaluation().is_none_or(|one| one.queries.is_none()) { (if record.pictures.is_some() { " At a threshold" } else { " With shifts" }) " of its own, chosen the same way: " (at_own.join(", ")) "." } }
     }
 }
 

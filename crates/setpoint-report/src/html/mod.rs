@@ -13,6 +13,7 @@ mod group;
 mod number;
 mod page;
 mod policy;
+mod queries;
 mod run;
 mod score;
 mod shell;
@@ -37,6 +38,7 @@ pub fn to_html(record: &ReportRecord) -> String {
     let pictures = record.pictures.as_ref();
     let sections: Vec<Section> = [
         classes::section(record),
+        queries::section(record),
         pictures.map(|pictures| curve::section(record, pictures)),
         pictures.map(score::section),
         pictures.map(|pictures| explore::section(record, pictures)),
@@ -55,6 +57,10 @@ pub fn to_html(record: &ReportRecord) -> String {
         first: first::cards(record),
         sections,
         footer: match pictures {
+            None if record.evaluation().is_some_and(|evaluation| evaluation.queries.is_some()) => {
+                "The results of a query come by score, the highest first; equal scores share their places in \
+                 expectation. The words are explained in docs/glossary.md."
+            }
             Some(_) => {
                 "An example is predicted positive when its score is at or above the threshold. \
                  The words are explained in docs/glossary.md."

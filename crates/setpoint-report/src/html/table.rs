@@ -27,7 +27,8 @@ fn at_condition(record: &ReportRecord) -> Markup {
     let compared = record.run.model.is_some();
     let rotated = record.training.as_ref().is_some_and(|training| training.rotations > 1);
     let caption = html! {
-        "At the condition: " code { (record.goal) }
+        @if record.parts.iter().any(|part| part.evaluation.queries.is_some()) { "The goal: " } @else { "At the condition: " }
+        code { (record.goal) }
         @if rotated {
             span class="label" { " (validation: the mean over rotations, each on rows it was held out from)" }
         }
@@ -52,7 +53,8 @@ fn at_condition(record: &ReportRecord) -> Markup {
     let mut columns = vec!["part", "rows"];
     columns.extend(record.pictures.is_some().then_some("positives"));
     columns.push(if compared { "Setpoint" } else { "value" });
-    columns.extend(compared.then_some("cross-entropy"));
+    let other = record.comparison.as_ref().map_or("cross-entropy", |comparison| &comparison.name);
+    columns.extend(compared.then_some(other));
     table("At the condition", &caption, &columns, &rows)
 }
 
@@ -72,6 +74,7 @@ fn at_threshold(record: &ReportRecord) -> Markup {
     let many = record.parts.iter().any(|part| part.evaluation.thresholds.len() > 1);
     let caption = html! {
         @if record.pictures.is_some() { "At the shipped threshold" @if many { "s" } ", and areas that need none" }
+        @else if record.parts.iter().any(|part| part.evaluation.queries.is_some()) { "Means over the queries" }
         @else { "As it ships, over all classes" }
     };
     let rows = html! {
@@ -130,6 +133,10 @@ fn drift(record: &ReportRecord) -> Markup {
             @if let Some(certificate) = &evaluation.certificate {
                 h3 { "The certificate" }
                 pre { (certificate) }
+            }
+            @if let Some(bound) = &evaluation.bound {
+                h3 { "The certificate" }
+                pre { (bound) }
             }
             @if let Some(limits) = &evaluation.approximate {
                 h3 { "The limit" }

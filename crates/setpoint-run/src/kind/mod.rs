@@ -4,15 +4,18 @@
 //! |---|---|---|
 //! | positive / negative | [`Goal`](setpoint::Goal) | thresholds: [`ByThreshold`] |
 //! | one of several classes | [`ClassGoal`](setpoint::goal::ClassGoal) | a shift for each class: [`ByShift`] |
+//! | a place within a query | [`QueryGoal`](setpoint::goal::QueryGoal) | the order of the scores: [`ByPlace`] |
 //!
 //! A [`Kind`] is a goal tied to a run: it fits, says what scores are worth, and chooses what ships. That is a
 //! [`Decision`], which measures, describes and stores itself.
 
 mod classes;
+mod queries;
 mod threshold;
 
 pub use classes::ByShift;
 pub(crate) use classes::DECIDED;
+pub use queries::ByPlace;
 pub use threshold::ByThreshold;
 pub(crate) use threshold::{PROBABILITY, SKETCH, positive};
 
@@ -40,6 +43,11 @@ use crate::train::Job;
 pub(crate) trait Kind {
     /// Which way its value gets better.
     fn direction(&self) -> Direction;
+
+    /// What the baseline is called.
+    fn baseline(&self) -> &'static str {
+        "cross-entropy"
+    }
 
     /// Refuses parts on which the goal makes no sense.
     fn check(&self, loaded: &Loaded) -> Result<(), Failure>;
@@ -90,6 +98,9 @@ pub(crate) fn kind_of(job: &Job, loaded: &Loaded) -> Result<Box<dyn Kind>, Failu
             shared_threshold: job.settings.shared_threshold,
         }),
         AnyGoal::Classes(goal) => Box::new(classes::Aim { goal }),
+        AnyGoal::Queries(goal) => {
+            Box::new(queries::Aim { goal, empty: job.empty_queries, at_least: job.at_least })
+        }
     })
 }
 
@@ -121,6 +132,8 @@ pub enum Decision {
     Threshold(ByThreshold),
     /// The largest of score minus shift: one of several classes.
     Shift(ByShift),
+    /// The order of the scores: a place within its query.
+    Place(ByPlace),
 }
 
 /// What is made of scores.
@@ -147,6 +160,13 @@ pub enum Decisions {
         names: Vec<String>,
         /// For each row an index into them.
         of: Vec<u32>,
+    },
+    /// A place within the query.
+    Place {
+        /// From 1.
+        places: Vec<u32>,
+        /// True for the first ones, as many as the goal looks at; `None` where it looks at all.
+        first: Option<Vec<bool>>,
     },
 }
 
@@ -189,7 +209,7 @@ pub(crate) trait Rule {
         confidence: f64,
     ) -> Result<EvaluateRecord, Failure>;
 
-    /// Decides rows; `groups` are theirs where thresholds are by group.
+    /// Decides rows; `groups` are theirs where thresholds are by group, or their queries.
     fn predict(
         &self,
         scores: &[f32],
@@ -253,6 +273,7 @@ impl Decision {
         match self {
             Self::Threshold(decision) => decision,
             Self::Shift(decision) => decision,
+            Self::Place(decision) => decision,
         }
     }
 
@@ -265,6 +286,9 @@ impl Decision {
             Self::Threshold(decision) => Ok(decision),
             Self::Shift(_) => Err(Failure::input(
                 "the model decides among several classes: this is for models of one score and a threshold",
+            )),
+            Self::Place(_) => Err(Failure::input(
+                "the model puts the rows of each query in order: this is for models of one score and a threshold",
             )),
         }
     }
@@ -279,7 +303,7 @@ impl Decision {
     #[must_use]
     pub fn outputs(&self) -> usize {
         match self {
-            Self::Threshold(_) => 1,
+            Self::Threshold(_) | Self::Place(_) => 1,
             Self::Shift(decision) => decision.goal.classes.len(),
         }
     }

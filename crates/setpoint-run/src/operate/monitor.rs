@@ -7,6 +7,7 @@ use setpoint_data::Codes;
 use setpoint_report::{HintPointRecord, HintRecord, MonitorRecord, WatchedPoint, WatchedRecord, widened};
 
 use crate::failure::Failure;
+use crate::kind::Decision;
 use crate::model::Opened;
 
 /// Begins to watch a model.
@@ -20,6 +21,12 @@ pub fn begin(file: &ModelFile, model: &Opened, alpha: f64) -> Result<Monitor, Fa
         )));
     }
     let rule = model.decision.rule();
+    if let Decision::Place(_) = &model.decision {
+        return Err(Failure::input(
+            "the model puts the rows of each query in order, and a watch is of decisions about rows: test its certificate \
+             on new queries with evaluate ‹check›, or certify it on them (setpoint recertify)",
+        ));
+    }
     if rule.certified().is_none() && rule.known().is_none() {
         return Err(Failure::input(
             "the model has neither a certificate nor a sketch of its calibration scores, so there is nothing to watch; \

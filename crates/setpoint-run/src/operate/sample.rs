@@ -31,11 +31,16 @@ pub fn sample(
     if labels == 0 || scores.is_empty() {
         return Err(Failure::input("‹labels 0›: expected at least one label, of at least one row"));
     }
+    let does = match &model.decision {
+        Decision::Threshold(_) => "",
+        Decision::Shift(_) => "decides among several classes",
+        Decision::Place(_) => "puts the rows of each query in order",
+    };
     let Decision::Threshold(decision) = &model.decision else {
-        return Err(Failure::input(
-            "the model decides among several classes, and which rows to label is known for one score and a threshold \
-             alone: have rows labelled as they come, and certify it anew on those (setpoint recertify)",
-        ));
+        return Err(Failure::input(format!(
+            "the model {does}, and which rows to label is known for one score and a threshold alone: have rows labelled as \
+             they come, and certify it anew on those (setpoint recertify)"
+        )));
     };
     let margins = decision.margins(scores, groups)?;
     let curve = decision.probability.ok_or_else(|| {

@@ -1,9 +1,9 @@
 //! Binned training rows, held by LightGBM.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
-use super::function::{FLOAT32, INT64};
+use super::function::{FLOAT32, INT32, INT64};
 use super::{Library, LibraryError, count, text};
 use crate::features::{FeatureView, Layout};
 
@@ -92,19 +92,42 @@ impl<'l> Dataset<'l> {
         self.set("weight", c"weight", weights)
     }
 
-    fn set(&mut self, what: &'static str, name: &std::ffi::CStr, values: &[f32]) -> Result<(), LibraryError> {
+    /// Sets how many rows each query has; those of each follow each other.
+    ///
+    /// # Errors
+    /// If they do not add up to the rows.
+    pub fn set_queries(&mut self, sizes: &[i32]) -> Result<(), LibraryError> {
+        let got = sizes.iter().map(|size| *size as usize).sum();
+        if got != self.rows {
+            return Err(LibraryError::Length { what: "query", expected: self.rows, got });
+        }
+        self.set_field("query", c"group", sizes.as_ptr().cast(), sizes.len(), INT32)
+    }
+
+    fn set(&mut self, what: &'static str, name: &CStr, values: &[f32]) -> Result<(), LibraryError> {
         let got = values.len();
         if got != self.rows {
             return Err(LibraryError::Length { what, expected: self.rows, got });
         }
-        // SAFETY: `values` holds one float for each row, copied during the call.
+        self.set_field(what, name, values.as_ptr().cast(), got, FLOAT32)
+    }
+
+    fn set_field(
+        &mut self,
+        what: &'static str,
+        name: &CStr,
+        values: *const c_void,
+        length: usize,
+        kind: c_int,
+    ) -> Result<(), LibraryError> {
+        // SAFETY: `values` points to as many numbers of that kind, copied during the call.
         let code = unsafe {
             (self.library.functions.dataset_set_field)(
                 self.handle,
                 name.as_ptr(),
-                values.as_ptr().cast(),
-                count("rows", got)?,
-                FLOAT32,
+                values,
+                count("rows", length)?,
+                kind,
             )
         };
         self.library.check(what, code)

@@ -7,6 +7,7 @@ use super::LibraryError;
 
 /// LightGBM's names for types of numbers.
 pub(super) const FLOAT32: c_int = 0;
+pub(super) const INT32: c_int = 2;
 pub(super) const INT64: c_int = 3;
 /// Its name for raw scores.
 pub(super) const RAW_SCORE: c_int = 1;

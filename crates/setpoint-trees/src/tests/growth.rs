@@ -9,9 +9,9 @@ use crate::grow::{Growth, dataset, grow, looks};
 use crate::library::Library;
 use crate::{Ensemble, FeatureView, Look, Parameters};
 
-fn growth(rounds: usize, threads: usize) -> Growth {
+fn growth(rounds: usize, threads: usize) -> Growth<'static> {
     let parameters = Parameters { row_share: 0.8, column_share: 0.8, ..Parameters::default() };
-    Growth { parameters, outputs: 1, rounds, look_every: 10, seed: 3, threads }
+    Growth { parameters, outputs: 1, objective: None, rounds, look_every: 10, seed: 3, threads }
 }
 
 fn train(
@@ -20,7 +20,7 @@ fn train(
     held_out: &FeatureView<'_>,
     growth: &Growth,
 ) -> (Ensemble, Vec<Look>) {
-    let binned = dataset(library, data, growth.outputs, growth.threads).unwrap();
+    let binned = dataset(library, data, growth.outputs, None, growth.threads).unwrap();
     let mut after = |_: &crate::grow::Round<'_>| Ok(ControlFlow::Continue(()));
     grow(&binned, data.sample, Some(held_out), data.features.columns(), growth, None, &mut after).unwrap()
 }
@@ -47,7 +47,7 @@ fn looks_are_the_scores_of_the_trees_so_far_and_can_be_had_again() {
     let data = Data { features, sample: &task.sample, categorical: &[] };
     let (ensemble, seen) = train(library, &data, &held_out, &growth(25, 1));
     assert_eq!(seen.iter().map(|look| look.rounds).collect::<Vec<_>>(), [10, 20, 25]);
-    assert_eq!(looks(&ensemble, &held_out, 10).unwrap(), seen);
+    assert_eq!(looks(&ensemble, &held_out, 10, None).unwrap(), seen);
     let mut scores = vec![0.0; 500];
     ensemble.first(20).scores(&held_out, &mut scores).unwrap();
     assert_eq!(scores, seen[1].scores);

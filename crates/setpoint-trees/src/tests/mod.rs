@@ -4,6 +4,7 @@ mod classes;
 mod fit;
 mod growth;
 mod parity;
+mod queries;
 
 use crate::library::Library;
 use setpoint::Sample;

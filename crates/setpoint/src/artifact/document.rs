@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::error::{ArtifactError, ArtifactErrorKind};
 use super::tensor::find_not_finite;
 use crate::goal::{AnyGoal, ClassGoal, ClassObjective};
+use crate::rank::Empty;
 
 /// The newest format of model files that this version writes and reads: 2 where the document has a
 /// [`decision`](Document::decision), and 1 where it has none.
@@ -79,6 +80,13 @@ pub enum Decision {
         /// The costs that the goal means, true class by true class; empty where it means none.
         costs: Vec<f64>,
     },
+    /// The order of the scores, within each query.
+    Queries {
+        /// The column that the queries came from, if they came in one.
+        column: Option<String>,
+        /// What a query counts in which nothing is relevant: `skip`, `0` or `1`.
+        empty: String,
+    },
 }
 
 /// Groups with a threshold each.
@@ -145,6 +153,7 @@ impl Document {
                 };
                 Ok(AnyGoal::Classes(goal))
             }
+            Some(Decision::Queries { .. }) => Ok(AnyGoal::Queries(self.goal.parse().map_err(wrong)?)),
         }
     }
 
@@ -202,7 +211,14 @@ impl Document {
 
 impl Decision {
     fn check(&self) -> Result<(), ArtifactErrorKind> {
-        let Self::Classes { names, shifts, .. } = self;
+        let (names, shifts) = match self {
+            Self::Classes { names, shifts, .. } => (names, shifts),
+            Self::Queries { empty, .. } => {
+                let unknown =
+                    || ArtifactErrorKind::document(format!("queries without a relevant row count {empty:?}"));
+                return Empty::named(empty).map(|_| ()).ok_or_else(unknown);
+            }
+        };
         if names.len() != shifts.len() || !(2..=MAX_CLASSES).contains(&names.len()) {
             let (classes, shifts) = (names.len(), shifts.len());
             return Err(ArtifactErrorKind::document(format!("{shifts} shifts for {classes} classes")));

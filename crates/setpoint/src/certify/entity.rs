@@ -358,25 +358,30 @@ impl Bets {
             let wealth: Vec<f64> = self.stakes(entities, delta).map(growth).collect();
             log_mean(&wealth) >= -delta.ln()
         };
-        let mut failed = 0_u64;
-        let mut passed = 1_u64;
-        while !enough(passed) {
-            failed = passed;
-            passed *= 2;
-            if passed > 1_000_000_000_000_000 {
-                return None;
-            }
-        }
-        while passed - failed > 1 {
-            let middle = failed + (passed - failed) / 2;
-            if enough(middle) { passed = middle } else { failed = middle }
-        }
-        Some(passed)
+        least(enough)
     }
 }
 
+/// The least number that is enough, where larger ones are too; `None` beyond 10^15.
+pub(super) fn least(enough: impl Fn(u64) -> bool) -> Option<u64> {
+    let mut failed = 0_u64;
+    let mut passed = 1_u64;
+    while !enough(passed) {
+        failed = passed;
+        passed *= 2;
+        if passed > 1_000_000_000_000_000 {
+            return None;
+        }
+    }
+    while passed - failed > 1 {
+        let middle = failed + (passed - failed) / 2;
+        if enough(middle) { passed = middle } else { failed = middle }
+    }
+    Some(passed)
+}
+
 /// The logarithm of the mean of numbers given by their logarithms.
-fn log_mean(logs: &[f64]) -> f64 {
+pub(super) fn log_mean(logs: &[f64]) -> f64 {
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if most == f64::NEG_INFINITY {
         return most;

@@ -60,6 +60,31 @@ pub enum CertifyError {
         /// Why not, and what can be held instead.
         reason: &'static str,
     },
+    /// A value whose mean cannot be bounded.
+    #[error("{} is not between 0 and 1, so that no draws bound its mean", number(*value))]
+    NotAShare {
+        /// The value.
+        value: f64,
+    },
+    /// Draws whose mean does not prove a target.
+    #[error(
+        "{draws} queries with a mean of {mean:.4} prove a mean of at least {lower:.4} at {}, not {}{}",
+        percent(*confidence), number(*target), needed.map_or_else(String::new, needs)
+    )]
+    TooFewDraws {
+        /// How many there are.
+        draws: u64,
+        /// Their mean.
+        mean: f64,
+        /// What they prove.
+        lower: f64,
+        /// What was asked for.
+        target: f64,
+        /// The confidence asked for.
+        confidence: f64,
+        /// How many like these would be needed; `None` where their mean is not above the target.
+        needed: Option<u64>,
+    },
     /// Fewer examples than any certificate of this condition takes.
     #[error(
         "{}{found} {noun} cannot certify {condition} at {}{}",

@@ -46,6 +46,7 @@ mod drift;
 mod entity;
 mod error;
 mod level;
+mod mean;
 pub mod monitor;
 mod order_statistic;
 mod predictive;
@@ -64,6 +65,7 @@ pub use class::{
 };
 pub use drift::{Drift, Verdict, drift};
 pub use error::CertifyError;
+pub use mean::{MeanCertificate, certify_mean};
 pub use sequence::sequence;
 
 use claim::{Claim, Slice};

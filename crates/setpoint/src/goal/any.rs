@@ -3,7 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-use super::{ClassGoal, Direction, Goal, ParseError, ParseErrorKind};
+use super::parse::is_per_query;
+use super::{ClassGoal, Direction, Goal, ParseError, ParseErrorKind, QueryGoal};
 
 /// A goal of some kind of decision.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,6 +13,8 @@ pub enum AnyGoal {
     Two(Goal),
     /// A score for each class, the largest of score minus shift.
     Classes(ClassGoal),
+    /// One score, by which the rows of each query are put in order.
+    Queries(QueryGoal),
 }
 
 impl AnyGoal {
@@ -21,6 +24,7 @@ impl AnyGoal {
         match self {
             Self::Two(goal) => goal.objective.direction(),
             Self::Classes(goal) => goal.objective.direction(),
+            Self::Queries(_) => Direction::Up,
         }
     }
 
@@ -28,7 +32,7 @@ impl AnyGoal {
     #[must_use]
     pub fn outputs(&self) -> usize {
         match self {
-            Self::Two(_) => 1,
+            Self::Two(_) | Self::Queries(_) => 1,
             Self::Classes(goal) => goal.classes.len(),
         }
     }
@@ -46,16 +50,23 @@ impl From<ClassGoal> for AnyGoal {
     }
 }
 
+impl From<QueryGoal> for AnyGoal {
+    fn from(goal: QueryGoal) -> Self {
+        Self::Queries(goal)
+    }
+}
+
 impl Display for AnyGoal {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Two(goal) => goal.fmt(f),
             Self::Classes(goal) => goal.fmt(f),
+            Self::Queries(goal) => goal.fmt(f),
         }
     }
 }
 
-/// A text that is a goal of two classes, of several, or of either.
+/// A text that is a goal of two classes, of several, of either, or of queries.
 ///
 /// A name in parentheses is a class where the label has more than two, and a group column where it has two: so
 /// a text is read as a goal once the label is known.
@@ -74,6 +85,7 @@ pub struct GoalText {
     two: Result<Goal, ParseError>,
     /// Whether it is a goal of several classes too, if those it names are there.
     of_classes: bool,
+    queries: Option<QueryGoal>,
 }
 
 impl FromStr for GoalText {
@@ -81,19 +93,23 @@ impl FromStr for GoalText {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let two = text.parse::<Goal>();
+        if is_per_query(text) {
+            let queries = Some(text.parse()?);
+            return Ok(Self { text: text.to_owned(), two, of_classes: false, queries });
+        }
         let of_classes = ClassGoal::of_any_classes(text);
         if let (Err(error), Err(of_classes)) = (&two, &of_classes) {
             let several = matches!(error.kind, ParseErrorKind::SeveralClasses { .. });
             return Err(if several { of_classes } else { error }.clone());
         }
-        Ok(Self { text: text.to_owned(), two, of_classes: of_classes.is_ok() })
+        Ok(Self { text: text.to_owned(), two, of_classes: of_classes.is_ok(), queries: None })
     }
 }
 
 impl From<Goal> for GoalText {
     fn from(goal: Goal) -> Self {
         let text = goal.to_string();
-        Self { of_classes: ClassGoal::of_any_classes(&text).is_ok(), text, two: Ok(goal) }
+        Self { of_classes: ClassGoal::of_any_classes(&text).is_ok(), text, two: Ok(goal), queries: None }
     }
 }
 
@@ -102,6 +118,12 @@ impl GoalText {
     #[must_use]
     pub fn two(&self) -> Option<&Goal> {
         self.two.as_ref().ok()
+    }
+
+    /// The goal per query, if it is one; it is then of no other kind.
+    #[must_use]
+    pub fn queries(&self) -> Option<&QueryGoal> {
+        self.queries.as_ref()
     }
 
     /// Whether it is a goal of several classes, if the label has those it names.
@@ -120,16 +142,21 @@ impl GoalText {
     #[must_use]
     pub fn has_conditions(&self) -> bool {
         match &self.two {
+            _ if self.queries.is_some() => false,
             Ok(goal) => !goal.operating().constraints.is_empty(),
             Err(_) => self.text.contains('@'),
         }
     }
 
-    /// The goal for a label with these classes, or with a positive and a negative value.
+    /// The goal for a label with these classes, or with a positive and a negative value; a goal per query is one for
+    /// any label.
     ///
     /// # Errors
     /// If it is no goal of that kind.
     pub fn of(&self, classes: Option<&[String]>) -> Result<AnyGoal, ParseError> {
+        if let Some(goal) = self.queries {
+            return Ok(AnyGoal::Queries(goal));
+        }
         let Some(classes) = classes else { return self.two.clone().map(AnyGoal::Two) };
         match (ClassGoal::parse(&self.text, classes), &self.two) {
             (Ok(goal), _) => Ok(AnyGoal::Classes(goal)),
@@ -144,9 +171,10 @@ impl GoalText {
 
 impl Display for GoalText {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match &self.two {
-            Ok(goal) => goal.fmt(f),
-            Err(_) => f.write_str(&self.text),
+        match (&self.queries, &self.two) {
+            (Some(goal), _) => goal.fmt(f),
+            (None, Ok(goal)) => goal.fmt(f),
+            (None, Err(_)) => f.write_str(&self.text),
         }
     }
 }
@@ -180,6 +208,8 @@ mod tests {
             ("recall @ fpr<=1.5", "target fpr 1.5 is outside"),
             ("macro-f1 @ recal(a)>=0.9", "unknown rate \"recal\""),
             ("worst(recall", "expected \")\""),
+            ("ndcg @ k=10", "write ndcg @ k=10 per query"),
+            ("recall @ fpr<=1% per query", "write recall @ k=10 per query"),
         ] {
             let error = text.parse::<GoalText>().unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");

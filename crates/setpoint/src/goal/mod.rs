@@ -28,6 +28,7 @@ mod objective;
 mod operating;
 mod parse;
 mod print;
+mod query;
 mod rate;
 
 pub use any::{AnyGoal, GoalText};
@@ -37,6 +38,7 @@ pub use constraint::{Constraint, Relation, Top, safe_side};
 pub use error::GoalError;
 pub use objective::{Area, Curve, Objective};
 pub use parse::{ParseError, ParseErrorKind, parse_conditions};
+pub use query::{Gain, QueryGoal, QueryMetric, QueryTop};
 pub use rate::{Counts, Direction, Fraction, Rate};
 
 /// An objective and the conditions under which it is improved.
@@ -94,6 +96,16 @@ mod tests {
                 ClassGoal::parse(goal, &classes).unwrap_or_else(|error| panic!("{error}")).to_string(),
                 goal
             );
+        }
+    }
+
+    #[test]
+    fn documented_goals_per_query_parse_and_print_as_documented() {
+        let blocks = documented("query");
+        assert_eq!(blocks.iter().flat_map(|block| block.lines()).count(), 6);
+        for line in blocks.iter().flat_map(|block| block.lines()) {
+            let goal = line.split("   ").next().unwrap_or_default();
+            assert_eq!(goal.parse::<QueryGoal>().unwrap_or_else(|error| panic!("{error}")).to_string(), goal);
         }
     }
 

@@ -19,18 +19,23 @@
 mod class;
 mod cursor;
 mod error;
+mod query;
 mod token;
 
 use std::ops::Range;
 use std::str::FromStr;
 
 pub use error::{ParseError, ParseErrorKind};
+pub(super) use query::is_per_query;
 
 use self::cursor::{Cursor, Parsed};
 use self::error::Subject;
 use self::token::Kind;
 use super::check::{self, Clause, Fault};
 use super::{Area, Constraint, Curve, Goal, Objective, Rate, Relation, Top, column, name};
+
+/// Where rows are taken one by one.
+const NOT_HERE: &str = "a goal per query needs rows that come in queries";
 
 /// Names that begin a condition and are no rates.
 const CONDITIONS: [&str; 4] = ["gap", "ratio", "top", "k"];
@@ -157,7 +162,7 @@ impl<'a> Parser<'a> {
                     .error(self.text.peek().span.clone(), ParseErrorKind::SeveralClasses { form }));
             }
             _ => {
-                self.not_yet_per_query()?;
+                self.not_per_query()?;
                 self.text.expect(Kind::End, "\"@\" or the end")?;
                 Vec::new()
             }
@@ -198,7 +203,7 @@ impl<'a> Parser<'a> {
                 constraints = self.conditions()?;
             }
         }
-        self.not_yet_per_query()?;
+        self.not_per_query()?;
         let expected = if self.places.range.is_empty() { "\"@\" or the end" } else { "the end" };
         self.text.expect(Kind::End, expected)?;
         Ok(Goal { objective: Objective::Area(area), constraints })
@@ -209,7 +214,7 @@ impl<'a> Parser<'a> {
         let mut constraints = Vec::new();
         loop {
             constraints.push(self.condition()?);
-            self.not_yet_per_query()?;
+            self.not_per_query()?;
             if self.text.peek().kind != Kind::Comma {
                 self.text.expect(Kind::End, "\",\" or the end")?;
                 return Ok(constraints);
@@ -308,6 +313,7 @@ impl<'a> Parser<'a> {
         let Some(rate) = name::rate(&name) else {
             let kind = match (name.as_str(), name::curve(&name)) {
                 (_, Some(curve)) => ParseErrorKind::AreaAsCondition { curve },
+                ("ndcg" | "map", _) => ParseErrorKind::PerQuery { form: NOT_HERE.to_owned() },
                 ("coverage" | "worst" | "cost", _) => ParseErrorKind::SeveralClasses { form: name },
                 _ if name.starts_with("macro-") => ParseErrorKind::SeveralClasses { form: name },
                 _ => ParseErrorKind::UnknownRate {
@@ -375,12 +381,12 @@ impl<'a> Parser<'a> {
         Ok(relation)
     }
 
-    fn not_yet_per_query(&self) -> Parsed<()> {
+    fn not_per_query(&self) -> Parsed<()> {
         if !self.text.peek_keyword("per") {
             return Ok(());
         }
         let span = self.text.peek().span.start..self.text.peek_second().span.end;
-        Err(self.text.error(span, ParseErrorKind::NotYet { form: "a goal per query" }))
+        Err(self.text.error(span, ParseErrorKind::PerQuery { form: NOT_HERE.to_owned() }))
     }
 
     fn place(&self, fault: Fault) -> ParseError {

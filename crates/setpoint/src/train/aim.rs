@@ -40,6 +40,16 @@ pub(super) trait Aim {
         0.0
     }
 
+    /// Whether the goal's own stages are held near where they start, not near zero.
+    fn held_near_start(&self) -> bool {
+        false
+    }
+
+    /// Whether the baseline is the average of the best of its fits, not the best of them.
+    fn averages_baseline(&self, linear: bool) -> bool {
+        !linear
+    }
+
     /// Whether a gain of such a model must exceed its standard error.
     fn gated(&self, linear: bool) -> bool {
         !linear

@@ -27,7 +27,7 @@ pub struct Candidate {
     pub evaluations: u64,
 }
 
-/// Cross-entropy at its best: the best fit by validation, or for networks the average of the best.
+/// Cross-entropy at its best: the best fit by validation, or for networks and queries the average of the best.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Baseline {
     /// What was fitted.
@@ -157,6 +157,7 @@ impl Rounds<'_> {
         let rank = match &task {
             Task::CrossEntropy { restart, .. } => return (initial(*restart), task),
             Task::Balanced { .. } => return (initial(0), task),
+            Task::Queries { restart, .. } => return (initial(*restart), task),
             // With one threshold for all, a value on validation says little of a fit that knows
             // nothing of the groups.
             Task::Multipliers { .. } => return (candidates[0].parameters.clone(), task),
@@ -169,7 +170,7 @@ impl Rounds<'_> {
             .zip(self.tasks)
             .filter_map(|(candidate, task)| match task {
                 Task::CrossEntropy { positive_weight, .. } => Some((candidate, *positive_weight)),
-                Task::Balanced { .. } => Some((candidate, 1.0)),
+                Task::Balanced { .. } | Task::Queries { .. } => Some((candidate, 1.0)),
                 _ => None,
             })
             .collect();
@@ -223,13 +224,23 @@ fn conclude(
     let linear = train.model.linear();
     let one = |index: usize| Average::one(&candidates, index);
     // Networks from several starts are worth more together: the baseline has that too.
-    let base = match linear {
-        true => one(best),
-        false => average(&candidates, 0..baselines, direction, train.model, train.sample)?,
+    let mut base = match aim.averages_baseline(linear) {
+        false => one(best),
+        true => average(&candidates, 0..baselines, direction, train.model, train.sample)?,
     };
-    let validation = selection.value_of(&base.combined)?;
+    let mut validation = selection.value_of(&base.combined)?;
+    let mut base_scores = selection.scores().to_vec();
+    if linear && base.members.len() > 1 {
+        // Where there are rows enough to tell, the best fit alone.
+        let alone = one(best);
+        let value = selection.value_of(&alone.combined)?;
+        let sample = selection.sample().whole();
+        let error = aim.standard_error(sample, selection.scores(), &base_scores, settings.seed);
+        if direction.merit(value) - direction.merit(validation) > error.unwrap_or_default() {
+            (base, validation, base_scores) = (alone, value, selection.scores().to_vec());
+        }
+    }
     let baseline = Baseline { name: base.name.clone(), combined: base.combined.clone(), validation };
-    let base_scores = selection.scores().to_vec();
     let Average { combined, name: winner, members: kept } = match settings.method {
         // An average of models that meet a condition each need not meet it.
         MethodChoice::Auto if linear && !settings.shared_threshold => {

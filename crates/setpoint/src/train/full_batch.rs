@@ -15,23 +15,31 @@ use crate::model::Rows;
 use crate::optimizer::{Lbfgs, LbfgsConfig, Optimizer, Outcome};
 
 /// What keeps the weights in check; the biases, which come last, are left out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Penalty {
     /// λ |w|² / 2.
     Shrinkage(f64),
     /// ρ |w|² / sd(s)²: shrinkage for an objective that is scale-free itself, on which the plain
     /// kind does nothing.
     ScaleFreeRidge(f64),
+    /// λ |w - start|² / 2, for an objective that is scale-free itself and starts from a fit.
+    Near { start: Vec<f32>, strength: f64 },
 }
 
 impl Penalty {
     /// Adds the penalty's gradient by the scores to `v`; returns the penalty, and the factor of the
     /// weights in its gradient by them.
-    fn add_to_scores(self, parameters: &[f32], part: &Part<'_>, scores: &[f32], v: &mut [f32]) -> (f64, f64) {
-        let squares: f64 =
-            weights(parameters, part.model.outputs()).iter().map(|w| f64::from(*w).powi(2)).sum();
-        match self {
-            Self::Shrinkage(lambda) => (0.5 * lambda * squares, lambda),
+    fn add_to_scores(
+        &self,
+        parameters: &[f32],
+        part: &Part<'_>,
+        scores: &[f32],
+        v: &mut [f32],
+    ) -> (f64, f64) {
+        let places = weights(parameters, part.model.outputs()).iter().enumerate();
+        let squares: f64 = places.map(|(place, w)| f64::from(w - self.origin(place)).powi(2)).sum();
+        match *self {
+            Self::Near { strength: lambda, .. } | Self::Shrinkage(lambda) => (0.5 * lambda * squares, lambda),
             Self::ScaleFreeRidge(0.0) => (0.0, 0.0),
             Self::ScaleFreeRidge(rho) => {
                 let standard = super::Standard::of(part.sample, scores);
@@ -41,6 +49,16 @@ impl Penalty {
                 part.sample.add_line(scores, -factor * standard.mean, factor, v);
                 (rho * squares / variance, 2.0 * rho / variance)
             }
+        }
+    }
+}
+
+impl Penalty {
+    /// Where it holds a weight.
+    fn origin(&self, place: usize) -> f32 {
+        match self {
+            Self::Near { start, .. } => start[place],
+            Self::Shrinkage(_) | Self::ScaleFreeRidge(_) => 0.0,
         }
     }
 }
@@ -89,15 +107,22 @@ impl Stage<'_, '_, '_, '_> {
         };
         let (penalty, pull) = self.penalty.add_to_scores(parameters, self.train, &work.scores, &mut work.v);
         self.train.model.backward(parameters, &work.v, gradient)?;
-        for (gradient, weight) in gradient.iter_mut().zip(weights(parameters, self.train.model.outputs())) {
-            *gradient += (pull * f64::from(*weight)) as f32;
+        let weights = weights(parameters, self.train.model.outputs());
+        for (place, (gradient, weight)) in gradient.iter_mut().zip(weights).enumerate() {
+            *gradient += (pull * f64::from(weight - self.penalty.origin(place))) as f32;
         }
         Ok(value + penalty)
     }
 
     fn quasi_newton(&mut self, loss: &mut dyn Loss, start: &[f32], steps: u64) -> Result<Best, TrainError> {
-        let config =
-            LbfgsConfig { max_evaluations: steps, decrease_tolerance: 1e-5, ..LbfgsConfig::default() };
+        // From a fit the first step is a small one: half of the weights' length would leave it for good.
+        let first_step = if matches!(self.penalty, Penalty::Near { .. }) { 0.05 } else { 0.5 };
+        let config = LbfgsConfig {
+            max_evaluations: steps,
+            decrease_tolerance: 1e-5,
+            first_step,
+            ..LbfgsConfig::default()
+        };
         let mut best = Best::none();
         // Evaluations of the rounds that are done.
         let mut before = 0;

@@ -27,6 +27,7 @@ pub mod method;
 mod mini_batch;
 mod observer;
 mod pool;
+pub mod queries;
 mod rotate;
 pub mod selection;
 pub(crate) mod settings;
@@ -42,6 +43,7 @@ pub use classes::fit_classes;
 pub use combined::{Combined, Member};
 pub use judge::{Gain, Judge, if_any};
 pub use observer::{Detail, Observer, Progress, Silent};
+pub use queries::fit_queries;
 pub use settings::{
     Bandwidth, BatchOrder, MethodChoice, NamedValue, OptimizerChoice, PositiveWeight, Schedule, Scope,
     Setting, SettingKind, Settings, Thresholds,
@@ -61,6 +63,7 @@ use crate::metric::MetricError;
 use crate::model::{Model, ModelError};
 use crate::optimizer::{Adagrad, Adam, Optimizer, OptimizerError, Sgd};
 use crate::problem::ProblemError;
+use crate::rank::RankError;
 use crate::sample::SampleError;
 use crate::shard::Shard;
 use crate::threshold::ThresholdError;
@@ -111,6 +114,9 @@ pub enum TrainError {
     /// Several classes.
     #[error(transparent)]
     Class(#[from] ClassError),
+    /// Queries.
+    #[error(transparent)]
+    Rank(#[from] RankError),
     /// The observer ended the run.
     #[error("stopped before the end")]
     Stopped,

@@ -18,6 +18,7 @@ use super::combined::OfUnitSpread;
 use super::stage::Reporter;
 use super::{Candidate, Fit, Gain, MethodChoice, Part, TrainError};
 use crate::model::Model;
+use crate::rank::Queries;
 use crate::sample::{Sample, SampleError};
 use crate::shard::Shard;
 
@@ -139,8 +140,14 @@ fn combine(members: Vec<Member>, linear: bool, judged: bool) -> Fit {
     }
 }
 
-/// The row numbers of each fold: every label of every group is dealt out in turn.
+/// The row numbers of each fold: every label of every group is dealt out in turn, or whole queries.
 fn deal(sample: &Sample, folds: usize) -> Vec<Vec<u32>> {
+    if let Some(queries) = sample.queries() {
+        let of_fold = |fold| (fold..queries.len()).step_by(folds);
+        return (0..folds)
+            .map(|fold| of_fold(fold).flat_map(|query| queries.rows(query)).copied().collect())
+            .collect();
+    }
     let groups = sample.groups();
     let mut next = vec![[0; 2]; groups.map_or(1, |groups| groups.names().len())];
     let mut dealt = vec![Vec::new(); folds];
@@ -155,6 +162,9 @@ fn deal(sample: &Sample, folds: usize) -> Vec<Vec<u32>> {
 
 /// One sample after another; groups are matched by name.
 fn join(samples: &[&Sample]) -> Result<Sample, SampleError> {
+    if let Some(queries) = samples.iter().map(|sample| sample.queries()).collect::<Option<Vec<_>>>() {
+        return Sample::of_queries(Queries::join(&queries));
+    }
     let labels = samples.iter().flat_map(|sample| sample.labels()).copied().collect();
     let mut joined = Sample::new(labels)?;
     if samples.iter().any(|sample| sample.weights().is_some()) {

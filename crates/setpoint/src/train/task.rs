@@ -3,7 +3,7 @@
 use super::aim::Aim;
 use super::full_batch::{Penalty, Stage};
 use super::method::{
-    ClassCrossEntropy, CrossEntropy, Ico, Lagrangian, LagrangianOptions, Loss, Multipliers, Pairwise,
+    ClassCrossEntropy, Compare, CrossEntropy, Ico, Lagrangian, LagrangianOptions, Loss, Multipliers, Pairwise,
 };
 use super::mini_batch;
 use super::selection::{Best, Selection};
@@ -17,6 +17,7 @@ use crate::goal::Goal;
 use crate::implicit::ImplicitOptions;
 use crate::model::Rows;
 use crate::problem::ProblemOptions;
+use crate::rank::Queries;
 use crate::shard::Shard;
 
 /// Weights of the positives that `auto` tries.
@@ -62,6 +63,12 @@ pub(super) enum Task {
         balance: f64,
         shrinkage: f64,
     },
+    /// A baseline of queries: pairs, lists, or single rows.
+    Queries {
+        compare: Option<Compare>,
+        shrinkage: f64,
+        restart: u64,
+    },
     Ico {
         bandwidth: Bandwidth,
         ridge: f64,
@@ -85,7 +92,9 @@ pub(super) enum Task {
 impl Task {
     pub(super) fn kind(&self) -> StageKind {
         match self {
-            Self::CrossEntropy { .. } | Self::Balanced { .. } => StageKind::CrossEntropy,
+            Self::CrossEntropy { .. } | Self::Balanced { .. } | Self::Queries { .. } => {
+                StageKind::CrossEntropy
+            }
             Self::Ico { .. } => StageKind::Ico,
             Self::Lagrangian { .. } => StageKind::Lagrangian,
             Self::Pairwise { .. } => StageKind::Pairwise,
@@ -110,6 +119,18 @@ impl Task {
                 }
                 if *restart > 0 {
                     name += &format!(", start {}", restart + 1);
+                }
+                (name, 0.0)
+            }
+            Self::Queries { compare, shrinkage, .. } => {
+                let mut name = match compare {
+                    Some(Compare::Pairs) => "pairwise",
+                    Some(Compare::Lists) => "listwise",
+                    None => "cross-entropy",
+                }
+                .to_owned();
+                if *shrinkage > 0.0 {
+                    name += &format!(", shrinkage {shrinkage}");
                 }
                 (name, 0.0)
             }
@@ -152,6 +173,7 @@ impl Task {
         let problem = problem(settings);
         Ok(match self {
             Self::CrossEntropy { positive_weight, .. } => Box::new(CrossEntropy::new(*positive_weight)),
+            Self::Queries { .. } => Box::new(CrossEntropy::new(1.0)),
             Self::Balanced { balance, .. } => Box::new(ClassCrossEntropy::new(*balance)),
             Self::Ico { bandwidth, positive_weight, .. } if batches.is_some() => Box::new(BatchLoss::new(
                 goal,
@@ -220,8 +242,14 @@ impl Task {
             return stage.run(&mut *loss, start);
         }
         let (penalty, quasi_newton_steps) = match self {
-            Self::CrossEntropy { shrinkage, .. } | Self::Balanced { shrinkage, .. } => {
-                (Penalty::Shrinkage(*shrinkage), 100)
+            Self::CrossEntropy { shrinkage, .. }
+            | Self::Balanced { shrinkage, .. }
+            | Self::Queries { shrinkage, .. } => (Penalty::Shrinkage(*shrinkage), 100),
+            Self::Ico { ridge, .. } if aim.held_near_start() => {
+                let mut scores = vec![0.0; sample.rows()];
+                train.model.scores(start, Rows::All, &mut scores)?;
+                let spread = Queries::of_sample(sample.whole())?.spread(&scores);
+                (Penalty::Near { start: start.to_vec(), strength: ridge / spread.powi(2) }, 30)
             }
             // The sharpness is that of the start's scores: so is the weights' scale.
             Self::Ico { ridge, .. } if train.model.outputs() > 1 => {

@@ -1,6 +1,7 @@
 mod alone;
 mod classes;
 mod inequality;
+mod queries;
 mod rotation;
 mod shards;
 

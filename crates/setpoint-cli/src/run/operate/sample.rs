@@ -6,7 +6,7 @@ use setpoint::artifact::write_atomically;
 use setpoint_data::Codes;
 use setpoint_run::{Drawn, Failure, open, sample as drawn_for};
 
-use crate::args::{ImageArgs, PredictArgs, SampleArgs};
+use crate::args::{ImageArgs, PredictArgs, QueryArgs, SampleArgs};
 use crate::plan::Files;
 use crate::run::predict::{quoted, scored_rows, text_of};
 use crate::run::progress::{Display, line};
@@ -34,6 +34,7 @@ pub fn sample(args: &SampleArgs, quiet: bool) -> Result<(), Failure> {
         data: args.data.clone(),
         output: args.output.clone(),
         keep: Some("all".to_owned()),
+        queries: QueryArgs::default(),
         read: args.read.clone(),
         images: ImageArgs::default(),
     };

@@ -181,6 +181,21 @@ fn a_decision_among_classes_comes_back_with_its_goal() {
 }
 
 #[test]
+fn an_order_within_queries_comes_back_with_its_goal() {
+    let decided = |goal: &str, empty: &str| {
+        let decision = Decision::Queries { column: Some("session".to_owned()), empty: empty.to_owned() };
+        let document = Document::new(&goal, "linear", "auto", Vec::new()).with_decision(decision);
+        ModelFile { document, ..model() }.to_bytes().map_err(|error| error.to_string())
+    };
+    let back = ModelFile::from_bytes(&decided("ndcg @ k=10 per query", "skip").unwrap()).unwrap().document;
+    assert!(matches!(back.parse_goal().unwrap(), AnyGoal::Queries(goal) if goal.places(100) == 10));
+    assert!(decided("ndcg @ k=10 per query", "2").unwrap_err().contains("count \"2\""));
+    assert!(decided("recall @ fpr<=1%", "0").is_err());
+    let document = Document::new(&"ndcg @ k=10 per query", "linear", "auto", vec![0.0]);
+    assert!(ModelFile { document, ..model() }.to_bytes().is_err(), "a goal per query has no threshold");
+}
+
+#[test]
 fn models_of_several_labels_come_back_by_name_and_one_alone_is_asked_for() {
     let mut other = model();
     other.tensors.insert("a/b".into(), Tensor::vector(TensorData::F32(vec![1.0])));

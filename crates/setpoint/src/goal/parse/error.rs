@@ -121,11 +121,11 @@ pub enum ParseErrorKind {
     /// A backslash before something that it does not go with.
     #[error("unknown escape; known are \\\" \\' \\\\ \\n \\r \\t and \\u{{e9}}")]
     Escape,
-    /// A form of the language that Setpoint does not have yet.
-    #[error("{form} is not yet supported")]
-    NotYet {
-        /// The form.
-        form: &'static str,
+    /// A goal per query that makes no sense, or where rows come in none.
+    #[error("{form}")]
+    PerQuery {
+        /// What is wrong, and what to write.
+        form: String,
     },
     /// A form that a label of two classes has no use for.
     #[error("{form} is for labels of several classes")]

@@ -227,13 +227,13 @@ fn words_in_the_place_of_signs_get_the_goal_of_what_was_typed() {
 #[test]
 fn forms_to_come_say_so() {
     for (text, message, place) in [
-        ("precision @ k=10 per query", "a goal per query is not yet supported", "per query"),
-        ("recall @ k=10 per query", "a goal per query is not yet supported", "per query"),
-        ("recall @ k=10 per", "a goal per query is not yet supported", "per"),
-        ("roc-auc per query", "a goal per query is not yet supported", "per query"),
+        ("precision @ k=10 per query", "a goal per query needs rows that come in queries", "per query"),
+        ("recall @ k=10 per query", "a goal per query needs rows that come in queries", "per query"),
+        ("recall @ k=10 per", "a goal per query needs rows that come in queries", "per"),
+        ("roc-auc per query", "a goal per query needs rows that come in queries", "per query"),
     ] {
         assert_eq!(fault(text), (message.to_owned(), place.to_owned()), "{text:?}");
-        assert!(matches!(error(text).kind, ParseErrorKind::NotYet { .. }));
+        assert!(matches!(error(text).kind, ParseErrorKind::PerQuery { .. }));
     }
 }
 

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use super::{Interval, check_confidence};
 use crate::metric::{Cuts, MetricError, Sorted};
-use crate::sample::{Entities, Sample};
+use crate::sample::{Entities, Sample, SampleError};
 
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,6 +74,23 @@ impl Bootstrap {
         self.resample(sample.len(), &Draws::of(sample), value, cuts, |times, cuts| {
             sorted.recount(times, cuts);
             metric(cuts)
+        })
+    }
+
+    /// The mean of values that are draws themselves, with its percentile interval.
+    ///
+    /// # Errors
+    /// If there are no values, or too few replicates for the confidence.
+    pub fn mean(&self, values: &[f64]) -> Result<Estimate, MetricError> {
+        if values.is_empty() {
+            return Err(SampleError::Empty.into());
+        }
+        let count = values.len();
+        let value = values.iter().sum::<f64>() / count as f64;
+        let draws = Draws::Rows(vec![(0..count as u32).collect()]);
+        self.resample(count, &draws, value, (), |times, ()| {
+            let drawn = values.iter().zip(times).map(|(value, times)| value * f64::from(*times));
+            Ok(drawn.sum::<f64>() / count as f64)
         })
     }
 

@@ -10,6 +10,7 @@ mod multiplier;
 mod pairwise;
 #[cfg(test)]
 mod plane;
+mod query;
 
 pub use class::{ClassCrossEntropy, ClassIco};
 pub use cross_entropy::CrossEntropy;
@@ -18,6 +19,7 @@ pub use lagrangian::{Lagrangian, LagrangianOptions};
 pub use multiplier::Multipliers;
 pub(super) use multiplier::threshold_to_start_at;
 pub use pairwise::Pairwise;
+pub use query::{Compare, QueryBaseline, QueryIco};
 
 use super::{Detail, TrainError};
 use crate::optimizer::State;

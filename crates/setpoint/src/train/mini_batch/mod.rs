@@ -64,7 +64,7 @@ impl Stage<'_, '_, '_, '_> {
             1 => Box::new(CrossEntropy::new(1.0)),
             _ => Box::new(ClassCrossEntropy::new(0.0)),
         };
-        let mut batches = Batches::new(sample.labels(), self.size, settings.seed, settings.batches);
+        let mut batches = Batches::new(sample, self.size, settings.seed, settings.batches);
         let epoch = batches.per_epoch();
         let decayed = self.train.model.decayed();
         let mut gradient = vec![0.0; state.parameters.len()];
