@@ -274,8 +274,11 @@ impl fmt::Display for EvaluateRecord {
         if let Some(reason) = &self.drift_refused {
             writeln!(f, "here      the certificate was not tested: {reason}")?;
         }
-        let each = self.drift.iter().map(|drift| (drift.condition.as_str(), drift.survives_mix));
-        f.write_str(&said_of_mix(each, "the mix of classes it was certified at"))?;
+        // Queries bring their own mix.
+        if self.queries.is_none() {
+            let each = self.drift.iter().map(|drift| (drift.condition.as_str(), drift.survives_mix));
+            f.write_str(&said_of_mix(each, "the mix of classes it was certified at"))?;
+        }
         self.not_met().map_or(Ok(()), |unmet| writeln!(f, "not met   {unmet}"))
     }
 }
