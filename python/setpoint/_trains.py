@@ -54,8 +54,9 @@ class Trains(BaseEstimator):
         values = {
             name: setting(name, value, kinds[name].annotation)
             for name, value in self.get_params(deep=False).items()
-            if name not in (*own, "random_state", "classes", "allow_nan", "verbose")
+            if name not in (*own, "random_state", "classes")
         }
+        del values["allow_nan"], values["verbose"]
         values["seed"] = seed(self.random_state)
         return {name.replace("_", "-"): value for name, value in values.items()}
 
