@@ -55,7 +55,7 @@ def query_codes(query: Any, rows: int, column: str = "") -> Groups:
     """The queries of rows, by name and code."""
     found = coded(query, str(column), rows, "query")
     if found is None or group_name(None) in found[1]:
-        raise InputError("queries are missing in some rows: fill them in or leave the rows out")
+        raise InputError("query is missing in some rows: fill it in, or leave the rows out")
     return found
 
 

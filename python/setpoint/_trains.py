@@ -54,8 +54,9 @@ class Trains(BaseEstimator):
         values = {
             name: setting(name, value, kinds[name].annotation)
             for name, value in self.get_params(deep=False).items()
-            if name not in (*own, "random_state", "classes", "text", "allow_nan", "verbose")
+            if name not in (*own, "random_state", "classes", "text")
         }
+        del values["allow_nan"], values["verbose"]
         values["text"] = None if self.text is None else [str(name) for name in array(self.text, "text")]
         values["seed"] = seed(self.random_state)
         return {name.replace("_", "-"): value for name, value in values.items()}

@@ -16,6 +16,7 @@ X, Y = make_data(300, 3, rate=0.3)
 SCORES = X.sum(axis=1)
 GOAL = "recall @ fpr<=20%"
 ROWS = len(Y)
+QUERY = np.arange(ROWS) % 20
 
 # None of these is right for any parameter, except where a parameter takes anything of its kind.
 ODD = {
@@ -101,6 +102,11 @@ def model_evaluate(**given):
     return fitted().evaluate(**{"y": Y, "X": X, **given})
 
 
+def ranker(**given):
+    rows = {name: given.pop(name, default) for name, default in (("X", X), ("y", Y), ("query", QUERY))}
+    return setpoint.SetpointRanker(**{"goal": "ndcg @ k=3 per query", "steps": 2, **given}).fit(**rows)
+
+
 def report(**given):
     # What happens to be the name of a file is written here.
     before = os.getcwd()
@@ -140,6 +146,19 @@ CASES = [
     (metrics.interval, {**SCORED, "goal": "fpr", "threshold": 0.0}, ["goal", "threshold", "confidence"]),
     (setpoint.certify, {**SCORED, "goal": "fpr<=20%"}, all_of(setpoint.certify)),
     (setpoint.step, {**SCORED, "goal": GOAL}, all_of(setpoint.step)),
+    (
+        setpoint.step,
+        {**SCORED, "goal": "map per query", "query": QUERY},
+        ["y", "scores", "goal", "query", "sharpness"],
+    ),
+    (metrics.per_query, {**SCORED, "goal": "map per query", "query": QUERY}, all_of(metrics.per_query)),
+    (setpoint.certify_queries, {**SCORED, "goal": "map per query", "query": QUERY}, all_of(setpoint.certify_queries)),
+    (
+        ranker,
+        {},
+        ["X", "y", "query", "goal", "model", "confidence", "at_least", "positive", "empty_queries", "split"],
+    ),
+    (ranker, {}, ["allow_nan", "random_state", "verbose", "method", "steps"]),
     (setpoint.evaluate, {**SCORED, "goal": GOAL}, [name for name in all_of(setpoint.evaluate) if name != "_page"]),
     (report, {**SCORED, "goal": GOAL}, ["path", "title"]),
     (setpoint.load, {}, ["path"]),

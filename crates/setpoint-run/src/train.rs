@@ -80,7 +80,7 @@ impl Job {
     }
 
     /// The settings, with what the data decides: the rows of `k=`, and the rotations (three for `auto` on
-    /// at most 100,000 rows with a calibration part beside, else none).
+    /// at most 100,000 rows with a calibration part beside or of queries, else none).
     pub(crate) fn settings(&self, loaded: &Loaded) -> Result<Settings, Failure> {
         let (rows_scored, rotations) = (Some(Self::rows_scored(loaded)), self.rotations(loaded)?);
         let mut bandwidth = self.settings.bandwidth;
@@ -104,7 +104,9 @@ impl Job {
     }
 
     fn rotations(&self, loaded: &Loaded) -> Result<Option<usize>, Failure> {
-        let calibrated = loaded.parts.calibration.is_some();
+        // Of queries nothing is chosen after training, and whole ones change places.
+        let queries = self.goal.queries().is_some();
+        let calibrated = queries || loaded.parts.calibration.is_some();
         match self.settings.rotations {
             Some(rotations) if rotations > 1 && !calibrated => Err(Failure::input(format!(
                 "{rotations} rotations train on the validation rows too, and thresholds need rows that were not \
@@ -113,7 +115,9 @@ impl Job {
             // Trees do not rotate: 1 keeps them from training on the validation rows in the end.
             given if given.is_some() || matches!(self.model, ModelChoice::Trees { .. }) => Ok(given),
             // Rows that belong together must not change places.
-            None if loaded.parts.train.as_ref().is_some_and(|part| part.sample.entities().is_some()) => {
+            None if !queries
+                && loaded.parts.train.as_ref().is_some_and(|part| part.sample.entities().is_some()) =>
+            {
                 Ok(Some(1))
             }
             _ => {

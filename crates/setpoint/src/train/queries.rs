@@ -16,7 +16,7 @@ use crate::shard::Shard;
 use crate::surrogate::Surrogate;
 
 /// Shrinkages of the baselines.
-const SHRINKAGES: [f64; 2] = [0.0, 0.01];
+const SHRINKAGES: [f64; 3] = [0.001, 0.01, 0.1];
 /// Width of the surrogate, in units of the spread of a query's scores.
 const BANDWIDTH: Bandwidth = Bandwidth::Deviations(0.125);
 /// From which of the baselines `auto` goes on, and ridges towards them that it tries.

@@ -47,8 +47,8 @@ fn a_goal_per_query_is_trained_for_and_only_a_clear_gain_is_kept() {
         ["ndcg @ k=5 per query", "precision @ k=3 per query", "map per query", "recall @ top=25% per query"]
     {
         let fit = fitted(text, &Settings::default()).unwrap();
-        assert_eq!(fit.candidates.len(), 11);
-        assert_eq!(fit.candidates[0].name, "listwise");
+        assert_eq!(fit.candidates.len(), 14);
+        assert_eq!(fit.candidates[0].name, "listwise, shrinkage 0.001");
         let gain = fit.gain.unwrap();
         let kept = fit.combined == fit.baseline.combined;
         assert!(kept || gain.difference > gain.standard_error.unwrap(), "{text}: {gain:?}");
