@@ -64,6 +64,8 @@ pub struct About {
     pub labels: Option<Vec<bool>>,
     /// Weights, all positive.
     pub weights: Option<Vec<f32>>,
+    /// What decisions pay: whether more is better, and the amounts of each row.
+    pub stakes: Option<(bool, Vec<[f64; 2]>)>,
     /// Groups, in alphabetical order.
     pub groups: Option<Codes>,
     /// Rows that belong together, and stay so in a split.
@@ -218,6 +220,7 @@ fn assembled(about: About, rows: usize, mut names: Vec<String>, body: Body, note
         label: about.label,
         labels: about.labels,
         weights: about.weights,
+        stakes: about.stakes,
         groups: about.groups,
         entities: about.entities,
         times: None,

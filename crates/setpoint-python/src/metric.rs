@@ -21,10 +21,7 @@ const STARTS: usize = 4;
 #[pyfunction]
 pub fn check_goal(text: &str) -> PyResult<(String, Option<String>, bool)> {
     let goal = goal(text)?;
-    let up = match &goal.objective {
-        Objective::Rate(rate) => rate.direction() == Direction::Up,
-        Objective::Area(_) => true,
-    };
+    let up = goal.objective.direction() == Direction::Up;
     Ok((goal.to_string(), goal.column().map(str::to_owned), up))
 }
 

@@ -134,6 +134,7 @@ pub fn fit<'py>(
         label: Some(label.schema(names.len())),
         labels: Some(slice(&labels)?.to_vec()),
         weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
+        stakes: None,
         groups: groups.as_ref().map(codes).transpose()?,
         entities: entities.as_ref().map(codes).transpose()?,
     };

@@ -1,7 +1,7 @@
 //! Rates on one part at the thresholds that ship.
 
 use setpoint::Sample;
-use setpoint::goal::{Constraint, Counts, Goal, Objective, Rate, Relation};
+use setpoint::goal::{Constraint, Counts, Goal, Rate, Relation};
 use setpoint::metric::{Condition, confusion};
 use setpoint_report::{Confusion, Shipped, UnmetRecord};
 
@@ -10,10 +10,7 @@ use crate::failure::Failure;
 /// What users get: decisions are `margin >= 0`.
 pub fn shipped(goal: &Goal, sample: &Sample, margins: &[f32]) -> Result<Shipped, Failure> {
     let counts = confusion::at(sample, margins, 0.0)?;
-    let objective = match &goal.objective {
-        Objective::Rate(rate) => rate.of(&counts),
-        Objective::Area(_) => None,
-    };
+    let objective = goal.objective.rate().and_then(|rate| rate.of(&counts));
     Ok(Shipped {
         objective,
         recall: Rate::Recall.of(&counts),

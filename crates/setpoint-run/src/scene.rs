@@ -150,7 +150,7 @@ fn natural(goal: &Goal) -> Option<(&'static str, &'static str)> {
     let rate = match &goal.objective {
         Objective::Rate(rate) => *rate,
         Objective::Area(area) if area.curve == Curve::PrecisionRecall => area.height()?,
-        Objective::Area(_) => return None,
+        Objective::Area(_) | Objective::Money(_) => return None,
     };
     match rate {
         Rate::Recall | Rate::FalseNegativeRate => Some(("positives caught", "positives")),

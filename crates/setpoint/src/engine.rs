@@ -193,7 +193,7 @@ impl Engine {
             slack,
             cells: vec![Cell::default(); shape.cells()],
             motion: vec![Cell::default(); shape.cells()],
-            grid: vec![0.0; shape.cells() / 2],
+            grid: vec![0.0; shape.grid()],
             derivative: Derivative::default(),
             options,
             problem,

@@ -3,9 +3,11 @@
 //! Checked once, at the door; everything behind it relies on it.
 
 mod error;
+mod stakes;
 mod together;
 
 pub use error::SampleError;
+pub use stakes::Stakes;
 pub use together::{Entities, Groups};
 
 use together::codes_like;
@@ -17,6 +19,7 @@ pub struct Sample {
     weights: Option<Vec<f32>>,
     groups: Option<Groups>,
     entities: Option<Entities>,
+    stakes: Option<Stakes>,
     totals: ClassTotals,
 }
 
@@ -116,6 +119,22 @@ impl Sample {
         Ok(self)
     }
 
+    /// The same sample with what decisions about its rows pay, or cost: `pays[i]` if row i is decided negative,
+    /// and if it is decided positive.
+    ///
+    /// # Errors
+    /// If the lengths differ or an amount is not a finite number.
+    pub fn with_stakes(mut self, profit: bool, pays: Vec<[f64; 2]>) -> Result<Self, SampleError> {
+        self.check_length("amounts", pays.len())?;
+        let sound = |pays: &[f64; 2]| ((pays[1] - pays[0]) as f32).is_finite();
+        if let Some(index) = pays.iter().position(|pays| !sound(pays)) {
+            return Err(SampleError::Amount { index });
+        }
+        self.stakes = Some(Stakes::new(profit, pays));
+        self.add_up();
+        Ok(self)
+    }
+
     /// These rows as a sample of their own, in this order, repeats allowed. Groups keep their codes,
     /// also those that no longer occur.
     ///
@@ -138,6 +157,7 @@ impl Sample {
             weights: None,
             groups: None,
             entities: None,
+            stakes: None,
             totals: ClassTotals::default(),
         }
     }
@@ -157,11 +177,16 @@ impl Sample {
             Some(groups) => pick(&groups.of, rows, codes_like(&mut self.groups, groups)),
             None => self.groups = None,
         }
+        match &from.stakes {
+            Some(stakes) => pick(&stakes.pays, rows, Stakes::like(&mut self.stakes, stakes)),
+            None => self.stakes = None,
+        }
         self.add_up();
     }
 
     /// Drops the first `old` rows and takes those of another sample in at the end, without its entities.
     pub(crate) fn roll(&mut self, old: usize, new: &Self) {
+        let before = self.len();
         if self.weights.is_none() && new.weights.is_some() {
             self.weights = Some(vec![1.0; self.len()]);
         }
@@ -178,6 +203,12 @@ impl Sample {
             let codes = codes_like(&mut self.groups, groups);
             codes.drain(..old);
             codes.extend_from_slice(&groups.of);
+        }
+        if let Some(stakes) = &new.stakes {
+            let pays = Stakes::like(&mut self.stakes, stakes);
+            pays.resize(before, [0.0; 2]);
+            pays.drain(..old);
+            pays.extend_from_slice(&stakes.pays);
         }
         self.add_up();
     }
@@ -210,6 +241,9 @@ impl Sample {
                 let rows = rows.iter().map(|row| *row as usize);
                 groups.totals.push(totals_of(labels, weights.as_deref(), rows));
             }
+        }
+        if let Some(stakes) = &mut self.stakes {
+            stakes.weigh(weights.as_deref(), self.groups.as_ref());
         }
     }
 
@@ -253,6 +287,12 @@ impl Sample {
     #[must_use]
     pub fn entities(&self) -> Option<&Entities> {
         self.entities.as_ref()
+    }
+
+    /// What decisions pay, if that was given.
+    #[must_use]
+    pub fn stakes(&self) -> Option<&Stakes> {
+        self.stakes.as_ref()
     }
 
     /// The entities where some have several examples, so that examples are no independent draws.

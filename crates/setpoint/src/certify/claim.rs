@@ -65,7 +65,7 @@ impl Claim {
                     "it weighs both kinds of mistake, so no order statistic bounds it; hold fpr and recall instead",
                 );
             }
-            Rate::BalancedAccuracy | Rate::FBeta(_) => {
+            Rate::BalancedAccuracy | Rate::FBeta(_) | Rate::Coverage | Rate::Cost | Rate::Profit => {
                 return refuse(
                     "it is no share of examples that an exact binomial test could count; hold its cohorts instead",
                 );

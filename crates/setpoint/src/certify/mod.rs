@@ -247,8 +247,7 @@ fn check(
         Some(Objective::Rate(rate)) if rate.direction() == Direction::Neither => {
             Err(MetricError::NoDirection { rate: *rate }.into())
         }
-        Some(Objective::Rate(rate)) => Ok((claims, Some(*rate))),
-        None => Ok((claims, None)),
+        objective => Ok((claims, objective.as_ref().and_then(Objective::rate))),
     }
 }
 
