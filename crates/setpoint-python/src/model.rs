@@ -316,6 +316,9 @@ impl Model {
             Decision::Threshold(decision) => {
                 decision.probability.map(|curve| scores.iter().map(|score| curve.of(*score)).collect())
             }
+            Decision::Band(decision) => {
+                decision.probability.map(|curve| scores.iter().map(|score| curve.of(*score)).collect())
+            }
             Decision::Shift(decision) => decision.probabilities(scores),
         };
         Ok(probabilities.map(|found: Vec<f64>| found.into_pyarray(py)))

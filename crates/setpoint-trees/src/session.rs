@@ -142,10 +142,15 @@ impl<'r> Session<'r> {
             let found = "goals of different numbers of classes".to_owned();
             return Err(TreesError::Shape { found, expected: "goals that one search can serve" });
         }
+        let money = goals.iter().any(|goal| matches!(goal, AnyGoal::Two(goal) if goal.money().is_some()));
         let wanted: Vec<Wanted> = (0u64..)
             .zip(&self.settings.configurations)
             .map(|(index, parameters)| {
                 let mut parameters = *parameters;
+                // Rows count alike in one half of the boosters, and by what hangs on them in the other.
+                if money && index % 2 == 1 {
+                    (parameters.staked, parameters.positive_weight) = (true, 1.0);
+                }
                 if outputs > 1 {
                     // Of several classes none is the positive one.
                     parameters.positive_weight = 1.0;
@@ -210,6 +215,7 @@ impl<'r> Session<'r> {
                 Some(goal) => {
                     Some(Mixture::new(goal, train.sample, parameters.positive_weight, settings.bandwidth)?)
                 }
+                None if parameters.staked => Some(Mixture::of_stakes(train.sample)?),
                 None => None,
             };
             let rows = (bins, train.sample, train.features.columns());

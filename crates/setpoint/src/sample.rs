@@ -12,6 +12,8 @@ pub use together::{Entities, Groups};
 
 use together::codes_like;
 
+use crate::goal::Goal;
+
 /// Labels, weights, groups and entities of a set of examples, in the order of their scores.
 #[derive(Clone, Debug)]
 pub struct Sample {
@@ -133,6 +135,21 @@ impl Sample {
         self.stakes = Some(Stakes::new(profit, pays));
         self.add_up();
         Ok(self)
+    }
+
+    /// The same sample with what a goal in money says that decisions pay, where that takes no columns and is not
+    /// known yet.
+    ///
+    /// # Errors
+    /// If an amount is too large.
+    pub fn paid_by(self, goal: &Goal) -> Result<Self, SampleError> {
+        match goal.money().filter(|money| self.stakes.is_none() && money.columns().is_empty()) {
+            Some(money) => {
+                let pays = money.pays(&self.labels, &[]);
+                self.with_stakes(money.profit, pays)
+            }
+            None => Ok(self),
+        }
     }
 
     /// These rows as a sample of their own, in this order, repeats allowed. Groups keep their codes,

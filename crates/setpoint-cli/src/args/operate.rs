@@ -86,7 +86,15 @@ impl RowsArgs {
     /// The same as the flags of `predict`, for rows whose labels do not count.
     pub fn predict(&self, model: &Path, data: &Path) -> PredictArgs {
         let (model, data, output) = (model.to_owned(), data.to_owned(), PathBuf::new());
-        PredictArgs { model, data, output, keep: None, read: self.read.clone(), images: self.images.clone() }
+        PredictArgs {
+            model,
+            data,
+            output,
+            keep: None,
+            abstain: None,
+            read: self.read.clone(),
+            images: self.images.clone(),
+        }
     }
 }
 

@@ -10,7 +10,8 @@ pub const EXAMPLES: &str = "\
 Writes a row for each row of DATA, in order: the columns that --keep names, its score, the probability
 that it is positive, and the decision 1 or 0. Images of a folder come in the order of their names, each
 with the name of its file.
-An example is positive when score >= threshold. No label is needed.
+An example is positive when score >= threshold. No label is needed. Of a model that leaves rows to
+people the decision of those is empty, or what --abstain says.
 
 Examples:
   setpoint predict fraud.safetensors today.csv -o decisions.csv
@@ -32,6 +33,9 @@ pub struct PredictArgs {
     /// Columns of DATA to write beside: names, numbers and ranges, with commas between; all: every one
     #[arg(long, value_name = "COLS")]
     pub keep: Option<String>,
+    /// What to write for rows that the model leaves undecided, in the place of nothing
+    #[arg(long, value_name = "TEXT")]
+    pub abstain: Option<String>,
     /// How the file is read.
     #[command(flatten)]
     pub read: ReadArgs,

@@ -73,7 +73,11 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     refuse_clash(&kept, &columns)?;
     interrupt::check()?;
     display.finish();
-    let decided = Decided { files: files.as_deref(), kept: &kept, columns: &columns };
+    let undecided = args.abstain.as_deref().unwrap_or_default();
+    let decided = Decided { files: files.as_deref(), kept: &kept, columns: &columns, undecided };
+    if args.abstain.is_some() && matches!(output, Output::Parquet(_)) {
+        return Err(Failure::input("--abstain: rows left undecided are null in Parquet files; leave it out"));
+    }
     match output {
         Output::Stdout => decided.to_stdout()?,
         Output::Csv(path) => write_atomically(path, |out| decided.write_csv(out))?,
@@ -107,6 +111,11 @@ fn summary(decisions: &Decisions) -> String {
         Decisions::Positive(positive) => {
             let some = positive.iter().filter(|positive| **positive).count();
             format!("{} rows, {some} of them positive", positive.len())
+        }
+        Decisions::Some(of) => {
+            let count = |decision| of.iter().filter(|one| **one == decision).count();
+            let (positive, undecided) = (count(Some(true)), count(None));
+            format!("{} rows, {positive} of them positive, {undecided} left undecided", of.len())
         }
         Decisions::Class { names, of } => {
             let mut counts = vec![0; names.len()];
@@ -244,6 +253,8 @@ struct Decided<'a> {
     files: Option<&'a [String]>,
     kept: &'a [Codes],
     columns: &'a [Column],
+    /// What is written where nothing is decided.
+    undecided: &'a str,
 }
 
 impl Decided<'_> {
@@ -251,6 +262,7 @@ impl Decided<'_> {
         self.columns.first().map_or(0, |column| match &column.values {
             Values::Numbers(of) => of.len(),
             Values::Decisions(Decisions::Positive(of)) => of.len(),
+            Values::Decisions(Decisions::Some(of)) => of.len(),
             Values::Decisions(Decisions::Class { of, .. }) => of.len(),
         })
     }
@@ -286,6 +298,10 @@ impl Decided<'_> {
                 match &column.values {
                     Values::Numbers(of) => write!(out, "{}", of[row])?,
                     Values::Decisions(Decisions::Positive(of)) => write!(out, "{}", u8::from(of[row]))?,
+                    Values::Decisions(Decisions::Some(of)) => match of[row] {
+                        Some(positive) => write!(out, "{}", u8::from(positive))?,
+                        None => write!(out, "{}", quoted(self.undecided))?,
+                    },
                     Values::Decisions(Decisions::Class { names, of }) => {
                         write!(out, "{}", quoted(&names[of[row] as usize]))?
                     }
@@ -315,6 +331,9 @@ impl Decided<'_> {
             fields.push(match values {
                 Values::Numbers(_) => plain(name, Physical::FLOAT).build()?,
                 Values::Decisions(Decisions::Positive(_)) => plain(name, Physical::INT32).build()?,
+                Values::Decisions(Decisions::Some(_)) => {
+                    plain(name, Physical::INT32).with_repetition(Repetition::OPTIONAL).build()?
+                }
                 Values::Decisions(Decisions::Class { .. }) => {
                     plain(name, Physical::BYTE_ARRAY).with_logical_type(Some(LogicalType::String)).build()?
                 }
@@ -371,6 +390,15 @@ impl Decided<'_> {
                     Values::Decisions(Decisions::Positive(of)) => {
                         let decisions: Vec<i32> = of[rows].iter().map(|one| i32::from(*one)).collect();
                         column.typed::<Int32Type>().write_batch(&decisions, None, None).map_err(failed)?;
+                    }
+                    Values::Decisions(Decisions::Some(of)) => {
+                        let of = &of[rows];
+                        let there: Vec<i16> = of.iter().map(|one| i16::from(one.is_some())).collect();
+                        let known: Vec<i32> = of.iter().flatten().map(|one| i32::from(*one)).collect();
+                        column
+                            .typed::<Int32Type>()
+                            .write_batch(&known, Some(&there), None)
+                            .map_err(failed)?;
                     }
                     Values::Decisions(Decisions::Class { names, of }) => {
                         let texts: Vec<ByteArray> =

@@ -376,7 +376,7 @@ impl Bets {
 }
 
 /// The logarithm of the mean of numbers given by their logarithms.
-fn log_mean(logs: &[f64]) -> f64 {
+pub(super) fn log_mean(logs: &[f64]) -> f64 {
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if most == f64::NEG_INFINITY {
         return most;

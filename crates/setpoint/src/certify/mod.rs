@@ -12,6 +12,7 @@
 //! | `fpr`, `tnr`, `recall`, `fnr`, `positive-rate` | all thresholds on one side of a limit | one order statistic of the slice's scores |
 //! | `precision`, `fdr`, `npv`, `for` | single thresholds | exact binomial tests on a grid of ranks, or of thresholds fixed in advance |
 //! | the same, `(column)` | a threshold for each group | as above, within each group |
+//! | `accuracy`, `error`, f-beta, `gap`, `ratio`, `coverage`, amounts, ... | decisions [fixed in advance](frontier) | exact tests and bets along a sequence |
 //! | any of these, of examples that come in entities | the same | bets on the entities |
 //! | any of these, of rows [sampled](design) with known chances | the same | bets on the rows, at any time |
 //! | `precision`, `positive-rate` and their like, at another share of positives | single thresholds | exact bounds on recall and fpr |
@@ -45,6 +46,7 @@ pub mod design;
 mod drift;
 mod entity;
 mod error;
+mod frontier;
 mod level;
 pub mod monitor;
 mod order_statistic;
@@ -58,12 +60,13 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
-pub use certificate::{Certificate, CertifiedCondition, CertifiedEntities, Method};
+pub use certificate::{Certificate, CertifiedAmount, CertifiedCondition, CertifiedEntities, Method};
 pub use class::{
     ClassCertificate, apart, certifiable, certify_classes, class_drift, class_sequence, class_survives_mix,
 };
 pub use drift::{Drift, Verdict, drift};
 pub use error::CertifyError;
+pub use frontier::{FrontierOptions, certify_along, frontier, frontier_drift, mean_bound, needs_frontier};
 pub use sequence::sequence;
 
 use claim::{Claim, Slice};
@@ -207,6 +210,7 @@ pub fn certify(
         groups: groups.iter().filter_map(|cohort| cohort.name().map(str::to_owned)).collect(),
         thresholds,
         conditions: certified,
+        amount: None,
     })
 }
 
@@ -328,7 +332,7 @@ fn at_threshold(
         entities.map(|entities| (entities, entities.counts(threshold)))
     };
     let method = match method {
-        Method::OrderStatistic { .. } => method,
+        Method::OrderStatistic { .. } | Method::Frontier { .. } => method,
         Method::RankGrid { tested, .. } => Method::RankGrid { tested, p_value: p_value() },
         Method::FixedSequence { tested, .. } => Method::FixedSequence { tested, p_value: p_value() },
         Method::Betting { .. } => entities(Test::Betting).map_or(method, |(claim, counts)| Method::Betting {

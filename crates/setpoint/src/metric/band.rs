@@ -345,7 +345,7 @@ mod tests {
             let (sample, scores) = random_case(seed, 40);
             let cuts = Cuts::new(&sample, &scores).unwrap();
             let target = [0.55, 0.7, 0.8, 0.9, 0.97][(seed % 5) as usize];
-            let low = 1.0 - target;
+            let low = format!("{:.2}", 1.0 - target);
             for goal in [
                 format!("coverage @ precision>={target}, npv>={target}"),
                 format!("coverage @ fdr<={low}, for<={low}, fpr<=50%"),
