@@ -32,11 +32,14 @@ class _Metric(Metric):
         return self.goal, value, self.higher_is_better
 
 
-def objective(goal: str, *, bandwidth: str = "0.5tail", surrogate: str = "sigmoid") -> _Objective:
-    """A custom objective that boosts for the goal: log loss, and the goal's gradient on top."""
-    return _Objective(goal, bandwidth, surrogate)
+def objective(goal: str, *, bandwidth: str = "0.5tail", surrogate: str = "sigmoid", amounts: Any = None) -> _Objective:
+    """A custom objective that boosts for the goal: log loss, and the goal's gradient on top. `amounts` are those of the
+    training rows, of a goal in money that takes them from columns.
+    """
+    return _Objective(goal, bandwidth, surrogate, amounts)
 
 
-def metric(goal: str) -> _Metric:
-    """The goal's exact value on the evaluation rows, with its direction, for early stopping."""
-    return _Metric(goal)
+def metric(goal: str, *, amounts: Any = None) -> _Metric:
+    """The goal's exact value on the evaluation rows, with its direction, for early stopping; `amounts` are those
+    of these rows."""
+    return _Metric(goal, amounts)

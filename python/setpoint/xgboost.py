@@ -34,15 +34,17 @@ class _Metric(Metric):
         return -value if self.higher_is_better else value
 
 
-def objective(goal: str, *, bandwidth: str = "0.5tail", surrogate: str = "sigmoid") -> _Objective:
-    """A custom objective that boosts for the goal: log loss, and the goal's gradient on top."""
-    return _Objective(goal, bandwidth, surrogate)
+def objective(goal: str, *, bandwidth: str = "0.5tail", surrogate: str = "sigmoid", amounts: Any = None) -> _Objective:
+    """A custom objective that boosts for the goal: log loss, and the goal's gradient on top. `amounts` are those of the
+    training rows, of a goal in money that takes them from columns.
+    """
+    return _Objective(goal, bandwidth, surrogate, amounts)
 
 
-def metric(goal: str) -> _Metric:
+def metric(goal: str, *, amounts: Any = None) -> _Metric:
     """The goal's exact value on the evaluation rows.
 
     XGBoost takes lower for better unless told: `EarlyStopping(..., maximize=True)` for goals such as
     recall. As `eval_metric` of the scikit-learn classes it is the negative there, which they minimise.
     """
-    return _Metric(goal)
+    return _Metric(goal, amounts)

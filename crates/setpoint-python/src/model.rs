@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use setpoint::Sample;
 use setpoint::artifact::{ModelFile, Models, write_atomically};
-use setpoint::goal::GoalText;
+use setpoint::goal::{Goal, GoalText};
 use setpoint_data::{About, ClassRule, Codes, ColumnKind, Inputs, LabelRule, LabelSchema};
 use setpoint_onnx::{Decided, export};
 use setpoint_report::{CertificateRecord, Seconds, Together, to_json};
@@ -17,7 +17,7 @@ use setpoint_run::{
     Decision, Examples, Opened, evaluate, load, margins, notes, open, opened, report_model, train,
 };
 
-use crate::array::{GroupArrays, class_sample, codes, sample, slice, together};
+use crate::array::{GroupArrays, class_sample, codes, paid, sample, slice, together};
 use crate::error::{Wrong, goal_text, in_python};
 use crate::options::FitPlan;
 use crate::prove::{Page, described, write_page};
@@ -125,6 +125,7 @@ pub fn fit<'py>(
     weights: Option<PyReadonlyArray1<'py, f32>>,
     groups: Option<GroupArrays<'py>>,
     entities: Option<GroupArrays<'py>>,
+    pays: Option<PyReadonlyArray1<'py, f64>>,
     options: &str,
     report: Option<Py<PyAny>>,
 ) -> PyResult<Fit> {
@@ -134,7 +135,13 @@ pub fn fit<'py>(
         label: Some(label.schema(names.len())),
         labels: Some(slice(&labels)?.to_vec()),
         weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
-        stakes: None,
+        stakes: match (plan.job.goal.two().and_then(Goal::money), &pays) {
+            (Some(money), Some(pays)) => {
+                let pairs = slice(pays)?.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
+                Some((money.profit, pairs.collect()))
+            }
+            _ => None,
+        },
         groups: groups.as_ref().map(codes).transpose()?,
         entities: entities.as_ref().map(codes).transpose()?,
     };
@@ -286,6 +293,14 @@ impl Model {
         Ok((scores.into_pyarray(py), notes))
     }
 
+    /// The upper and the lower threshold of a model that leaves rows between them undecided.
+    fn band(&self) -> Option<[f32; 2]> {
+        match &self.opened.decision {
+            Decision::Band(decision) => Some(decision.thresholds()),
+            _ => None,
+        }
+    }
+
     /// How far each score is above its threshold.
     fn margins<'py>(
         &self,
@@ -335,11 +350,15 @@ impl Model {
         weights: Option<PyReadonlyArray1<'py, f64>>,
         groups: Option<GroupArrays<'py>>,
         entities: Option<GroupArrays<'py>>,
+        pays: Option<PyReadonlyArray1<'py, f64>>,
         confidence: f64,
         page: Option<Page>,
     ) -> PyResult<String> {
         let weights = weights.as_ref().map(slice).transpose()?;
-        let sample = self.sample(slice(&labels)?, weights, groups.as_ref(), entities.as_ref())?;
+        let mut sample = self.sample(slice(&labels)?, weights, groups.as_ref(), entities.as_ref())?;
+        if let Ok(decision) = self.opened.decision.threshold() {
+            sample = paid(sample, &decision.goal, pays.as_ref())?;
+        }
         let view = features.view()?;
         let record = work(py, || {
             let (features, notes) = self.encode(view, names)?;

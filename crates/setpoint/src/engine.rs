@@ -152,6 +152,8 @@ pub struct Engine {
     motion: Vec<Cell>,
     grid: Vec<f64>,
     derivative: Derivative,
+    /// The least loss so far, of thresholds that were found near those of before.
+    least: f64,
 }
 
 impl Engine {
@@ -195,6 +197,7 @@ impl Engine {
             motion: vec![Cell::default(); shape.cells()],
             grid: vec![0.0; shape.grid()],
             derivative: Derivative::default(),
+            least: f64::INFINITY,
             options,
             problem,
         })
@@ -439,6 +442,9 @@ impl Engine {
             Err(EngineError::Threshold(
                 ThresholdError::NotSettled { .. } | ThresholdError::Infeasible { .. },
             )) if before.is_some() => {}
+            Ok(passes) if self.options.solve == Solve::Smooth && self.is_local() => {
+                return self.look_elsewhere(rows, scores, passes);
+            }
             found => return found,
         }
         self.slack.iter_mut().for_each(|slack| slack.fill(0.0));
@@ -447,6 +453,37 @@ impl Engine {
             self.thresholds = before;
         }
         again
+    }
+
+    /// Whether thresholds are the best near where the search starts, and others may be better.
+    fn is_local(&self) -> bool {
+        self.goal.money().is_some() || self.goal.abstains()
+    }
+
+    /// Where the loss is above the least so far, the scores may have left the thresholds behind, far out where nothing
+    /// moves: those near the exact ones are taken if they are better.
+    fn look_elsewhere(
+        &mut self,
+        rows: &dyn Shard,
+        scores: &[f32],
+        passes: usize,
+    ) -> Result<usize, EngineError> {
+        let loss = self.problem.loss().value(&self.cells);
+        let mut found = loss;
+        let mut passes = passes;
+        if loss > self.least {
+            let kept = (self.thresholds.clone(), self.active.clone(), self.cells.clone(), self.grid.clone());
+            let again = self.correct(rows, scores).and_then(|()| self.solve(rows, scores));
+            let better = again.is_ok() && self.problem.loss().value(&self.cells) < loss;
+            if better {
+                found = self.problem.loss().value(&self.cells);
+                passes += again.unwrap_or_default();
+            } else {
+                (self.thresholds, self.active, self.cells, self.grid) = kept;
+            }
+        }
+        self.least = self.least.min(found);
+        Ok(passes)
     }
 
     /// Finds the thresholds and counts there; returns the passes over the scores.

@@ -381,7 +381,7 @@ mod tests {
                 }
             }
         }
-        assert!(found > 300 && refused > 50, "{found} found, {refused} refused");
+        assert!(found > 800 && refused > 40, "{found} found, {refused} refused");
     }
 
     #[test]
