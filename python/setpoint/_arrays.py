@@ -222,7 +222,9 @@ def pays(goal: str, labels: np.ndarray, amounts: Any, X: Any = None) -> Optional
             raise InputError(f"the goal takes amounts from {name!r}: pass amounts=, a value for each row")
         values = vector(source[name], f"amounts of {name!r}")
         if len(values) != len(labels):
-            raise InputError(f"amounts of {name!r} have {len(values)} values: expected {len(labels)}, one for each row")
+            raise InputError(
+                f"amounts of {name!r} have {len(values)} values: expected {len(labels)}, one for each row"
+            )
         found.append(values)
     return _setpoint.pays(goal, labels, found)
 

@@ -75,8 +75,8 @@ class SetpointClassifier(Decides, BaseEstimator):
     allow_nan : take NaN and None in X for missing values, filled with the mean and flagged; False raises an
         error instead. Trees take them as they are, always.
     random_state : seed of the split and of mini-batches.
-    abstain : what `predict` gives for rows that a goal of coverage leaves undecided; None for the class whose threshold
-        is nearer. `abstained_` says which rows those are.
+    abstain : what `predict` gives for rows that a goal of coverage leaves undecided; None for the class whose
+        threshold is nearer. `abstained_` says which rows those are.
     verbose : 1 shows a progress line on stderr.
     {training}
 
@@ -335,9 +335,7 @@ class SetpointClassifier(Decides, BaseEstimator):
         known = getattr(self, "feature_names_in_", None)
         return beside(X, keep, known, lambda X: self.model_._columns(self._scores(X), self.classes_))
 
-    def score(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, amounts: Any = None
-    ) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, amounts: Any = None) -> float:
         """The goal's value where its conditions hold on this data, higher is better; of several classes at the
         best shifts for this data. This ranks models; what ships, `evaluate` tells.
         """

@@ -183,9 +183,7 @@ class Decides(ClassifierMixin):
 
         return beside(X, keep, getattr(self, "feature_names_in_", None), decide)
 
-    def score(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, amounts: Any = None
-    ) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, amounts: Any = None) -> float:
         """The goal's value where its conditions hold on this data; higher is better.
 
         Where less of the objective is better (`fnr`), its negative. This ranks models; what the shipped

@@ -32,9 +32,12 @@ class _Metric(Metric):
         return self.goal, value, self.higher_is_better
 
 
-def objective(goal: str, *, bandwidth: str = "0.5tail", surrogate: str = "sigmoid", amounts: Any = None) -> _Objective:
-    """A custom objective that boosts for the goal: log loss, and the goal's gradient on top. `amounts` are those of the
-    training rows, of a goal in money that takes them from columns.
+def objective(
+    goal: str, *, bandwidth: str = "0.5tail", surrogate: str = "sigmoid", amounts: Any = None
+) -> _Objective:
+    """A custom objective that boosts for the goal: log loss, and the goal's gradient on top.
+
+    `amounts` are those of the training rows, of a goal in money that takes them from columns.
     """
     return _Objective(goal, bandwidth, surrogate, amounts)
 

@@ -123,7 +123,7 @@ class OperatingPointLoss(nn.Module):
     ) -> Tensor:
         """The loss of a batch; `logits` are scores of any scale, `targets` 0 or 1, or the number of the class.
 
-        `amounts` are those of a goal in money: a tensor with a value for each row, or a mapping by the goal's columns.
+        `amounts` are those of a goal in money: a tensor with a value for each row, or a mapping by its columns.
         """
         mine = _flat(logits, targets, weight, self.classes)
         if self.classes is None:

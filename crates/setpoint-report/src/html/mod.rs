@@ -10,6 +10,7 @@ mod curve;
 mod explore;
 mod first;
 mod group;
+mod money;
 mod number;
 mod page;
 mod policy;
@@ -37,6 +38,8 @@ pub fn to_html(record: &ReportRecord) -> String {
     let pictures = record.pictures.as_ref();
     let sections: Vec<Section> = [
         classes::section(record),
+        money::who(record),
+        money::section(record),
         pictures.map(|pictures| curve::section(record, pictures)),
         pictures.map(score::section),
         pictures.map(|pictures| explore::section(record, pictures)),
@@ -54,12 +57,12 @@ pub fn to_html(record: &ReportRecord) -> String {
         header: first::header(record),
         first: first::cards(record),
         sections,
-        footer: match pictures {
-            Some(_) => {
+        footer: match record.evaluation().is_none_or(|one| one.classes.is_none()) {
+            true => {
                 "An example is predicted positive when its score is at or above the threshold. \
                  The words are explained in docs/glossary.md."
             }
-            None => {
+            false => {
                 "An example is decided as the class whose score, less the shift of the class, is largest. \
                  The words are explained in docs/glossary.md."
             }

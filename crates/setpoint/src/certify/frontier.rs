@@ -14,7 +14,7 @@
 //!   on X, which is bounded below by -L. The wealth Π (1 + l X) of a stake l <= 1/L has a mean of at most 1 while
 //!   E\[X\] <= 0, and so has its mean over stakes fixed in advance: one over it is a p-value (Ville, Markov).
 //! - **balanced accuracy, gap, ratio** compare two slices, whose rows are independent of each other. The rows of the
-//!   larger one are dealt out to those of the smaller, and a bet is on a row x of the one and the mean y of those dealt
+//!   larger one are dealt out to those of the smaller, in an order drawn without looking at them, and a bet is on a row x of the one and the mean y of those dealt
 //!   to it: X = g - (x - y) has mean g - (R_a - R_b) for a gap, X = x - q y for a ratio, (x + y)/2 - b for the balance.
 //!   Groups are compared in all ordered pairs.
 //!

@@ -1,5 +1,9 @@
 //! Every kind of condition at decisions that are given.
 
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
 use super::bet;
 use crate::certify::claim::TOP;
 use crate::certify::error::CertifyError;
@@ -274,6 +278,14 @@ impl At<'_> {
         if first.is_empty() || second.is_empty() || worst <= 0.0 {
             return Ok(1.0);
         }
+        // Rows may come sorted by anything; dealt in that order they would have to do with each other.
+        let mut generator = ChaCha8Rng::seed_from_u64(0);
+        let mut shuffled = |slice: &[f64]| {
+            let mut rows = slice.to_vec();
+            rows.shuffle(&mut generator);
+            rows
+        };
+        let (first, second) = (&shuffled(first)[..], &shuffled(second)[..]);
         let values: Vec<f64> = if first.len() <= second.len() {
             bet::dealt(first, second).map(|(x, y)| value(x, y)).collect()
         } else {
