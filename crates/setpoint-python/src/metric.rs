@@ -87,6 +87,7 @@ type ValueAt = (f64, Vec<f64>, Option<[f64; 4]>);
 
 /// The best value that a goal's conditions allow.
 #[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "called from two places in Python, by position")]
 pub fn value_at(
     py: Python<'_>,
     text: &str,

@@ -42,7 +42,11 @@ fn profit_is_trained_for_bounded_and_told_in_the_users_units() {
     let amount = &record["certificate"]["amount"];
     assert_eq!((&amount["quantity"], &amount["assumed"]), (&Value::from("profit"), &Value::Null));
     assert!(amount["bound"].as_f64().unwrap() < amount["observed"].as_f64().unwrap());
-    assert!(run.stderr.contains(" a row (observed ") && run.stderr.contains("money     profit "), "{}", run.stderr);
+    assert!(
+        run.stderr.contains(" a row (observed ") && run.stderr.contains("money     profit "),
+        "{}",
+        run.stderr
+    );
 
     // The same sum by hand from predictions, which need no amounts.
     let record = setpoint(home.path(), &["evaluate", "m", "more.csv", "--json"]).ok().json();
@@ -68,7 +72,10 @@ fn amounts_may_be_constants_under_conditions_and_must_be_there() {
     let home = directory();
     write(home.path(), "shop.csv", &shop(3000, 11));
     let train = |goal: &str| {
-        setpoint(home.path(), &["train", "shop.csv", "--label", "bought", "--goal", goal, "--json", "-o", "m"])
+        setpoint(
+            home.path(),
+            &["train", "shop.csv", "--label", "bought", "--goal", goal, "--json", "-o", "m"],
+        )
     };
     let record = train("cost(fp=1, fn=4) @ positive-rate<=30%").trained().json();
     assert!(record["constraint"]["validation"][0].as_f64().unwrap() <= 0.4, "{record}");
@@ -85,7 +92,10 @@ fn rows_between_two_thresholds_are_left_to_people() {
     let goal = "coverage @ precision>=0.7, npv>=0.95";
     let run = setpoint(
         home.path(),
-        &["train", "shop.csv", "--label", "bought", "--goal", goal, "--json", "-o", "m", "--report", "r.html"],
+        &[
+            "train", "shop.csv", "--label", "bought", "--goal", goal, "--json", "-o", "m", "--report",
+            "r.html",
+        ],
     )
     .trained();
     let record = run.json();
@@ -121,7 +131,10 @@ fn accuracy_and_gaps_are_certified_along_the_frontier() {
     let home = directory();
     write(home.path(), "shop.csv", &shop(8000, 11));
     let goal = "recall @ accuracy>=0.8";
-    let run = setpoint(home.path(), &["train", "shop.csv", "--label", "bought", "--goal", goal, "--json", "-o", "m"]);
+    let run = setpoint(
+        home.path(),
+        &["train", "shop.csv", "--label", "bought", "--goal", goal, "--json", "-o", "m"],
+    );
     let record = run.ok().json();
     let method = &record["certificate"]["conditions"][0]["method"];
     assert_eq!((&method["name"], &method["bets"]), (&Value::from("frontier"), &Value::from(false)));

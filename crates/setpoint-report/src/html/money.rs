@@ -20,7 +20,8 @@ pub(super) fn who(record: &ReportRecord) -> Option<Section> {
             }
         }
     };
-    let caption = html! { "Positive at or above the upper threshold, negative below the lower, on the rows shown" };
+    let caption =
+        html! { "Positive at or above the upper threshold, negative below the lower, on the rows shown" };
     Some(Section::new("who", "Who goes where", table("Who goes where", &caption, &columns, &rows)))
 }
 
@@ -38,14 +39,20 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
     };
     let (from, to) = ends(&mut bands.iter().map(|(at, ..)| *at));
     let (low, high) = ends(&mut bands.iter().flat_map(|(_, low, high)| [*low, *high]));
-    let chart = Chart::new(format!("{} by threshold", paid.name), format!("{} a row at each threshold.", paid.name))
-        .axes(
-            Axis::number("threshold", Scale::linear(from, to)),
-            Axis::number(format!("{} a row", paid.name), Scale::linear(low, high)),
-        )
-        .band("", Tone::Main, bands)
-        .curve(paid.name.clone(), Tone::Main, points, Join::Line)
-        .upright("ships", Tone::Limit, f64::from(pictures.threshold));
-    let caption = html! { "The mean of the rows shown, with its interval as a band. " (paid.to_string()) "." };
-    Some(Section::new("money", "Money", html! { div class="figures" { (figure(chart.title(), &chart, &caption)) } }))
+    let chart =
+        Chart::new(format!("{} by threshold", paid.name), format!("{} a row at each threshold.", paid.name))
+            .axes(
+                Axis::number("threshold", Scale::linear(from, to)),
+                Axis::number(format!("{} a row", paid.name), Scale::linear(low, high)),
+            )
+            .band("", Tone::Main, bands)
+            .curve(paid.name.clone(), Tone::Main, points, Join::Line)
+            .upright("ships", Tone::Limit, f64::from(pictures.threshold));
+    let caption =
+        html! { "The mean of the rows shown, with its interval as a band. " (paid.to_string()) "." };
+    Some(Section::new(
+        "money",
+        "Money",
+        html! { div class="figures" { (figure(chart.title(), &chart, &caption)) } },
+    ))
 }

@@ -127,6 +127,35 @@ fn held_more_strictly(goal: &Goal, share: f64) -> Goal {
     goal
 }
 
+/// The same from one sample: a third of its rows, drawn by chance, fixes the decisions, and the others test them.
+///
+/// # Errors
+/// As [`frontier`] and [`certify_along`].
+pub fn certify_apart(
+    goal: &Goal,
+    sample: &Sample,
+    scores: &[f32],
+    options: &FrontierOptions<'_>,
+) -> Result<Certificate, CertifyError> {
+    sample.check_scores(scores)?;
+    let [first, others] = super::class::apart(sample, 0);
+    let part = |rows: &[u32]| -> (Vec<f32>, Option<Vec<f64>>) {
+        let of = |row: &u32| scores[*row as usize];
+        let chance =
+            |chances: &[f64]| rows.iter().filter_map(|row| chances.get(*row as usize).copied()).collect();
+        (rows.iter().map(of).collect(), options.inclusion.map(chance))
+    };
+    let (kept, chances) = part(&first);
+    let chosen = match &chances {
+        Some(chances) => super::prevalence::weighed_by(&sample.select(&first), chances)?,
+        None => sample.select(&first),
+    };
+    let candidates = frontier(goal, &chosen, &kept, options)?;
+    let (kept, chances) = part(&others);
+    let options = FrontierOptions { inclusion: chances.as_deref(), ..*options };
+    certify_along(goal, &candidates, &sample.select(&others), &kept, &options)
+}
+
 /// The boldest decisions of a sequence at which every condition is proved, and every one before.
 ///
 /// # Errors

@@ -66,7 +66,9 @@ pub use class::{
 };
 pub use drift::{Drift, Verdict, drift};
 pub use error::CertifyError;
-pub use frontier::{FrontierOptions, certify_along, frontier, frontier_drift, mean_bound, needs_frontier};
+pub use frontier::{
+    FrontierOptions, certify_along, certify_apart, frontier, frontier_drift, mean_bound, needs_frontier,
+};
 pub use sequence::sequence;
 
 use claim::{Claim, Slice};
@@ -248,6 +250,10 @@ fn check(
     }
     match &options.objective {
         Some(Objective::Area(_)) => Err(CertifyError::AreaObjective),
+        Some(objective @ Objective::Rate(Rate::Coverage)) => Err(CertifyError::CannotCertify {
+            condition: objective.to_string(),
+            reason: "it has two thresholds, which must be fixed on other rows than those that prove them: train does that",
+        }),
         Some(Objective::Rate(rate)) if rate.direction() == Direction::Neither => {
             Err(MetricError::NoDirection { rate: *rate }.into())
         }

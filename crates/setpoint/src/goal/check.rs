@@ -4,8 +4,7 @@
 //! turns the clause into a place in the text, [`Goal::check`] drops it.
 
 use super::{
-    Amount, Area, Constraint, Direction, Goal, GoalError, Money, Objective, Rate, Relation, Top, column,
-    number,
+    Area, Constraint, Direction, Goal, GoalError, Objective, Rate, Relation, Top, column, coverage, number,
 };
 
 /// The clause of a goal that a fault is about; conditions by their position.
@@ -57,7 +56,7 @@ pub fn check_conditions(constraints: &[Constraint]) -> Result<(), GoalError> {
     conditions(constraints).map_err(|fault| fault.error)
 }
 
-fn fault<T>(clause: Clause, error: GoalError) -> Result<T, Fault> {
+pub(super) fn fault<T>(clause: Clause, error: GoalError) -> Result<T, Fault> {
     Err(Fault { clause, error })
 }
 
@@ -75,13 +74,13 @@ pub(super) fn goal(goal: &Goal) -> Result<(), Fault> {
             }
         }
         Objective::Money(money) => {
-            amounts(money)?;
+            coverage::amounts(money)?;
             conditions(&goal.constraints)?;
             if money.extreme() && goal.constraints.is_empty() {
                 let (objective, example) = (money.to_string(), "positive-rate<=2%".to_owned());
                 return fault(Clause::Objective, GoalError::Unconditioned { objective, example });
             }
-            leaves_rows_undecided(goal)
+            coverage::leaves_rows_undecided(goal)
         }
         Objective::Rate(rate) => {
             beta(*rate, Clause::Objective)?;
@@ -90,54 +89,9 @@ pub(super) fn goal(goal: &Goal) -> Result<(), Fault> {
             }
             conditions(&goal.constraints)?;
             leaves_something_to_improve(*rate, &goal.constraints)?;
-            leaves_rows_undecided(goal)
+            coverage::leaves_rows_undecided(goal)
         }
     }
-}
-
-fn amounts(money: &Money) -> Result<(), Fault> {
-    for (name, amount) in money.amounts() {
-        match amount {
-            Amount::Fixed(amount) if !amount.is_finite() => {
-                return fault(Clause::Objective, GoalError::Amount { name, amount: *amount });
-            }
-            Amount::Column { name, .. } if name.is_empty() => {
-                return fault(Clause::Objective, GoalError::EmptyColumn);
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// The rules for goals of coverage.
-fn leaves_rows_undecided(goal: &Goal) -> Result<(), Fault> {
-    if !goal.abstains() {
-        return Ok(());
-    }
-    if goal.money().is_some() {
-        let (condition, instead) = (goal.objective.to_string(), "hold error or precision and npv instead");
-        return fault(Clause::Objective, GoalError::BesideCoverage { condition, instead });
-    }
-    let decides_all = |condition: &Constraint| condition.column().is_some() || condition.rate().is_none();
-    if let Some(index) = goal.constraints.iter().position(decides_all) {
-        let (condition, instead) = (goal.constraints[index].to_string(), "hold rates over all rows instead");
-        return fault(Clause::Condition(index), GoalError::BesideCoverage { condition, instead });
-    }
-    if goal.objective != Objective::Rate(Rate::Coverage) {
-        return Ok(());
-    }
-    let held = |rates: &[Rate]| goal.constraints.iter().any(|c| c.rate().is_some_and(|r| rates.contains(&r)));
-    let both = held(&[Rate::Accuracy, Rate::Error]);
-    let positives = [Rate::Precision, Rate::FalseDiscoveryRate, Rate::FalsePositiveRate];
-    let negatives = [Rate::NegativePredictiveValue, Rate::FalseOmissionRate, Rate::FalseNegativeRate];
-    let missing = match (both || held(&positives), both || held(&negatives)) {
-        (true, true) => return Ok(()),
-        (true, false) => "negative decisions",
-        (false, _) => "positive decisions",
-    };
-    let example = "precision>=0.95, npv>=0.99";
-    fault(Clause::Objective, GoalError::OneSided { missing, example })
 }
 
 fn leaves_something_to_improve(objective: Rate, constraints: &[Constraint]) -> Result<(), Fault> {

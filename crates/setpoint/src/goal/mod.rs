@@ -20,6 +20,7 @@ mod check;
 pub(crate) mod class;
 mod column;
 mod constraint;
+mod coverage;
 mod describe;
 mod error;
 mod money;

@@ -119,13 +119,12 @@ impl<'a> Search<'a> {
             let form = Linear::of(condition, &all);
             match (form.on_positive_side(), form.on_negative_side()) {
                 _ if condition.rate == Rate::Coverage => coverage = condition.target,
-                (true, true) => match together.replace((form, *condition)) {
-                    Some((_, first)) => {
+                (true, true) => {
+                    if let Some((_, first)) = together.replace((form, *condition)) {
                         let (first, second) = (first.to_string(), condition.to_string());
                         return Err(MetricError::TwoTogether { first, second });
                     }
-                    None => {}
-                },
+                }
                 (false, _) => below.push(*condition),
                 (true, false) => above.push(*condition),
             }
