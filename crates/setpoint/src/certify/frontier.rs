@@ -139,6 +139,9 @@ pub fn certify_apart(
 ) -> Result<Certificate, CertifyError> {
     sample.check_scores(scores)?;
     let [first, others] = super::class::apart(sample, 0);
+    if first.is_empty() {
+        return Err(CertifyError::NoDecision { reason: "too few rows to fix them on a third".to_owned() });
+    }
     let part = |rows: &[u32]| -> (Vec<f32>, Option<Vec<f64>>) {
         let of = |row: &u32| scores[*row as usize];
         let chance =
