@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _setpoint
 from ._errors import InputError
-from ._frames import MISSING, is_missing, texts, written
+from ._frames import MISSING, frame_names, is_frame, is_missing, texts, written
 from ._settings import refuse, shape
 
 # Weights are summed as numbers of 32 bits in places.
@@ -197,6 +197,43 @@ def measured(
     if sample_weight is not None and not np.all(vector(sample_weight, "sample_weight") > 0):
         raise InputError("sample_weight holds weights that are not positive: leave those rows out")
     return (*weighted(labels, scores, sample_weight, groups, column), together(entities, len(labels)))
+
+
+def pays(goal: str, labels: np.ndarray, amounts: Any, X: Any = None) -> Optional[np.ndarray]:
+    """What each row pays if it is decided negative, and if positive; none where the goal is not in money.
+
+    `amounts` holds a value for each row: a mapping or frame by the names that the goal has for columns, or the values
+    alone where it names one. Columns that it lacks are looked for in X, if that is a frame.
+    """
+    columns = _setpoint.amount_columns(goal)
+    if columns is None or not columns:
+        if amounts is not None:
+            raise InputError(f"amounts=: {goal!r} takes none from columns; leave it out")
+        return None if columns is None else _setpoint.pays(goal, labels, [])
+    named = amounts if hasattr(amounts, "keys") or is_frame(amounts) else None
+    if named is None and amounts is not None:
+        if len(columns) > 1:
+            raise InputError(f"amounts=: expected a mapping with {', '.join(map(repr, columns))}")
+        named = {columns[0]: amounts}
+    found = []
+    for name in columns:
+        source = next((one for one in (named, X) if one is not None and _has(one, name)), None)
+        if source is None:
+            raise InputError(f"the goal takes amounts from {name!r}: pass amounts=, a value for each row")
+        values = vector(source[name], f"amounts of {name!r}")
+        if len(values) != len(labels):
+            raise InputError(
+                f"amounts of {name!r} have {len(values)} values: expected {len(labels)}, one for each row"
+            )
+        found.append(values)
+    return _setpoint.pays(goal, labels, found)
+
+
+def _has(source: Any, name: str) -> bool:
+    """Whether a mapping or frame has a column of a name."""
+    if not (hasattr(source, "keys") or is_frame(source)):
+        return False
+    return name in (frame_names(source) if is_frame(source) else source)
 
 
 def coded(groups: Any, column: Optional[str], rows: int, name: str = "groups") -> Optional[Groups]:

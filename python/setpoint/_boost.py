@@ -11,7 +11,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _setpoint
-from ._arrays import array, binary, vector
+from ._arrays import array, binary, pays, vector
 from ._errors import InfeasibleError, InputError
 from ._queries import Ranked, query_codes, query_goal, ranked, sized_codes
 from ._settings import read_goal, refuse, setting, surrogates
@@ -39,8 +39,11 @@ def name_lightgbm() -> None:
 class Objective:
     """Gradient and curvature of a goal's loss by the booster's raw scores."""
 
-    def __init__(self, goal: str, bandwidth: str = "0.5tail", surrogate: str = "sigmoid") -> None:
+    def __init__(
+        self, goal: str, bandwidth: str = "0.5tail", surrogate: str = "sigmoid", amounts: Any = None
+    ) -> None:
         self.goal = read_goal(goal)[0]
+        self.amounts = amounts
         self.bandwidth, self.surrogate = surrogates(bandwidth, surrogate)
         _setpoint.check_loss(self.goal)
         self.__name__ = "setpoint"
@@ -52,7 +55,7 @@ class Objective:
         chance = 1 / (1 + np.exp(-np.clip(scores, -500, 500)))
         unit = np.ones_like(scores) if weights is None else weights
         g, h = unit * (chance - truth), unit * chance * (1 - chance)
-        v = self.pull(truth, scores.astype(np.float32), weights)
+        v = self.pull(truth, scores.astype(np.float32), weights, pays(self.goal, truth, self.amounts))
         size = 0.0 if v is None else float(np.abs(v).mean())
         # Where the training scores are separable v vanishes, and log loss goes on alone.
         if v is None or not size > 0:
@@ -60,7 +63,9 @@ class Objective:
         a = float(np.abs(g).mean()) / size
         return g + 2 * a * v, h + np.abs(a * v)
 
-    def pull(self, truth: np.ndarray, scores: np.ndarray, weights: Optional[np.ndarray]) -> Optional[np.ndarray]:
+    def pull(
+        self, truth: np.ndarray, scores: np.ndarray, weights: Optional[np.ndarray], paid: Optional[np.ndarray] = None
+    ) -> Optional[np.ndarray]:
         """The goal's gradient by each score; none where these scores cannot place its thresholds."""
         if weights is not None and not (weights > 0).all():
             raise InputError("weights must be positive: leave the rows of weight 0 out")
@@ -68,9 +73,8 @@ class Objective:
             return None
         try:
             sharpness = _setpoint.sharpness(self.goal, scores, truth, weights, self.bandwidth)
-            return _setpoint.step(self.goal, scores, truth, weights, None, None, self.surrogate, sharpness, "smooth")[
-                3
-            ].astype(np.float64)
+            how = (self.surrogate, sharpness, "smooth", paid)
+            return _setpoint.step(self.goal, scores, truth, weights, None, None, *how)[3].astype(np.float64)
         except InfeasibleError:
             return None
 
@@ -78,8 +82,9 @@ class Objective:
 class Metric:
     """A goal's exact value, for evaluation and early stopping."""
 
-    def __init__(self, goal: str) -> None:
+    def __init__(self, goal: str, amounts: Any = None) -> None:
         self.goal, column, self.higher_is_better = read_goal(goal)
+        self.amounts = amounts
         if column is not None:
             raise InputError(f"goal {goal!r}: boosters do not tell the groups of {column!r}")
         self.__name__ = "setpoint"
@@ -87,7 +92,8 @@ class Metric:
     def value(self, labels: Any, raw: Any, weight: Any) -> float:
         weights = None if weight is None or len(weight) == 0 else weight
         try:
-            return value_at(binary(labels, name="labels"), raw, self.goal, sample_weight=weights)
+            truth = binary(labels, name="labels")
+            return value_at(truth, raw, self.goal, sample_weight=weights, amounts=self.amounts)
         except InfeasibleError:
             # No threshold meets the conditions yet: as bad as it gets.
             return 0.0 if self.higher_is_better else 1.0

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from . import _setpoint
-from ._arrays import Groups, array, class_codes, group_name, together, vector
+from ._arrays import Groups, array, class_codes, group_name, pays, together, vector
 from ._boost import name_lightgbm
 from ._decide import Decides, counting_rows, pair, several_classes, strict, two_classes
 from ._errors import GoalError, InputError, tell, tell_uncertified
@@ -47,6 +47,8 @@ class SetpointClassifier(Decides, Trains):
     allow_nan : take NaN and None in X for missing values, filled with the mean and flagged; False raises an
         error instead. Trees take them as they are, always.
     random_state : seed of the split and of mini-batches.
+    abstain : what `predict` gives for rows that a goal of coverage leaves undecided; None for the class whose
+        threshold is nearer. `abstained_` says which rows those are.
     verbose : 1 shows a progress line on stderr.
     {training}
 
@@ -59,6 +61,7 @@ class SetpointClassifier(Decides, Trains):
     shifts_ : of several classes, what is subtracted from the score of each before the largest is taken.
     certificate_ : what is proved about them, or None; `report_["certificate_refused"]` says why.
     approximate_ : where rows come in too few entities for a proof: what is likely, and not proved.
+    abstained_ : of a goal of coverage, the rows that the last `predict` left undecided.
     report_ : the record of the run, as `setpoint train --json`.
     model_ : the `setpoint.Model`.
     """
@@ -82,20 +85,23 @@ class SetpointClassifier(Decides, Trains):
         min_group: Optional[int] = None,
         allow_nan: bool = True,
         random_state: Any = 0,
+        abstain: Any = None,
         verbose: Union[bool, int] = 0,
         **training: Any,
     ) -> None:
         self._take(locals(), training)
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, entities: Any = None
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, entities: Any = None, amounts: Any = None
     ) -> "SetpointClassifier":
         """Trains, chooses the threshold and certifies it.
 
         `groups` is the group of each row, for goals with conditions on groups. `entities` says which rows
         belong together (patient, customer, query): they stay in one part, and are counted as one draw.
+        `amounts` are those of a goal in money: a mapping or frame by the goal's columns, or the values alone where it
+        names one; columns of X that the goal names need not be given.
         """
-        settings = self._settings(SetpointClassifier, "positive")
+        settings, table = self._settings(SetpointClassifier, "positive", "abstain"), X
         settings["classes"] = (
             None if self.classes is None else [group_name(one) for one in array(self.classes, "classes")]
         )
@@ -113,11 +119,13 @@ class SetpointClassifier(Decides, Trains):
             self.classes_, labels, notes = two_classes(y, self.positive)
             weights, kept = counting_rows(sample_weight, labels)
             coded_groups = self._coded(groups, len(labels))
+        paid = None if several else pays(self.goal, labels, amounts, table)
         coded_entities = together(entities, len(labels))
         if not kept.all():
             if coded_entities is not None:
                 coded_entities = (*coded_entities[:2], coded_entities[2][kept])
             labels, X = labels[kept], some_rows(X, kept)
+            paid = None if paid is None else np.ascontiguousarray(paid.reshape(-1, 2)[kept]).reshape(-1)
             if several:
                 y = np.asarray(y)[kept]
                 self.classes_, coded_groups, pooled = several_classes(y, self._label, self.classes, self.min_class)
@@ -140,6 +148,7 @@ class SetpointClassifier(Decides, Trains):
             weights,
             coded_groups,
             coded_entities,
+            paid,
             json.dumps({**settings, "columns": names}),
             line,
         )
@@ -192,7 +201,7 @@ class SetpointClassifier(Decides, Trains):
     approximate_ = property(lambda self: self.report_["approximate"])
 
     def _margins(self, scores: np.ndarray, groups: Any) -> np.ndarray:
-        if self.model_.classes:
+        if self.model_.classes or self.model_._inner.band() is not None:
             return self.model_._margins(scores, groups)
         return strict(self.model_._inner.margins(scores, self.model_._groups(groups, len(scores))))
 
@@ -200,6 +209,11 @@ class SetpointClassifier(Decides, Trains):
         return self.model_._probabilities(scores)
 
     def _decide(self, scores: np.ndarray, groups: Any) -> np.ndarray:
+        band = self.model_._inner.band()
+        if band is not None:
+            undecided, self.abstained_ = self.abstain, (scores < band[0]) & (scores >= band[1])
+            found = self.classes_[(self._margins(scores, groups) > 0).astype(int)]
+            return found if undecided is None else np.where(self.abstained_, undecided, found.astype(object))
         if self.model_.classes:
             return self.classes_[decided(self._margins(scores, groups))]
         return super()._decide(scores, groups)
@@ -214,13 +228,13 @@ class SetpointClassifier(Decides, Trains):
         known = getattr(self, "feature_names_in_", None)
         return beside(X, keep, known, lambda X: self.model_._columns(self._scores(X), self.classes_))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, amounts: Any = None) -> float:
         """The goal's value where its conditions hold on this data, higher is better; of several classes at the
         best shifts for this data. This ranks models; what ships, `evaluate` tells.
         """
         check_is_fitted(self, "classes_")
         if not self.model_.classes:
-            return super().score(X, y, sample_weight, groups)
+            return super().score(X, y, sample_weight, groups, amounts)
         codes, kept = self.model_._codes(column_or_1d(y))
         weights = None if sample_weight is None else vector(sample_weight, "sample_weight")[kept]
         scores = np.ascontiguousarray(self._scores(X)[kept])

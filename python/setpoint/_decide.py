@@ -10,9 +10,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from . import _setpoint
 from ._arrays import Groups, as_numpy, binary, coded, group_name, plain, vector
 from ._errors import InputError, refuse_set
-from ._frames import beside
+from ._frames import beside, frame_names, is_frame
 from ._settings import read_goal, setting, shape
 from .metrics import value_at
 
@@ -182,7 +183,7 @@ class Decides(ClassifierMixin):
 
         return beside(X, keep, getattr(self, "feature_names_in_", None), decide)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, amounts: Any = None) -> float:
         """The goal's value where its conditions hold on this data; higher is better.
 
         Where less of the objective is better (`fnr`), its negative. This ranks models; what the shipped
@@ -198,6 +199,7 @@ class Decides(ClassifierMixin):
             sample_weight=sample_weight,
             groups=groups,
             shared_threshold=getattr(self, "shared_threshold", False),
+            amounts=_amounts(self.goal, amounts, X),
         )
         return value if read_goal(self.goal)[2] else -value
 
@@ -206,6 +208,14 @@ class Decides(ClassifierMixin):
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
         return tags
+
+
+def _amounts(goal: str, amounts: Any, X: Any) -> Any:
+    """The amounts given, or those that X has in columns that the goal names."""
+    columns = _setpoint.amount_columns(goal) or []
+    if amounts is not None or not (columns and is_frame(X)):
+        return amounts
+    return {name: X[name] for name in columns if name in frame_names(X)}
 
 
 def strict(margins: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _setpoint
-from ._arrays import as_numpy, class_codes, class_names, scored, vector, weighted
+from ._arrays import as_numpy, class_codes, class_names, pays, scored, vector, weighted
 from ._errors import InputError
 from ._queries import query_codes, query_goal, ranked
 from ._settings import read_goal, refuse, setting, shape
@@ -38,13 +38,14 @@ def step(
     surrogate: str = "sigmoid",
     sharpness: Optional[float] = None,
     solve: str = "smooth",
+    amounts: Any = None,
 ) -> Step:
     """Solves the goal's thresholds on these scores, and differentiates its loss through them.
 
     `solve` says where thresholds come from: `smooth` (the smooth conditions: the gradient is exact),
     `exact` (the conditions as counted) or `hold` (those given). `thresholds` are a warm start for
     `smooth`. `sharpness` is how fast the surrogate switches per unit of score; by default 10 over the
-    standard deviation of the scores.
+    standard deviation of the scores. `amounts` are those of a goal in money that takes them from columns.
 
     With `classes`, the names of the columns of `scores` (one for each class), the goal is one of several classes
     and `y` holds those names: `accuracy @ recall(rare)>=0.9`. `thresholds` are then the shifts that are held
@@ -70,14 +71,27 @@ def step(
         return _class_step(y, scores, goal, classes, weights, thresholds, sharpness)
     truth, values = scored(y, scores, dtype=np.float32)
     _, column, _ = read_goal(goal)
+    paid = pays(goal, truth, amounts)
+    rows = len(truth)
     surrogate, solve = setting("surrogate", surrogate, str), setting("solve", solve, str)
     truth, values, weight, coded_groups = weighted(truth, values, weights, groups, column, "weights")
+    if paid is not None and len(truth) != rows:
+        paid = np.ascontiguousarray(paid.reshape(-1, 2)[np.asarray(weights).reshape(-1) > 0]).reshape(-1)
     if sharpness is None:
         sharpness = _setpoint.sharpness(goal, values, truth, weight, "0.1sd")
     given: Any = [thresholds] if shape(thresholds) == () else thresholds
     start = None if thresholds is None else vector(given, "thresholds").tolist()
     found, loss, constraints, gradient = _setpoint.step(
-        goal, values, truth, weight, coded_groups, start, surrogate, setting("sharpness", sharpness, float), solve
+        goal,
+        values,
+        truth,
+        weight,
+        coded_groups,
+        start,
+        surrogate,
+        setting("sharpness", sharpness, float),
+        solve,
+        paid,
     )
     if weights is not None and len(gradient) != len(np.atleast_1d(weights)):
         # Rows of weight 0 move nothing.

@@ -7,7 +7,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from . import _setpoint
-from ._arrays import Groups, Labelled, array, binary, class_codes, coded, group_name, measured
+from ._arrays import Groups, Labelled, array, binary, class_codes, coded, group_name, measured, pays
 from ._errors import InputError, refuse_set, tell
 from ._frames import MISSING, beside, for_model, some_rows, texts
 from ._queries import query_codes, ranked, taken
@@ -135,19 +135,30 @@ class Model:
         if self.classes:
             margins = scores.astype(np.float64) - self.shifts
             return margins[:, 1] - margins[:, 0] if margins.shape[1] == 2 else margins
+        band = self._inner.band()
+        if band is not None:
+            return scores.astype(np.float64) - 0.5 * (np.float64(band[0]) + np.float64(band[1]))
         return self._inner.margins(scores, self._groups(groups, len(scores)))
 
     def predict(self, X: Any, groups: Any = None, *, query: Any = None) -> np.ndarray:
-        """1 for positive, else 0; of several classes their names; of a goal per query 1 for the first k of each."""
+        """1 for positive, else 0, and -1 for rows left undecided; of several classes their names; of a goal per query
+        1 for the first k of each.
+        """
         if self._per_query is not None:
             placed = self._ranked(X, query)
             if "decision" not in placed:
                 raise InputError(f"{self.goal!r} looks at all results, and decides nothing: see predict_frame")
             return placed["decision"]
-        margins = self.decision_function(X, groups)
+        scores = self.scores(X)
         if self.classes:
-            return np.array(self.classes)[decided(margins)]
-        return (margins >= 0).astype(np.int64)
+            return np.array(self.classes)[decided(self._margins(scores, groups))]
+        return self._decisions(scores, groups)
+
+    def _decisions(self, scores: np.ndarray, groups: Any) -> np.ndarray:
+        band = self._inner.band()
+        if band is not None:
+            return np.where(scores >= band[0], 1, np.where(scores < band[1], 0, -1))
+        return (self._margins(scores, groups) >= 0).astype(np.int64)
 
     def _ranked(self, X: Any, query: Any) -> dict[str, np.ndarray]:
         """What a frame of places within queries holds."""
@@ -225,8 +236,7 @@ class Model:
                 return self._columns(scores, self.classes)
             probability = self._inner.probabilities(scores)
             chance = {} if probability is None else {"probability": probability}
-            decisions = (self._margins(scores, groups) >= 0).astype(np.int64)
-            return {"score": scores, **chance, "decision": decisions}
+            return {"score": scores, **chance, "decision": self._decisions(scores, groups)}
 
         return beside(X, keep, self.feature_names, decide)
 
@@ -251,6 +261,7 @@ class Model:
         entities: Any = None,
         query: Any = None,
         positive: Any = None,
+        amounts: Any = None,
         confidence: float = 0.95,
         _page: Optional[tuple[str, str]] = None,
     ) -> dict[str, Any]:
@@ -258,9 +269,11 @@ class Model:
 
         `entities` says which rows belong together, for intervals and tests that count those. `positive` is the
         label that counts as positive, by default that of training. Of a goal per query, `y` are grades and `query`
-        says which query each row is a result of, or names a column of X.
+        says which query each row is a result of, or names a column of X. `amounts` are those of a goal in money that
+        takes them from columns; columns of X need not be given.
         """
         level = probability("confidence", confidence)
+        paid = None
         if self._per_query is not None:
             if not all(one is None for one in (sample_weight, groups, entities)):
                 raise InputError("sample_weight=, groups= and entities= are not for a goal per query: leave them out")
@@ -274,7 +287,8 @@ class Model:
             column = self.document["groups"]["column"] if self.document["groups"] else None
             names, features, labelled, notes = self._labelled(X, y, positive, sample_weight, groups, column, entities)
             rows = (labelled[0], None, *labelled[1:])
-        found = self._inner.evaluate(features, names, *rows, level, _page)
+            paid = None if self.classes else pays(self.document["goal"], labelled[0], amounts, X)
+        found = self._inner.evaluate(features, names, *rows, paid, level, _page)
         record = json.loads(found)
         record["notes"] = [*notes, *record["notes"]]
         tell(record["notes"])

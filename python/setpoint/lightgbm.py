@@ -39,16 +39,18 @@ def objective(
     surrogate: str = "sigmoid",
     query: Any = None,
     positive: Optional[str] = None,
+    amounts: Any = None,
 ) -> Union[_Objective, QueryObjective]:
     """A custom objective that boosts for the goal: log loss, and the goal's gradient on top.
 
     Of a goal per query, labels are grades and a listwise loss takes the place of log loss. Queries are the groups of
-    the data, or `query`, a value for each training row; `positive` is a rule such as ">=2".
+    the data, or `query`, a value for each training row; `positive` is a rule such as ">=2". `amounts` are those of the
+    training rows, of a goal in money that takes them from columns.
     """
     if is_per_query(goal):
         fixed = {"bandwidth": (bandwidth, "0.5tail"), "surrogate": (surrogate, "sigmoid")}
         return QueryObjective(goal, query, positive, **fixed)
-    return _Objective(goal, bandwidth, surrogate)
+    return _Objective(goal, bandwidth, surrogate, amounts)
 
 
 class _QueryMetric(QueryMetric):
@@ -56,9 +58,12 @@ class _QueryMetric(QueryMetric):
         return self.goal, self.value(first, second, group), True
 
 
-def metric(goal: str, *, query: Any = None, positive: Optional[str] = None) -> Union[_Metric, _QueryMetric]:
-    """The goal's exact value on the evaluation rows, with its direction, for early stopping.
+def metric(
+    goal: str, *, query: Any = None, positive: Optional[str] = None, amounts: Any = None
+) -> Union[_Metric, _QueryMetric]:
+    """The goal's exact value on the evaluation rows, with its direction, for early stopping; `amounts` are those of
+    these rows.
 
     Of a goal per query, queries are the groups of the data, or `query`, a value for each row.
     """
-    return _QueryMetric(goal, query, positive) if is_per_query(goal) else _Metric(goal)
+    return _QueryMetric(goal, query, positive) if is_per_query(goal) else _Metric(goal, amounts)

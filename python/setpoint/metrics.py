@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from . import _setpoint
-from ._arrays import scored, vector, weighted
+from ._arrays import pays, scored, vector, weighted
 from ._errors import InfeasibleError, InputError
 from ._queries import empty_name, query_codes, query_goal, ranked
 from ._settings import probability, read_goal, refuse, setting, shape
@@ -41,7 +41,7 @@ class OperatingPoint(NamedTuple):
 
     value: float
     thresholds: np.ndarray
-    """The thresholds that attain it: one, one for each group, or none for an area."""
+    """The thresholds that attain it: one, one for each group, upper and lower, or none for an area."""
     counts: Optional[dict[str, float]]
     """True and false positives and negatives there, where one threshold decides."""
 
@@ -110,15 +110,22 @@ def operating_point(
     groups: Any = None,
     shared_threshold: bool = False,
     positive: Any = None,
+    amounts: Any = None,
 ) -> OperatingPoint:
     """The best value of the goal's objective where its conditions hold exactly on this data, and where.
 
-    Conditions on groups are met with a threshold for each group, or with `shared_threshold` by one for all.
+    Conditions on groups are met with a threshold for each group, or with `shared_threshold` by one for all. `amounts`
+    are those of a goal in money that takes them from columns. A goal of coverage has two thresholds, the upper first.
     """
     _, column, _ = read_goal(goal)
-    labels, values, weights, coded = weighted(*scored(y, scores, positive), sample_weight, groups, column)
+    truth, given = scored(y, scores, positive)
+    paid = pays(goal, truth, amounts)
+    labels, values, weights, coded = weighted(truth, given, sample_weight, groups, column)
+    if paid is not None and len(labels) != len(truth):
+        # Rows of weight 0 pay nothing.
+        paid = np.ascontiguousarray(paid.reshape(-1, 2)[vector(sample_weight, "sample_weight") > 0]).reshape(-1)
     shared = setting("shared_threshold", shared_threshold, bool)
-    value, thresholds, counts = _setpoint.value_at(goal, labels, values, weights, coded, shared)
+    value, thresholds, counts = _setpoint.value_at(goal, labels, values, weights, coded, shared, paid)
     names = ("true_positives", "false_negatives", "false_positives", "true_negatives")
     named = None if counts is None else dict(zip(names, counts))
     return OperatingPoint(value, np.array(thresholds), named)
@@ -133,6 +140,7 @@ def value_at(
     groups: Any = None,
     shared_threshold: bool = False,
     positive: Any = None,
+    amounts: Any = None,
 ) -> float:
     """The best value of the goal's objective where its conditions hold exactly on this data."""
     return operating_point(
@@ -143,6 +151,7 @@ def value_at(
         groups=groups,
         shared_threshold=shared_threshold,
         positive=positive,
+        amounts=amounts,
     ).value
 
 

@@ -9,11 +9,11 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from . import _setpoint
-from ._arrays import class_names
+from ._arrays import class_names, pays
 from ._errors import InputError, refuse_set
 from ._queries import query_goal, ranked
 from ._settings import read_goal, refuse, setting, surrogates
-from .metrics import operating_point, rates_at
+from .metrics import OperatingPoint, rates_at
 
 __all__ = ["OperatingPointLoss", "QueryLoss"]
 
@@ -119,9 +119,17 @@ class OperatingPointLoss(nn.Module):
         self._loss = self._fresh()
         self._loss.restore(state["_loss"])
 
-    def forward(self, logits: Tensor, targets: Tensor, weight: Optional[Tensor] = None) -> Tensor:
-        """The loss of a batch; `logits` are scores of any scale, `targets` 0 or 1, or the number of the class."""
+    def forward(
+        self, logits: Tensor, targets: Tensor, weight: Optional[Tensor] = None, amounts: Any = None
+    ) -> Tensor:
+        """The loss of a batch; `logits` are scores of any scale, `targets` 0 or 1, or the number of the class.
+
+        `amounts` are those of a goal in money: a tensor with a value for each row, or a mapping by its columns.
+        """
         mine = _flat(logits, targets, weight, self.classes)
+        if self.classes is None:
+            paid = _paid(self.goal, mine[1], amounts)
+            mine = mine if paid is None else torch.cat([mine[:1], paid, mine[1:]])
         joined, start = _join(mine)
         if joined.shape[1] == 0:
             raise InputError("logits are empty: a loss needs at least one example; skip batches without any")
@@ -132,13 +140,15 @@ class OperatingPointLoss(nn.Module):
 
     def _step(self, batch: Tensor) -> tuple[float, Tensor]:
         """Loss and gradient by the scores of the joined batch; the state is brought up to date in training."""
-        scores, targets, weights = batch[:-2].T.reshape(-1), batch[-2], batch[-1]
+        targets, weights = batch[-2], batch[-1]
         weight = None if bool((weights == weights[0]).all()) else _numpy(weights.double())
         if isinstance(self._loss, _setpoint.ClassBatchLoss):
-            codes = _numpy(targets).astype(np.uint32)
+            codes, scores = _numpy(targets).astype(np.uint32), batch[:-2].T.reshape(-1)
             value, v = self._loss.step(_numpy(scores), codes, weight, self.training)
             return value, torch.from_dlpack(v.reshape(len(codes), -1))
-        value, v = self._loss.step(_numpy(scores), _numpy(targets) > 0.5, weight, self.training)
+        # Of a goal in money, what is paid stands between scores and targets.
+        paid = None if len(batch) == 3 else _numpy(batch[1:3].T.reshape(-1).double())
+        value, v = self._loss.step(_numpy(batch[0]), _numpy(targets) > 0.5, weight, self.training, paid)
         return value, torch.from_dlpack(v)
 
     @property
@@ -151,7 +161,7 @@ class OperatingPointLoss(nn.Module):
         found = loss.shifts if isinstance(loss, _setpoint.ClassBatchLoss) else loss.thresholds
         return torch.tensor(found or [], dtype=torch.float64)
 
-    def _exact(self) -> tuple[np.ndarray, np.ndarray, Optional[np.ndarray]]:
+    def _exact(self) -> tuple[np.ndarray, np.ndarray, Optional[np.ndarray], Optional[np.ndarray]]:
         if isinstance(self._loss, _setpoint.ClassBatchLoss):
             raise InputError("several classes have a shift each and no threshold; see thresholds and metrics()")
         held = self._loss.pool()
@@ -165,8 +175,8 @@ class OperatingPointLoss(nn.Module):
 
         For a threshold that holds on new data, certify one on held-out rows: `setpoint.certify`.
         """
-        labels, scores, weights = self._exact()
-        found = operating_point(labels, scores, self.goal, sample_weight=weights).thresholds
+        labels, scores, weights, paid = self._exact()
+        found = _point(self.goal, labels, scores, weights, paid).thresholds
         if len(found) != 1:
             raise InputError(f"{self.goal!r} has no single threshold; setpoint.certify finds one")
         return float(found[0])
@@ -181,8 +191,8 @@ class OperatingPointLoss(nn.Module):
             if counted is None:
                 raise InputError(EMPTY)
             return {"goal": counted[0], "examples": counted[2], "shifts": counted[1]}
-        labels, scores, weights = self._exact()
-        point = operating_point(labels, scores, self.goal, sample_weight=weights)
+        labels, scores, weights, paid = self._exact()
+        point = _point(self.goal, labels, scores, weights, paid)
         found: dict[str, Any] = {"goal": point.value, "examples": len(labels)}
         if len(point.thresholds) == 1:
             threshold = float(point.thresholds[0])
@@ -262,6 +272,29 @@ class _Scored(torch.autograd.Function):
 def _numpy(tensor: Tensor) -> np.ndarray:
     # Through DLPack: Debian's torch and a newer numpy do not know each other's C interface.
     return np.ascontiguousarray(np.from_dlpack(tensor.detach().contiguous()))
+
+
+def _paid(goal: str, targets: Tensor, amounts: Any) -> Optional[Tensor]:
+    """What each row pays if it is decided negative, and if positive, as two rows; none of other goals."""
+    if isinstance(amounts, Tensor):
+        amounts = _numpy(amounts.detach().reshape(-1).double().cpu())
+    elif hasattr(amounts, "items"):
+        amounts = {name: _numpy(torch.as_tensor(one).reshape(-1).double().cpu()) for name, one in amounts.items()}
+    found = pays(goal, _numpy(targets) > 0.5, amounts)
+    return None if found is None else torch.from_dlpack(np.ascontiguousarray(found.reshape(-1, 2).T)).float()
+
+
+def _point(goal: str, labels: Any, scores: Any, weights: Any, paid: Optional[np.ndarray]) -> OperatingPoint:
+    value, thresholds, counts = _setpoint.value_at(
+        goal,
+        np.ascontiguousarray(labels),
+        np.ascontiguousarray(scores, dtype=np.float64),
+        None if weights is None else np.ascontiguousarray(weights, dtype=np.float64),
+        None,
+        False,
+        paid,
+    )
+    return OperatingPoint(value, np.array(thresholds), None if counts is None else {})
 
 
 def _flat(

@@ -33,6 +33,14 @@ pub(crate) fn from_raw(
         Some(column) => Some(weights(file, &name(column), &reals(&raw, column))?),
         None => None,
     };
+    let stakes = match (&roles.money, &labels) {
+        (Some(money), Some(labels)) => {
+            let amounts = |column: &usize| amounts(file, &name(*column), &raw, *column);
+            let columns: Vec<Vec<f64>> = layout.amounts.iter().map(amounts).collect::<Result<_, _>>()?;
+            Some((money.profit, money.pays(labels, &columns)))
+        }
+        _ => None,
+    };
     let complete = |column: Option<usize>, role| -> Result<Option<Vec<f64>>, ReadError> {
         let Some(column) = column else { return Ok(None) };
         let values = reals(&raw, column);
@@ -88,6 +96,7 @@ pub(crate) fn from_raw(
         labels,
         grades,
         weights,
+        stakes,
         groups,
         queries: entities.clone().filter(|_| roles.queries.is_some()),
         entities,
@@ -131,6 +140,16 @@ pub(crate) fn from_sparse(
             raw.labels.iter()
         })
     };
+    let stakes = match (&roles.money, &labels) {
+        (Some(money), Some(labels)) if money.columns().is_empty() => {
+            Some((money.profit, money.pays(labels, &[])))
+        }
+        (Some(_), Some(_)) => {
+            let (setting, hint) = ("goal", "amounts come from columns by name, and its columns have none");
+            return Err(RoleError::Sparse { file: file.to_owned(), setting, hint }.into());
+        }
+        _ => None,
+    };
     let own = raw.queries.map(|(of, texts)| Codes { column: "qid".to_owned(), names: texts.values, of });
     let queries = sized.flatten().or(own);
     if roles.queries.is_some() && queries.is_none() {
@@ -155,6 +174,7 @@ pub(crate) fn from_sparse(
         labels,
         grades,
         weights: None,
+        stakes,
         groups: classes,
         entities,
         times: None,
@@ -322,6 +342,20 @@ fn weights(file: &str, column: &str, values: &[f64]) -> Result<Vec<f32>, ReadErr
         return Err(ReadError::Weight { file, row: row + 1, column, value: values[row] });
     }
     Ok(values.iter().map(|value| *value as f32).collect())
+}
+
+/// The values of a column with amounts, whether it is a feature or not.
+fn amounts(file: &str, column: &str, raw: &Raw, at: usize) -> Result<Vec<f64>, ReadError> {
+    let values: Vec<f64> = match raw.layout.uses[at] {
+        Use::Number(slot) => {
+            let offset = raw.layout.offsets[slot];
+            let numbers = raw.chunks.iter().flat_map(|chunk| chunk.number(slot));
+            numbers.map(|value| f64::from(*value) + offset).collect()
+        }
+        _ => reals(raw, at),
+    };
+    refuse_missing(file, column, "amount", values.iter().position(|value| value.is_nan()))?;
+    Ok(values)
 }
 
 fn refuse_missing(file: &str, column: &str, role: &'static str, row: Option<usize>) -> Result<(), ReadError> {

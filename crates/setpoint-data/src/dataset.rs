@@ -115,7 +115,10 @@ pub fn select_sample(sample: &Sample, rows: &[u32]) -> Result<Sample, SampleErro
         of: pick(groups.codes(), rows),
     });
     let weights = sample.weights().map(|weights| pick(weights, rows));
-    let selected = checked_sample(pick(sample.labels(), rows), weights, groups, false)?;
+    let mut selected = checked_sample(pick(sample.labels(), rows), weights, groups, false)?;
+    if let Some(stakes) = sample.stakes() {
+        selected = selected.with_stakes(stakes.profit(), pick(stakes.pays(), rows))?;
+    }
     match sample.entities() {
         Some(entities) => selected.with_entities(entities.column(), &pick(entities.of(), rows)),
         None => Ok(selected),

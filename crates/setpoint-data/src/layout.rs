@@ -49,6 +49,8 @@ pub(crate) struct Layout {
     pub features: Vec<usize>,
     pub label: Option<usize>,
     pub weight: Option<usize>,
+    /// Columns with amounts.
+    pub amounts: Vec<usize>,
     pub group: Option<usize>,
     pub entity: Option<usize>,
     pub time: Option<usize>,
@@ -100,6 +102,7 @@ impl Layout {
             }
             layout.add_feature(column, if forced.contains(&column) { ColumnKind::Category } else { *kind });
         }
+        layout.find_amounts(file, names, roles)?;
         if layout.features.is_empty() {
             return Err(RoleError::NoFeatures {
                 file: file.to_owned(),
@@ -135,6 +138,7 @@ impl Layout {
                 return Err(layout.two_roles(file, column, "a role", second));
             }
         }
+        layout.find_amounts(file, names, roles)?;
         let known: HashSet<&String> = expected.known.iter().collect();
         layout.extra = (0..names.len())
             .filter(|column| layout.uses[*column] == Use::Skip)
@@ -156,6 +160,7 @@ impl Layout {
             features: Vec::new(),
             label: None,
             weight: None,
+            amounts: Vec::new(),
             group: None,
             entity: None,
             time: None,
@@ -230,6 +235,23 @@ impl Layout {
             }
         }
         Ok(layout)
+    }
+
+    /// Finds the columns that amounts come from; of those that are no features they are read for that alone.
+    fn find_amounts(&mut self, file: &str, names: &[String], roles: &Roles) -> Result<(), RoleError> {
+        for wanted in roles.money.iter().flat_map(|money| money.columns()) {
+            let column = find(file, names, wanted, "goal")?;
+            match self.uses[column] {
+                Use::Skip => {
+                    self.uses[column] = Use::Real(self.reals, RealKind::Number);
+                    self.reals += 1;
+                }
+                Use::Number(_) | Use::Real(_, RealKind::Number) => {}
+                _ => return Err(self.two_roles(file, column, "text", "an amount")),
+            }
+            self.amounts.push(column);
+        }
+        Ok(())
     }
 
     fn two_roles(&self, file: &str, column: usize, first: &'static str, second: &'static str) -> RoleError {

@@ -66,6 +66,8 @@ pub struct About {
     pub grades: Option<Vec<f32>>,
     /// Weights, all positive.
     pub weights: Option<Vec<f32>>,
+    /// What decisions pay: whether more is better, and the amounts of each row.
+    pub stakes: Option<(bool, Vec<[f64; 2]>)>,
     /// Groups, in alphabetical order.
     pub groups: Option<Codes>,
     /// Rows that belong together, and stay so in a split.
@@ -224,6 +226,7 @@ fn assembled(about: About, rows: usize, mut names: Vec<String>, body: Body, note
         queries: about.entities.clone().filter(|_| about.grades.is_some()),
         grades: about.grades,
         weights: about.weights,
+        stakes: about.stakes,
         groups: about.groups,
         entities: about.entities,
         times: None,

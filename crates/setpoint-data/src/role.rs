@@ -1,5 +1,6 @@
 //! What the columns of a table are for, as a person says it.
 
+use setpoint::goal::Money;
 use setpoint::message::quote;
 use thiserror::Error;
 
@@ -26,6 +27,8 @@ pub struct Roles {
     pub drop: Vec<String>,
     /// Weight of each row.
     pub weight: Option<String>,
+    /// What decisions pay. Columns that amounts come from are features as well, unless dropped.
+    pub money: Option<Money>,
     /// Group of each row, for conditions per group.
     pub group: Option<String>,
     /// The same where none is named, if there is such a column.
@@ -62,6 +65,7 @@ impl Default for Roles {
             missing: None,
             drop: Vec::new(),
             weight: None,
+            money: None,
             group: None,
             group_if_there: None,
             group_is_feature: false,

@@ -36,6 +36,8 @@ pub struct Table {
     /// How relevant rows of ranking data are.
     pub(crate) grades: Option<Vec<f32>>,
     pub(crate) weights: Option<Vec<f32>>,
+    /// What decisions pay: whether more is better, and the amounts of each row.
+    pub(crate) stakes: Option<(bool, Vec<[f64; 2]>)>,
     pub(crate) groups: Option<Codes>,
     pub(crate) entities: Option<Codes>,
     pub(crate) times: Option<Vec<f64>>,
@@ -197,6 +199,12 @@ impl Table {
     #[must_use]
     pub fn weights(&self) -> Option<&[f32]> {
         self.weights.as_deref()
+    }
+
+    /// What decisions pay: whether more is better, and the amounts of each row.
+    #[must_use]
+    pub fn stakes(&self) -> Option<&(bool, Vec<[f64; 2]>)> {
+        self.stakes.as_ref()
     }
 
     /// Group of each row; the class, of a label of several.

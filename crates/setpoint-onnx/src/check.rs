@@ -106,6 +106,8 @@ pub fn check(file: &[u8], rows: &Rows<'_>, decided: &Decided) -> Result<Checked,
             let at = row - start;
             let same = match &decided.decisions {
                 Decisions::Positive(own) => given[1].values.get(at) == Some(&f64::from(u8::from(own[row]))),
+                // No graph leaves rows undecided.
+                Decisions::Some(_) => false,
                 Decisions::Class { names, of } => given[1].texts.get(at) == names.get(of[row] as usize),
                 Decisions::Place { .. } => true,
             };

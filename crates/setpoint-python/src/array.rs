@@ -1,7 +1,7 @@
 //! Labels, weights and groups as a sample.
 
 use numpy::PyReadonlyArray1;
-use setpoint::Sample;
+use setpoint::{Goal, Sample};
 use setpoint_data::Codes;
 
 use crate::error::Wrong;
@@ -46,6 +46,18 @@ pub fn weighed(sample: Sample, weights: Option<&[f64]>) -> Result<Sample, Wrong>
     match weights {
         Some(weights) => Ok(sample.with_weights(weights.iter().map(|weight| *weight as f32).collect())?),
         None => Ok(sample),
+    }
+}
+
+/// The same sample with what decisions pay: two numbers for each row, decided negative and positive; of constant
+/// amounts the goal says it.
+pub fn paid(sample: Sample, goal: &Goal, pays: Option<&PyReadonlyArray1<'_, f64>>) -> Result<Sample, Wrong> {
+    match (goal.money(), pays) {
+        (Some(money), Some(pays)) => {
+            let pays = slice(pays)?.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+            Ok(sample.with_stakes(money.profit, pays)?)
+        }
+        _ => Ok(sample.paid_by(goal)?),
     }
 }
 

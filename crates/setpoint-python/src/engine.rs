@@ -10,7 +10,7 @@ use setpoint::problem::{Problem, ProblemOptions};
 use setpoint::train::method::Loss;
 use setpoint::train::{Bandwidth, BatchLoss, BatchOptions, TrainError};
 
-use crate::array::{GroupArrays, sample, slice};
+use crate::array::{GroupArrays, paid, sample, slice};
 use crate::error::{Wrong, goal};
 use crate::thread::work;
 
@@ -31,11 +31,12 @@ pub fn step<'py>(
     surrogate: &str,
     sharpness: f64,
     solve: &str,
+    pays: Option<PyReadonlyArray1<'py, f64>>,
 ) -> PyResult<Step<'py>> {
     let goal = goal(text)?;
     let scores = slice(&scores)?;
     let weights = weights.as_ref().map(slice).transpose()?;
-    let sample = sample(slice(&labels)?, weights, groups.as_ref())?;
+    let sample = paid(sample(slice(&labels)?, weights, groups.as_ref())?, &goal, pays.as_ref())?;
     let solve = match solve {
         "smooth" => Solve::Smooth,
         "exact" => Solve::Exact,
@@ -110,6 +111,10 @@ pub fn check_loss(text: &str) -> PyResult<()> {
         .into());
     }
     let any = Sample::new(vec![true, false]).map_err(Wrong::from)?;
+    let any = match goal.money() {
+        Some(money) => any.with_stakes(money.profit, vec![[0.0, 1.0], [1.0, 0.0]]).map_err(Wrong::from)?,
+        None => any,
+    };
     Problem::new(&goal, &any, &ProblemOptions::default()).map_err(|error| wrong(error.into()))?;
     Ok(())
 }
@@ -155,10 +160,11 @@ impl PyBatchLoss {
         labels: PyReadonlyArray1<'py, bool>,
         weights: Option<PyReadonlyArray1<'py, f64>>,
         keep: bool,
+        pays: Option<PyReadonlyArray1<'py, f64>>,
     ) -> PyResult<(f64, Bound<'py, PyArray1<f32>>)> {
         let scores = slice(&scores)?;
         let weights = weights.as_ref().map(slice).transpose()?;
-        let batch = sample(slice(&labels)?, weights, None)?;
+        let batch = paid(sample(slice(&labels)?, weights, None)?, &self.goal, pays.as_ref())?;
         let found = work(py, || {
             let mut v = vec![0.0; scores.len()];
             let mut alone;
@@ -176,18 +182,25 @@ impl PyBatchLoss {
         Ok((value, v.into_pyarray(py)))
     }
 
-    /// Labels, scores and weights that thresholds are solved on.
-    #[allow(clippy::type_complexity, reason = "three arrays, taken apart in Python")]
+    /// Labels, scores, weights and what is paid of the rows that thresholds are solved on.
+    #[allow(clippy::type_complexity, reason = "four arrays, taken apart in Python")]
     fn pool<'py>(
         &self,
         py: Python<'py>,
-    ) -> Option<(Bound<'py, PyArray1<bool>>, Bound<'py, PyArray1<f32>>, Option<Bound<'py, PyArray1<f32>>>)>
-    {
+    ) -> Option<(
+        Bound<'py, PyArray1<bool>>,
+        Bound<'py, PyArray1<f32>>,
+        Option<Bound<'py, PyArray1<f32>>>,
+        Option<Bound<'py, PyArray1<f64>>>,
+    )> {
         let (sample, scores) = self.loss.pool()?;
         Some((
             sample.labels().to_vec().into_pyarray(py),
             scores.to_vec().into_pyarray(py),
             sample.weights().map(|weights| weights.to_vec().into_pyarray(py)),
+            sample
+                .stakes()
+                .map(|stakes| stakes.pays().iter().flatten().copied().collect::<Vec<f64>>().into_pyarray(py)),
         ))
     }
 

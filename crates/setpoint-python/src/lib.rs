@@ -46,6 +46,8 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(model::confidence_of_each, module)?,
         wrap_pyfunction!(model::together_of, module)?,
         wrap_pyfunction!(metric::check_goal, module)?,
+        wrap_pyfunction!(metric::amount_columns, module)?,
+        wrap_pyfunction!(metric::pays, module)?,
         wrap_pyfunction!(metric::kinds_of_goal, module)?,
         wrap_pyfunction!(metric::value_of_classes, module)?,
         wrap_pyfunction!(metric::value_at, module)?,

@@ -10,7 +10,7 @@ use setpoint::problem::ProblemOptions;
 use setpoint::threshold::exact;
 use setpoint_run::class_goal;
 
-use crate::array::{GroupArrays, class_sample, sample, slice};
+use crate::array::{GroupArrays, class_sample, paid, sample, slice};
 use crate::error::{Wrong, goal, goal_text};
 use crate::thread::work;
 
@@ -21,11 +21,37 @@ const STARTS: usize = 4;
 #[pyfunction]
 pub fn check_goal(text: &str) -> PyResult<(String, Option<String>, bool)> {
     let goal = goal(text)?;
-    let up = match &goal.objective {
-        Objective::Rate(rate) => rate.direction() == Direction::Up,
-        Objective::Area(_) => true,
-    };
+    let up = goal.objective.direction() == Direction::Up;
     Ok((goal.to_string(), goal.column().map(str::to_owned), up))
+}
+
+/// The columns that amounts of a goal in money come from; none where it is not in money.
+#[pyfunction]
+pub fn amount_columns(text: &str) -> PyResult<Option<Vec<String>>> {
+    let text = goal_text(text)?;
+    let money = text.two().and_then(Goal::money);
+    Ok(money.map(|money| money.columns().into_iter().map(str::to_owned).collect()))
+}
+
+/// What each row pays if it is decided negative, and if positive, one after the other.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "extracted from Python")]
+pub fn pays<'py>(
+    py: Python<'py>,
+    text: &str,
+    labels: PyReadonlyArray1<'py, bool>,
+    columns: Vec<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (goal, labels) = (goal(text)?, slice(&labels)?);
+    let money = goal.money().ok_or_else(|| Wrong::input(format!("{goal} is not in money")))?;
+    let columns: Vec<Vec<f64>> =
+        columns.iter().map(|column| slice(column).map(<[f64]>::to_vec)).collect::<Result<_, _>>()?;
+    let fits =
+        columns.len() == money.columns().len() && columns.iter().all(|column| column.len() == labels.len());
+    if !fits {
+        return Err(Wrong::input("amounts: expected a value for each row").into());
+    }
+    Ok(money.pays(labels, &columns).into_iter().flatten().collect::<Vec<f64>>().into_pyarray(py))
 }
 
 /// Whether a text is a goal of two classes, whether it may be one of several, and whether it is per query.
@@ -61,6 +87,7 @@ type ValueAt = (f64, Vec<f64>, Option<[f64; 4]>);
 
 /// The best value that a goal's conditions allow.
 #[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "called from two places in Python, by position")]
 pub fn value_at(
     py: Python<'_>,
     text: &str,
@@ -69,12 +96,13 @@ pub fn value_at(
     weights: Option<PyReadonlyArray1<'_, f64>>,
     groups: Option<GroupArrays<'_>>,
     shared_threshold: bool,
+    pays: Option<PyReadonlyArray1<'_, f64>>,
 ) -> PyResult<ValueAt> {
     let goal = goal(text)?;
     let (labels, scores) = (slice(&labels)?, slice(&scores)?);
     let weights = weights.as_ref().map(slice).transpose()?;
     if goal.column().is_some() {
-        let sample = sample(labels, weights, groups.as_ref())?;
+        let sample = paid(sample(labels, weights, groups.as_ref())?, &goal, pays.as_ref())?;
         let found = work(py, || {
             let ranked = Ranked::new(scores)?;
             let options = ProblemOptions { shared_threshold, ..ProblemOptions::default() };
@@ -84,12 +112,24 @@ pub fn value_at(
         });
         return Ok(found?);
     }
+    let paid = match goal.money() {
+        Some(_) => Some(paid(sample(labels, weights, None)?, &goal, pays.as_ref())?),
+        None => None,
+    };
     let found = work(py, || {
         let ranked = Ranked::new(scores)?;
-        let value = value_of(&goal, &ranked.cuts(labels, weights)?)?;
+        let cuts = match &paid {
+            Some(sample) => Cuts::new(sample, &ranked.ranks()?)?,
+            None => ranked.cuts(labels, weights)?,
+        };
+        let value = value_of(&goal, &cuts)?;
         Ok(match value.at {
             At::Threshold(point) => {
                 (value.value, vec![ranked.threshold(point.cut)], Some(counted(&point.counts)))
+            }
+            At::Band(band) => {
+                let thresholds = band.cuts.map(|cut| ranked.threshold(cut)).to_vec();
+                (value.value, thresholds, Some(counted(&band.counts)))
             }
             At::Top(top) => (value.value, vec![ranked.threshold(top.cut)], None),
             _ => (value.value, vec![], None),

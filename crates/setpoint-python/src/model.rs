@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use setpoint::Sample;
 use setpoint::artifact::{ModelFile, Models, write_atomically};
-use setpoint::goal::GoalText;
+use setpoint::goal::{Goal, GoalText};
 use setpoint_data::{About, ClassRule, Codes, ColumnKind, Inputs, LabelRule, LabelSchema};
 use setpoint_onnx::{Decided, export};
 use setpoint_report::{CertificateRecord, Seconds, Together, to_json};
@@ -17,7 +17,7 @@ use setpoint_run::{
     Decision, Decisions, Examples, Opened, evaluate, load, margins, notes, open, opened, report_model, train,
 };
 
-use crate::array::{GroupArrays, class_sample, codes, sample, slice, together};
+use crate::array::{GroupArrays, class_sample, codes, paid, sample, slice, together};
 use crate::error::{Wrong, goal_text, in_python};
 use crate::options::FitPlan;
 use crate::prove::{Page, described, write_page};
@@ -133,6 +133,7 @@ pub fn fit<'py>(
     weights: Option<PyReadonlyArray1<'py, f32>>,
     groups: Option<GroupArrays<'py>>,
     entities: Option<GroupArrays<'py>>,
+    pays: Option<PyReadonlyArray1<'py, f64>>,
     options: &str,
     report: Option<Py<PyAny>>,
 ) -> PyResult<Fit> {
@@ -143,6 +144,13 @@ pub fn fit<'py>(
         labels: Some(slice(&labels)?.to_vec()),
         grades: grades.as_ref().map(|grades| slice(grades).map(<[f32]>::to_vec)).transpose()?,
         weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
+        stakes: match (plan.job.goal.two().and_then(Goal::money), &pays) {
+            (Some(money), Some(pays)) => {
+                let pairs = slice(pays)?.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
+                Some((money.profit, pairs.collect()))
+            }
+            _ => None,
+        },
         groups: groups.as_ref().map(codes).transpose()?,
         entities: entities.as_ref().map(codes).transpose()?,
         texts: plan.texts.clone(),
@@ -295,6 +303,14 @@ impl Model {
         Ok((scores.into_pyarray(py), notes))
     }
 
+    /// The upper and the lower threshold of a model that leaves rows between them undecided.
+    fn band(&self) -> Option<[f32; 2]> {
+        match &self.opened.decision {
+            Decision::Band(decision) => Some(decision.thresholds()),
+            _ => None,
+        }
+    }
+
     /// How far each score is above its threshold.
     fn margins<'py>(
         &self,
@@ -343,6 +359,9 @@ impl Model {
             Decision::Threshold(decision) => {
                 decision.probability.map(|curve| scores.iter().map(|score| curve.of(*score)).collect())
             }
+            Decision::Band(decision) => {
+                decision.probability.map(|curve| scores.iter().map(|score| curve.of(*score)).collect())
+            }
             Decision::Shift(decision) => decision.probabilities(scores),
             Decision::Place(_) => None,
         };
@@ -361,14 +380,18 @@ impl Model {
         weights: Option<PyReadonlyArray1<'py, f64>>,
         groups: Option<GroupArrays<'py>>,
         entities: Option<GroupArrays<'py>>,
+        pays: Option<PyReadonlyArray1<'py, f64>>,
         confidence: f64,
         page: Option<Page>,
     ) -> PyResult<String> {
         let weights = weights.as_ref().map(slice).transpose()?;
-        let sample = match (&grades, &entities) {
+        let mut sample = match (&grades, &entities) {
             (Some(grades), Some(queries)) => ranked_sample(queries, slice(grades)?, slice(&labels)?)?,
             _ => self.sample(slice(&labels)?, weights, groups.as_ref(), entities.as_ref())?,
         };
+        if let Ok(decision) = self.opened.decision.threshold() {
+            sample = paid(sample, &decision.goal, pays.as_ref())?;
+        }
         let view = features.view()?;
         let record = work(py, || {
             let (features, notes) = self.encode(view, names)?;

@@ -5,12 +5,14 @@ use std::fmt;
 use serde::Serialize;
 use setpoint::message;
 
+use crate::band::BandRecord;
 use crate::certificate::CertificateRecord;
 use crate::classes::{ClassDecisions, ClassesRecord, Matrix, class_table};
 use crate::decision::decided_alike;
 use crate::group::{GroupRecord, group_table};
 use crate::label::LabelRecord;
-use crate::number::{level, number, percent};
+use crate::money::MoneyRecord;
+use crate::number::{is_money, level, number, percent};
 use crate::queries::{BoundRecord, QueriesRecord};
 use crate::table::Table;
 use crate::train::Confusion;
@@ -52,6 +54,12 @@ pub struct EvaluateRecord {
     /// What the order within queries comes to, of a goal per query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queries: Option<QueriesRecord>,
+    /// Who goes where, of decisions that leave rows undecided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub band: Option<BandRecord>,
+    /// What they pay, of a goal in money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub money: Option<MoneyRecord>,
     /// Areas that need no threshold.
     pub ranking: Vec<Measured>,
     /// The same within each group.
@@ -225,8 +233,14 @@ impl fmt::Display for EvaluateRecord {
         let shown = confidence.map_or_else(String::new, |bounds| level(bounds.confidence));
         let mut table = Table::new(["", "value", &format!("{shown} interval"), "method"]);
         match (&self.at_condition, &self.at_condition_refused) {
-            (Some(at), _) if self.goal.starts_with("cost(") => {
-                table.row([self.goal.clone(), number(at.value), String::new(), String::new()]);
+            (Some(at), _) if is_money(&self.goal) => {
+                let (bounds, method) = at.interval.as_ref().map_or_else(Default::default, |bounds| {
+                    (
+                        format!("[{}, {}]", number(bounds.lower), number(bounds.upper)),
+                        bounds.method.to_owned(),
+                    )
+                });
+                table.row([self.goal.clone(), number(at.value), bounds, method]);
             }
             (Some(at), _) => measured(&mut table, &self.goal, at.value, at.interval.as_ref()),
             (None, Some(reason)) => writeln!(f, "{}: no value here: {reason}\n", self.goal)?,
@@ -240,8 +254,14 @@ impl fmt::Display for EvaluateRecord {
             measured(&mut table, &format!("{}{at}", one.name), one.value, one.interval.as_ref());
         }
         writeln!(f, "{table}")?;
+        if let Some(paid) = &self.money {
+            writeln!(f, "money     {paid}\n")?;
+        }
         if let Some(confusion) = &self.confusion {
             write!(f, "{confusion}")?;
+        }
+        if let Some(band) = &self.band {
+            write!(f, "\n{band}")?;
         }
         if let Some(ClassesRecord { shifts, decided, .. }) = &self.classes {
             write!(f, "{}\n{}", Matrix(decided), class_table(decided, shifts, None))?;

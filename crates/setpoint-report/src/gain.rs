@@ -50,9 +50,10 @@ impl fmt::Display for GainRecord {
 }
 
 impl GainRecord {
-    /// The same of a cost, which is no share: what a decision costs less.
-    pub(crate) fn as_cost(&self) -> String {
-        self.text(" less", |value| format!("{value:+.4}"))
+    /// The same of an amount, which is no share: what a row pays more, or costs less.
+    pub(crate) fn as_amount(&self, goal: &str) -> String {
+        let unit = if goal.starts_with("cost(") { " less" } else { " a row" };
+        self.text(unit, |value| format!("{value:+.4}"))
     }
 
     fn text(&self, unit: &str, shown: impl Fn(f64) -> String) -> String {

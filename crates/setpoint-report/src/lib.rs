@@ -19,6 +19,7 @@
 
 pub mod chart;
 
+mod band;
 mod caution;
 mod certificate;
 mod classes;
@@ -28,6 +29,7 @@ mod gain;
 mod group;
 mod html;
 mod label;
+mod money;
 mod monitor;
 mod number;
 mod part;
@@ -41,6 +43,7 @@ mod together;
 mod train;
 mod unmet;
 
+pub use band::BandRecord;
 pub use caution::Circumstances;
 pub use certificate::{CertificateRecord, uncertified, uncertified_order};
 pub use classes::{ClassDecisions, ClassRecord, ClassesRecord, PriceRecord, class_table};
@@ -50,8 +53,9 @@ pub use gain::GainRecord;
 pub use group::{GroupRecord, group_table};
 pub use html::{Chapter, Page, to_html};
 pub use label::LabelRecord;
+pub use money::MoneyRecord;
 pub use monitor::{HintPointRecord, HintRecord, MonitorRecord, WatchedPoint, WatchedRecord};
-pub use number::{mean_and_deviation, number, percent, value_of, widened};
+pub use number::{amount, is_money, mean_and_deviation, number, percent, value_by, value_of, widened};
 pub use part::ByPart;
 pub use population::{ComparedRecord, PopulationRecord};
 pub use queries::{BoundRecord, ByK, QueriesRecord, QueryRecord, ResultRecord};

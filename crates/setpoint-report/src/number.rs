@@ -32,6 +32,41 @@ pub fn number(value: f64) -> String {
     format!("{value:.4}")
 }
 
+/// Whether a goal's value is an amount in the user's units, and no share.
+#[must_use]
+pub fn is_money(goal: &str) -> bool {
+    goal.starts_with("cost(") || goal.starts_with("profit(")
+}
+
+/// An amount in the user's units: `12,430`, `1.24`, `0.0312`.
+#[must_use]
+pub fn amount(value: f64) -> String {
+    let size = value.abs();
+    let digits = match size {
+        _ if value.fract() == 0.0 || size >= 1000.0 => 0,
+        1.0.. => 2,
+        _ => 4,
+    };
+    let text = format!("{size:.digits$}");
+    let (whole, part) =
+        text.split_once('.').map_or((text.as_str(), None), |(whole, part)| (whole, Some(part)));
+    let mut grouped = String::new();
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && (whole.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    let sign = if value < 0.0 { "-" } else { "" };
+    part.map_or(format!("{sign}{grouped}"), |part| format!("{sign}{grouped}.{part}"))
+}
+
+/// The value of a goal: a share, or an amount.
+#[must_use]
+pub fn value_by(goal: &str, value: f64) -> String {
+    if is_money(goal) { amount(value) } else { percent(value) }
+}
+
 /// Mean and standard deviation (over n - 1) of some rates, as `71.2 ± 1.3` in percent.
 #[must_use]
 pub fn mean_and_deviation(values: &[f64]) -> String {
@@ -52,6 +87,20 @@ mod tests {
     fn levels_have_no_noise_of_rounding() {
         for (confidence, text) in [(0.95, "95%"), (0.995, "99.5%"), (0.57, "57%"), (0.9, "90%")] {
             assert_eq!(level(confidence), text);
+        }
+    }
+
+    #[test]
+    fn amounts_have_the_digits_that_matter() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-12_430.2, "-12,430"),
+            (1.243, "1.24"),
+            (0.03119, "0.0312"),
+            (999.5, "999.50"),
+            (1_234_567.0, "1,234,567"),
+        ] {
+            assert_eq!(amount(value), text);
         }
     }
 

@@ -5,12 +5,14 @@ use std::fmt;
 use serde::Serialize;
 use setpoint::message;
 
+use crate::band::BandRecord;
 use crate::certificate::{CertificateRecord, uncertified, uncertified_order};
 use crate::classes::{ClassDecisions, ClassesRecord, class_table};
 use crate::gain::GainRecord;
 use crate::group::{GroupRecord, group_table};
 use crate::label::LabelRecord;
-use crate::number::{level, number, percent, value_of};
+use crate::money::MoneyRecord;
+use crate::number::{is_money, level, number, percent, value_of};
 use crate::part::ByPart;
 use crate::population::PopulationRecord;
 use crate::queries::{self, BoundRecord, QueriesRecord};
@@ -77,6 +79,12 @@ pub struct TrainRecord {
     /// What users get at the shipped thresholds, on each part.
     #[serde(skip_serializing_if = "ByPart::is_none")]
     pub shipped: ByPart<Option<Shipped>>,
+    /// Who goes where, of decisions that leave rows undecided.
+    #[serde(skip_serializing_if = "ByPart::is_none")]
+    pub band: ByPart<Option<BandRecord>>,
+    /// What they pay there, of a goal in money.
+    #[serde(skip_serializing_if = "ByPart::is_none")]
+    pub money: ByPart<Option<MoneyRecord>>,
     /// What the calibration part proves.
     pub certificate: Option<CertificateRecord>,
     /// What it proves of a goal per query.
@@ -226,6 +234,16 @@ impl fmt::Display for TrainRecord {
         self.write_table(f)?;
         self.write_gain(f)?;
         self.write_thresholds(f)?;
+        if let Some((part, paid)) =
+            self.money.iter().filter_map(|(part, one)| Some((part, one.as_ref()?))).last()
+        {
+            writeln!(f, "money     {paid}, on the {part} part")?;
+        }
+        if let Some((part, band)) =
+            self.band.iter().filter_map(|(part, one)| Some((part, one.as_ref()?))).last()
+        {
+            write!(f, "\non the {part} part\n{band}")?;
+        }
         if let Some(part) = self.group_rates_from.as_ref().filter(|_| !self.group_rates.is_empty()) {
             let bounds = self
                 .group_rates
@@ -283,11 +301,6 @@ impl TrainRecord {
         (self.certificate.is_some() && !cautions.is_empty()).then(|| cautions.join("; "))
     }
 
-    /// Whether the objective is a cost, which is no share.
-    fn is_cost(&self) -> bool {
-        self.goal.starts_with("cost(")
-    }
-
     /// Parts as rows: the value at the condition for both methods, and what the threshold gives.
     fn write_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = self.columns_at_threshold();
@@ -310,7 +323,7 @@ impl TrainRecord {
             let at_threshold: Vec<Option<f64>> = columns.iter().map(|(_, values)| values[place]).collect();
             if at_threshold.iter().any(Option::is_some) {
                 let value_of = |value: Option<f64>, objective: bool| match value {
-                    Some(cost) if objective && self.is_cost() => number(cost),
+                    Some(paid) if objective && is_money(&self.goal) => number(paid),
                     value => value_of(value),
                 };
                 let start = [split.to_owned(), value_of(*value, true), value_of(*base, true)];
@@ -362,7 +375,7 @@ impl TrainRecord {
     fn write_gain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nbaseline  {}", self.baseline.name)?;
         match &self.gain {
-            Some(gain) if self.is_cost() => writeln!(f, "gain      {}", gain.as_cost())?,
+            Some(gain) if is_money(&self.goal) => writeln!(f, "gain      {}", gain.as_amount(&self.goal))?,
             Some(gain) => writeln!(f, "gain      {gain}")?,
             None => {}
         }
@@ -383,7 +396,8 @@ impl TrainRecord {
             None => {
                 let thresholds: Vec<String> =
                     self.thresholds.iter().map(|one| message::number(*one)).collect();
-                writeln!(f, "threshold {} for {}", thresholds.join(", "), self.operating)?;
+                let name = if self.band.is_none() { "threshold" } else { "between  " };
+                writeln!(f, "{name} {} for {}", thresholds.join(", "), self.operating)?;
             }
             Some(groups) => {
                 writeln!(f, "thresholds by {} for {}", message::clip(&groups.column), self.operating)?;

@@ -4,8 +4,11 @@
 
 use serde_json::{Value, json};
 use setpoint::Sample;
-use setpoint::certify::{Certificate, CertifyError, CertifyOptions, certify as prove, certify_mean};
-use setpoint::goal::{Constraint, Goal, Objective, QueryGoal, parse_conditions};
+use setpoint::certify::{
+    Certificate, CertifyError, CertifyOptions, FrontierOptions, certify as prove, certify_apart,
+    certify_mean, needs_frontier,
+};
+use setpoint::goal::{Constraint, Goal, Objective, QueryGoal, Rate, parse_conditions};
 use setpoint::metric::Ranked;
 use setpoint::rank::{Empty, Queries, Values};
 use setpoint_report::{BoundRecord, CertificateRecord};
@@ -94,7 +97,16 @@ pub fn certify(
         approximate: asked.approximate,
         ..CertifyOptions::new(confidence)
     };
-    let certificate = prove(&asked.conditions, sample, &ranked.ranks()?, &options);
+    // Without an objective, what weighs both kinds of mistake chooses among decisions that are proved.
+    let objective = asked.objective.clone().unwrap_or(Rate::BalancedAccuracy.into());
+    let goal = Goal { objective, constraints: asked.conditions.clone() };
+    let certificate = if needs_frontier(&goal) && !goal.abstains() && !asked.approximate {
+        let shared_threshold = asked.shared_threshold;
+        let options = FrontierOptions { confidence, shared_threshold, inclusion: None };
+        certify_apart(&goal, sample, &ranked.ranks()?, &options)
+    } else {
+        prove(&asked.conditions, sample, &ranked.ranks()?, &options)
+    };
     let certificate = certificate.map_err(|error| in_scores(error, &ranked))?;
     let caution = copies(sample, scores);
     let in_scores = CertificateRecord::of_scores(certificate.clone(), |rank| ranked.score(rank));

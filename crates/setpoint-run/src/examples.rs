@@ -7,6 +7,7 @@ use std::path::Path;
 use setpoint::Sample;
 use setpoint::artifact::Groups;
 use setpoint::features::Features;
+use setpoint::goal::Goal;
 use setpoint::message::{clip, counted, list, quote};
 use setpoint::train::Part;
 use setpoint_data::{
@@ -80,6 +81,16 @@ impl Loaded {
     #[must_use]
     pub fn classes(&self) -> Option<&[String]> {
         self.schema.classes()
+    }
+
+    /// Says what decisions about its rows pay, by a goal in money whose amounts are no columns.
+    pub(crate) fn pay(&mut self, goal: &Goal) -> Result<(), Failure> {
+        for name in ["train", "validation", "calibration", "test"] {
+            if let Some(Some(part)) = self.parts.get_mut(name) {
+                part.sample = part.sample.clone().paid_by(goal)?;
+            }
+        }
+        Ok(())
     }
 
     /// Takes the rows of another file for the test part, their groups pooled as those of training are.

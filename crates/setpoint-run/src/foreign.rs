@@ -55,6 +55,12 @@ impl Chosen {
         confidence: Option<f64>,
     ) -> Result<Self, Failure> {
         let goal = as_fraction(goal, sample.len() as u64).operating();
+        if goal.abstains() {
+            return Err(Failure::input(format!(
+                "{goal}: rows are left undecided by models that Setpoint trained for it; hold rates at one threshold here"
+            )));
+        }
+        let sample = &sample.clone().paid_by(&goal)?;
         let of_groups = goal.column().is_some() && !shared_threshold;
         let proved =
             Asked { shared_threshold, ..Asked::of(goal.constraints.clone(), Some(goal.objective.clone())) };

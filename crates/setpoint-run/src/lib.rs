@@ -47,7 +47,7 @@ pub use fit::{Checkpoints, Fitted, fit};
 pub use foreign::{Chosen, ScoredRows, evaluate_scores, report_scores};
 pub use group::{POOL, spell_as};
 pub use image::{hold_images, load_images, split_images};
-pub use kind::{ByPlace, ByShift, ByThreshold, Decision, Decisions, Predicted, class_goal};
+pub use kind::{ByBand, ByPlace, ByShift, ByThreshold, Decision, Decisions, Predicted, class_goal};
 pub use model::{Opened, open, open_all, opened};
 pub use operate::{
     Drawn, Meant, Recertified, add, add_unlabelled, begin, monitor_record, recertify, resume, sample,

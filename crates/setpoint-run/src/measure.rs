@@ -1,19 +1,17 @@
 //! Rates on one part at the thresholds that ship.
 
 use setpoint::Sample;
-use setpoint::goal::{Constraint, Counts, Goal, Objective, Rate, Relation};
+use setpoint::goal::{Constraint, Counts, Goal, Rate, Relation};
 use setpoint::metric::{Condition, confusion};
-use setpoint_report::{Confusion, Shipped, UnmetRecord};
+use setpoint_report::{Confusion, MoneyRecord, Shipped, UnmetRecord};
 
 use crate::failure::Failure;
+use crate::interval::Measurer;
 
 /// What users get: decisions are `margin >= 0`.
 pub fn shipped(goal: &Goal, sample: &Sample, margins: &[f32]) -> Result<Shipped, Failure> {
     let counts = confusion::at(sample, margins, 0.0)?;
-    let objective = match &goal.objective {
-        Objective::Rate(rate) => rate.of(&counts),
-        Objective::Area(_) => None,
-    };
+    let objective = goal.objective.rate().and_then(|rate| rate.of(&counts));
     Ok(Shipped {
         objective,
         recall: Rate::Recall.of(&counts),
@@ -21,6 +19,35 @@ pub fn shipped(goal: &Goal, sample: &Sample, margins: &[f32]) -> Result<Shipped,
         precision: Rate::Precision.of(&counts),
         confusion: counted(&counts),
     })
+}
+
+/// What decisions pay, where the goal is in money; those are `margin >= 0`.
+pub fn money(
+    goal: &Goal,
+    sample: &Sample,
+    margins: &[f32],
+    confidence: Option<f64>,
+) -> Result<Option<MoneyRecord>, Failure> {
+    let (Some(money), Some(stakes)) = (goal.money(), sample.stakes()) else { return Ok(None) };
+    let counts = confusion::at(sample, margins, 0.0)?;
+    let rows = counts.positives + counts.negatives;
+    let all = |decision: usize| {
+        let paid = stakes.pays().iter().enumerate().map(|(row, pays)| sample.weight(row) * pays[decision]);
+        paid.sum::<f64>() / rows
+    };
+    let interval = confidence.and_then(|confidence| {
+        let measured = Measurer { confidence }.rates(sample, margins, &[money.rate()]).ok()?;
+        measured.into_iter().next()?.interval
+    });
+    Ok(Some(MoneyRecord {
+        name: money.rate().to_string(),
+        rows,
+        total: counts.money,
+        per_row: counts.money / rows,
+        interval,
+        nobody: all(0),
+        everybody: all(1),
+    }))
 }
 
 /// The counts as reports hold them.

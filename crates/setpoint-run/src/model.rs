@@ -9,7 +9,7 @@ use setpoint::certify::Certificate;
 use setpoint::certify::monitor::Sketch;
 use setpoint::class::ClassProbability;
 use setpoint::features::Features;
-use setpoint::goal::AnyGoal;
+use setpoint::goal::{AnyGoal, Money};
 use setpoint::model::Architecture;
 use setpoint::rank::Empty;
 use setpoint::train::selection::as_fraction;
@@ -21,7 +21,7 @@ use crate::examples::Loaded;
 use crate::failure::Failure;
 use crate::fit::Fitted;
 use crate::group::strangers;
-use crate::kind::{ByPlace, ByShift, ByThreshold, DECIDED, Decision, PROBABILITY, Predicted, SKETCH};
+use crate::kind::{ByBand, ByPlace, ByShift, ByThreshold, DECIDED, Decision, PROBABILITY, Predicted, SKETCH};
 use crate::probability::Probability;
 use crate::schema::Schema;
 use crate::scorer::Scorer;
@@ -74,6 +74,12 @@ impl Opened {
         Some(pooled.iter().filter_map(Value::as_str).collect())
     }
 
+    /// What decisions pay, of a goal in money.
+    #[must_use]
+    pub fn money(&self) -> Option<&Money> {
+        self.decision.threshold().ok()?.goal.money()
+    }
+
     /// The column whose groups have a threshold each.
     #[must_use]
     pub fn group_column(&self) -> Option<&str> {
@@ -91,7 +97,7 @@ impl Opened {
     pub fn query_column(&self) -> Option<Option<&str>> {
         match &self.decision {
             Decision::Place(order) => Some(order.column.as_deref()),
-            Decision::Threshold(_) | Decision::Shift(_) => None,
+            Decision::Threshold(_) | Decision::Band(_) | Decision::Shift(_) => None,
         }
     }
 
@@ -241,6 +247,20 @@ fn decision(file: &ModelFile) -> Result<Decision, Failure> {
         (AnyGoal::Queries(_), _) => return Err(bad("holds a goal per query and no queries".to_owned())),
         (AnyGoal::Classes(_), _) => return Err(bad("holds a goal of classes and no shifts".to_owned())),
     };
+    if goal.abstains() {
+        let ordered = matches!(document.thresholds[..], [upper, lower] if upper >= lower);
+        let other = |certificate: &Certificate| certificate.thresholds != document.thresholds;
+        if !ordered || document.groups.is_some() || certificate.as_ref().is_some_and(other) {
+            return Err(bad(
+                "leaves rows undecided, and its thresholds are not an upper and a lower one".to_owned()
+            ));
+        }
+        let probability = curve(2)?.map(|curve| Probability { slope: curve[0], intercept: curve[1] });
+        let (thresholds, groups) = (document.thresholds.clone(), None);
+        let (approximate, refused, from) = (None, None, "calibration");
+        let shipped = Shipped { thresholds, groups, certificate, approximate, refused, from };
+        return Ok(Decision::Band(ByBand { goal, shipped, probability }));
+    }
     if document.groups.is_none() && document.thresholds.len() != 1 {
         return Err(bad(format!("holds {} thresholds and no groups", document.thresholds.len())));
     }

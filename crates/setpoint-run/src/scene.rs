@@ -3,7 +3,8 @@
 use setpoint::certify::{Certificate, Method};
 use setpoint::goal::{Constraint, Curve, Direction, Goal, Objective, Rate, Relation, parse_conditions};
 use setpoint::metric::Cuts;
-use setpoint_report::picture::{Pictures, Scene as Drawn, Subject as Pictured};
+use setpoint::metric::interval::normal_quantile;
+use setpoint_report::picture::{MoneySweep, Pictures, Scene as Drawn, Subject as Pictured};
 use setpoint_report::{
     AtCondition, Bounds, Circumstances, ComparisonRecord, ConditionRecord, NaturalCount, ReportRecord,
 };
@@ -75,7 +76,7 @@ fn pictures(
         Cuts::new(shown.sample, shown.scores)?
     };
     let base = shown.base.map(|scores| Cuts::new(shown.sample, scores)).transpose()?;
-    Ok(Pictures::of(&Drawn {
+    let mut drawn = Pictures::of(&Drawn {
         goal,
         model: Pictured { name: called, cuts: &cuts },
         baseline: base.as_ref().map(|cuts| Pictured { name: BASELINE, cuts }),
@@ -84,7 +85,42 @@ fn pictures(
         certified: shipped.certificate.as_ref().and_then(covered),
         weighted: shown.sample.weights().is_some(),
         confidence,
-    }))
+    });
+    if goal.money().is_some() && !margins {
+        drawn.money = money(shown, &drawn.sweep.thresholds, confidence);
+    }
+    Ok(drawn)
+}
+
+/// What a row pays on average at each threshold, with its normal interval.
+fn money(shown: &Shown<'_>, thresholds: &[f32], confidence: f64) -> Option<MoneySweep> {
+    let stakes = shown.sample.stakes()?;
+    let mut order: Vec<usize> = (0..shown.scores.len()).collect();
+    order.sort_by(|a, b| shown.scores[*b].total_cmp(&shown.scores[*a]));
+    // Sums of weight, amounts and squares, of all rows decided negative, then with one after another positive.
+    let terms = |row: usize, decision: usize| {
+        let (weight, paid) = (shown.sample.weight(row), stakes.pays()[row][decision]);
+        [weight, weight * paid, weight * paid * paid]
+    };
+    let add = |sum: [f64; 3], row: usize, decision: usize, sign: f64| {
+        let more = terms(row, decision);
+        [0, 1, 2].map(|place| sum[place] + sign * more[place])
+    };
+    let start = order.iter().fold([0.0; 3], |sum, row| add(sum, *row, 0, 1.0));
+    let mut sums = vec![start];
+    for row in &order {
+        let last = sums[sums.len() - 1];
+        sums.push(add(add(last, *row, 0, -1.0), *row, 1, 1.0));
+    }
+    let wide = normal_quantile(0.5 + 0.5 * confidence);
+    let at = |threshold: &f32| {
+        let [weight, paid, squares] = sums[order.partition_point(|row| shown.scores[*row] >= *threshold)];
+        let mean = paid / weight;
+        let error = wide * ((squares / weight - mean * mean).max(0.0) / order.len() as f64).sqrt();
+        (mean, (mean - error, mean + error))
+    };
+    let (values, intervals) = thresholds.iter().map(at).unzip();
+    Some(MoneySweep { values, intervals })
 }
 
 /// The thresholds for which a certificate's proof holds as well: those on the safe side of an order
@@ -150,7 +186,7 @@ fn natural(goal: &Goal) -> Option<(&'static str, &'static str)> {
     let rate = match &goal.objective {
         Objective::Rate(rate) => *rate,
         Objective::Area(area) if area.curve == Curve::PrecisionRecall => area.height()?,
-        Objective::Area(_) => return None,
+        Objective::Area(_) | Objective::Money(_) => return None,
     };
     match rate {
         Rate::Recall | Rate::FalseNegativeRate => Some(("positives caught", "positives")),

@@ -1,6 +1,9 @@
 //! The thresholds that ship: certified where held-out data can prove them, else exact.
 
-use setpoint::certify::{Certificate, CertifyError, CertifyOptions, certify, sequence};
+use setpoint::certify::{
+    Certificate, CertifyError, CertifyOptions, FrontierOptions, certify, certify_along, frontier,
+    needs_frontier, sequence,
+};
 use setpoint::goal::Goal;
 use setpoint::message::{list, quote};
 use setpoint::problem::ProblemOptions;
@@ -194,6 +197,11 @@ fn prove(
     confidence: f64,
     approximate: bool,
 ) -> Result<Certificate, CertifyError> {
+    if needs_frontier(goal) {
+        let options = FrontierOptions { confidence, shared_threshold, inclusion: None };
+        let candidates = frontier(goal, validation.sample, validation.scores, &options)?;
+        return certify_along(goal, &candidates, calibration.sample, calibration.scores, &options);
+    }
     let delta = (1.0 - confidence) / goal.constraints.len().max(1) as f64;
     let options = CertifyOptions {
         objective: Some(goal.objective.clone()),

@@ -201,6 +201,9 @@ pub fn train<'r>(
 ) -> Result<Trained, Failure> {
     let kind = kind_of(job, loaded)?;
     kind.check(loaded)?;
+    if let AnyGoal::Two(goal) = goal_of(job, loaded)? {
+        loaded.pay(&goal)?;
+    }
     let mut recorder = Recorder::new(observer);
     let fitted = fit(job, loaded, &mut recorder, store.map(|store| store as &mut dyn Checkpoints))?;
     let history = recorder.finish(&fitted.kept, fitted.rotations);

@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use setpoint::Sample;
 use setpoint::engine::EngineOptions;
 use setpoint::goal::Goal;
+use setpoint::sample::{SampleError, Stakes};
 use setpoint::train::method::{Ico, Loss};
 use setpoint::train::{Bandwidth, TrainError};
 
@@ -42,7 +43,8 @@ pub(crate) trait Derivatives {
 /// The mixture's derivatives over a training sample.
 pub(crate) struct Mixture<'s> {
     sample: &'s Sample,
-    ico: Ico,
+    /// None where log loss is all there is, of rows that count by what hangs on them.
+    ico: Option<Ico>,
     positive_weight: f64,
     bias: f64,
     rounds: usize,
@@ -63,6 +65,7 @@ impl<'s> Mixture<'s> {
         positive_weight: f64,
         bandwidth: Bandwidth,
     ) -> Result<Self, TrainError> {
+        let zeros = vec![0.0; sample.len()];
         let totals = sample.totals();
         let odds = positive_weight * totals.positives / totals.negatives;
         if !(odds.is_finite() && odds > 0.0) {
@@ -71,10 +74,9 @@ impl<'s> Mixture<'s> {
                 reason: "it needs positives and negatives".into(),
             });
         }
-        let zeros = vec![0.0; sample.len()];
         Ok(Self {
             sample,
-            ico: Ico::new(goal, sample, EngineOptions::default(), bandwidth)?,
+            ico: Some(Ico::new(goal, sample, EngineOptions::default(), bandwidth)?),
             positive_weight,
             bias: odds.ln(),
             rounds: 0,
@@ -85,11 +87,45 @@ impl<'s> Mixture<'s> {
         })
     }
 
+    /// Log loss of the better decisions of a sample, each weighed by what hangs on it.
+    ///
+    /// # Errors
+    /// If the sample says nothing of amounts, or one decision is the better one for all rows.
+    pub(crate) fn of_stakes(sample: &'s Sample) -> Result<Self, TrainError> {
+        let none = || SampleError::NoStakes { rows: sample.len() };
+        let stakes = sample.stakes().ok_or_else(none)?;
+        let weight = |better: bool| {
+            let rows = stakes.better().iter().zip(stakes.weights()).filter(|(row, _)| **row == better);
+            rows.map(|(_, weight)| f64::from(*weight)).sum::<f64>()
+        };
+        let (positive, negative) = (weight(true), weight(false));
+        let odds = positive / negative;
+        if !(odds.is_finite() && odds > 0.0) {
+            return Err(none().into());
+        }
+        let zeros = vec![0.0; sample.len()];
+        Ok(Self {
+            sample,
+            ico: None,
+            // Weights of about 1, as shrinkage and the least weight of a leaf expect.
+            positive_weight: sample.len() as f64 / (positive + negative),
+            bias: odds.ln(),
+            rounds: 0,
+            scores: zeros.clone(),
+            v: Vec::new(),
+            gradient: zeros.clone(),
+            curvature: zeros,
+        })
+    }
+
     /// Scores, and log loss's derivatives there.
     fn log_loss(&mut self, outputs: &[f64]) {
         let Self { sample, positive_weight, bias, .. } = *self;
-        let labels = sample.labels();
-        let weights = sample.weights();
+        let stakes = sample.stakes().filter(|_| self.ico.is_none());
+        let labels = stakes.map_or(sample.labels(), Stakes::better);
+        let weights = stakes.map_or(sample.weights(), |stakes| Some(stakes.weights()));
+        // By label, or for all rows alike.
+        let negative_weight = if stakes.is_some() { positive_weight as f32 } else { 1.0 };
         let chunks = self
             .scores
             .par_chunks_mut(CHUNK)
@@ -107,6 +143,8 @@ impl<'s> Mixture<'s> {
                 if labels[offset] {
                     weight *= positive_weight as f32;
                     target = 1.0;
+                } else {
+                    weight *= negative_weight;
                 }
                 scores[offset] = score;
                 gradient[offset] = weight * (p - target);
@@ -138,12 +176,14 @@ impl Derivatives for Mixture<'_> {
     fn derivatives(&mut self, outputs: &[f64]) -> Result<(&[f32], &[f32]), TrainError> {
         self.log_loss(outputs);
         // All scores are equal before the first tree: there is no threshold between them.
-        let usable = self.rounds > 0
-            && match self.ico.evaluate(self.sample, &self.scores, &mut self.v) {
+        let usable = match &mut self.ico {
+            Some(ico) if self.rounds > 0 => match ico.evaluate(self.sample, &self.scores, &mut self.v) {
                 Ok(_) => true,
                 Err(TrainError::Threshold(_) | TrainError::Engine(_)) => false,
                 Err(error) => return Err(error),
-            };
+            },
+            _ => false,
+        };
         self.rounds += 1;
         let size = if usable { mean_size(&self.v) } else { 0.0 };
         let share = mean_size(&self.gradient) / size;

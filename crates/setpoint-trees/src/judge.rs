@@ -75,6 +75,10 @@ fn merit_around(judge: &Judge<'_>, scores: &[f32]) -> Result<f64, TrainError> {
 fn neighbours(goal: &Goal) -> Vec<Goal> {
     let Goal { objective, constraints } = goal;
     let [constraint] = &constraints[..] else { return Vec::new() };
+    // An amount has no worst value, and coverage is no rate of one class.
+    if goal.money().is_some() || goal.abstains() {
+        return Vec::new();
+    }
     let scaled = |factor: f64| {
         let constraint = match *constraint {
             Constraint::Rate { rate, relation, target } => {

@@ -24,6 +24,9 @@ pub struct Parameters {
     pub shrinkage: f64,
     /// How much more a positive counts than a negative.
     pub positive_weight: f64,
+    /// Whether a row counts by what hangs on the decision about it instead, of a goal in money.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub staked: bool,
 }
 
 impl Default for Parameters {
@@ -36,6 +39,7 @@ impl Default for Parameters {
             row_share: 1.0,
             shrinkage: 0.0,
             positive_weight: 1.0,
+            staked: false,
         }
     }
 }
@@ -80,6 +84,7 @@ impl Parameters {
                     row_share,
                     shrinkage,
                     positive_weight,
+                    staked: false,
                 },
                 None => Self::draw(&mut generator),
             })
@@ -98,6 +103,7 @@ impl Parameters {
             row_share: one_of(generator, [0.8, 1.0]),
             shrinkage: one_of(generator, [0.0, 1.0, 5.0, 10.0]),
             positive_weight: one_of(generator, [1.0, 3.0, 10.0, 30.0]),
+            staked: false,
         }
     }
 
@@ -163,6 +169,9 @@ impl fmt::Display for Parameters {
         }
         if self.positive_weight != 1.0 {
             write!(f, ", positive weight {}", self.positive_weight)?;
+        }
+        if self.staked {
+            write!(f, ", weighed by amounts")?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::{Data, Rows};
 use crate::grow::{Growth, dataset};
+use crate::ico::{Derivatives, Mixture};
 use crate::library::{Dataset, Library};
 use crate::session::{Searched, Session};
 use crate::side_by_side::{Tell, grow_all};
@@ -85,7 +86,9 @@ impl Session<'_> {
                 threads,
             };
             let rows = (bins, sample, train.features.columns());
-            Ok(watched.grow(rows, None, &growth, None, tell)?.0)
+            let mut mixture = like.parameters.staked.then(|| Mixture::of_stakes(sample)).transpose()?;
+            let mixture = mixture.as_mut().map(|mixture| mixture as &mut dyn Derivatives);
+            Ok(watched.grow(rows, None, &growth, mixture, tell)?.0)
         };
         let fresh = grow_all(
             open.len(),
@@ -136,6 +139,13 @@ fn join(first: &Sample, second: &Sample, outputs: usize) -> Result<Sample, Train
             Sample::of_classes(classes.column(), classes.names().to_vec(), codes)?
         }
         _ => Sample::new(first.labels().iter().chain(second.labels()).copied().collect())?,
+    };
+    let joined = match (first.stakes(), second.stakes()) {
+        (Some(stakes), Some(more)) => {
+            let pays = stakes.pays().iter().chain(more.pays()).copied().collect();
+            joined.with_stakes(stakes.profit(), pays)?
+        }
+        _ => joined,
     };
     if first.weights().is_none() && second.weights().is_none() {
         return Ok(joined);

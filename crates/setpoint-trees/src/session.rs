@@ -165,10 +165,15 @@ impl<'r> Session<'r> {
             let found = "goals of different numbers of classes".to_owned();
             return Err(TreesError::Shape { found, expected: "goals that one search can serve" });
         }
+        let money = goals.iter().any(|goal| matches!(goal, AnyGoal::Two(goal) if goal.money().is_some()));
         let configurations = self.settings.configurations.iter().enumerate();
         let wanted: Vec<Wanted> = configurations
             .map(|(index, parameters)| {
                 let mut parameters = *parameters;
+                // Rows count alike in one half of the boosters, and by what hangs on them in the other.
+                if money && index % 2 == 1 {
+                    (parameters.staked, parameters.positive_weight) = (true, 1.0);
+                }
                 let of_queries =
                     self.queries(&goals).map(|(goal, queries)| rank::objective(index, goal, queries));
                 if outputs > 1 || of_queries.is_some() {
@@ -268,6 +273,7 @@ impl<'r> Session<'r> {
                 threads,
             };
             let mut mixture: Option<Box<dyn Derivatives>> = match pull {
+                Pull::Own if parameters.staked => Some(Box::new(Mixture::of_stakes(train.sample)?)),
                 Pull::Own => None,
                 Pull::Mixed(goal) => Some(Box::new(Mixture::new(
                     goal,

@@ -11,131 +11,21 @@
 //! [`step`](Engine::step) is a few passes over the scores and allocates nothing
 //! that grows with their number.
 
-use thiserror::Error;
+mod options;
+
+pub use options::{EngineError, EngineOptions, Inequality, Solve, Step};
 
 use crate::count::{Cell, Count, Counter};
 use crate::goal::Goal;
-use crate::implicit::{Derivative, ImplicitError, ImplicitOptions, differentiate};
+use crate::implicit::{Derivative, ImplicitOptions, differentiate};
 use crate::message::number;
-use crate::problem::{Problem, ProblemError, ProblemOptions};
+use crate::problem::Problem;
 use crate::sample::SampleError;
 use crate::shard::Shard;
-use crate::surrogate::Surrogate;
 use crate::threshold::ThresholdError;
 use crate::threshold::exact;
-use crate::threshold::smooth::{self, Request, SmoothOptions};
+use crate::threshold::smooth::{self, Request};
 use crate::threshold::track::{self, Origin};
-use crate::train::settings::choices;
-
-/// Where a step takes its thresholds from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Solve {
-    /// The smooth conditions, solved at every step: the gradient is exact.
-    #[default]
-    Smooth,
-    /// The unrelaxed conditions, solved at every step.
-    Exact,
-    /// Whatever they are: set, tracked or corrected by the caller (the paper's algorithm 1).
-    Hold,
-}
-
-choices! {
-    /// How limits (`<=`, `>=`) are met.
-    Inequality {
-        /// The best thresholds within the limits
-        ActiveSet,
-        /// Slack variables, as in the paper
-        Slack,
-    }
-}
-
-/// Settings of an engine.
-#[derive(Clone, Debug)]
-pub struct EngineOptions {
-    /// The smooth stand-in for decisions.
-    pub surrogate: Surrogate,
-    /// k: how sharply the surrogate switches, per unit of score.
-    pub sharpness: f64,
-    /// Where thresholds come from.
-    pub solve: Solve,
-    /// How limits are met.
-    pub inequality: Inequality,
-    /// Thresholds that are parameters of their own (indices), trained by
-    /// [`Step::free_gradient`]; the others follow from the conditions.
-    pub free: Vec<usize>,
-    /// How to differentiate.
-    pub implicit: ImplicitOptions,
-    /// When a smooth solve stops.
-    pub smooth: SmoothOptions,
-    /// How the goal is tied to the sample.
-    pub problem: ProblemOptions,
-}
-
-impl Default for EngineOptions {
-    fn default() -> Self {
-        Self {
-            surrogate: Surrogate::Sigmoid,
-            sharpness: 1.0,
-            solve: Solve::Smooth,
-            inequality: Inequality::ActiveSet,
-            free: Vec::new(),
-            implicit: ImplicitOptions::default(),
-            smooth: SmoothOptions::default(),
-            problem: ProblemOptions::default(),
-        }
-    }
-}
-
-/// Why a step failed.
-#[derive(Clone, Debug, Error, PartialEq)]
-#[non_exhaustive]
-pub enum EngineError {
-    /// The goal does not fit the sample.
-    #[error(transparent)]
-    Problem(#[from] ProblemError),
-    /// No thresholds.
-    #[error(transparent)]
-    Threshold(#[from] ThresholdError),
-    /// No gradient.
-    #[error(transparent)]
-    Implicit(#[from] ImplicitError),
-    /// Bad scores.
-    #[error(transparent)]
-    Sample(#[from] SampleError),
-    /// A setting that makes no sense.
-    #[error("{what}: {found}; expected {expected}")]
-    Setting {
-        /// Which setting.
-        what: &'static str,
-        /// What was found.
-        found: String,
-        /// What is allowed.
-        expected: String,
-    },
-}
-
-/// What one step found; borrowed from the engine.
-#[derive(Clone, Copy, Debug)]
-pub struct Step<'e> {
-    /// The smooth objective as something to minimise (minus the rate where more is better).
-    pub loss: f64,
-    /// The smooth objective itself.
-    pub objective: f64,
-    /// The regulariser's penalty; the gradient is that of loss + penalty.
-    pub penalty: f64,
-    /// The thresholds of this step.
-    pub thresholds: &'e [f64],
-    /// g_k of every condition: 0 where it holds with equality, below 0 inside a limit.
-    pub constraints: &'e [f64],
-    /// How the loss changes per unit of g_k's target; 0 for limits that are not active.
-    pub prices: &'e [f64],
-    /// The loss's derivative by each free threshold, else 0.
-    pub free_gradient: &'e [f64],
-    /// How many slopes dg/dt had to be raised to the floor.
-    pub clamped: usize,
-    /// Passes over the scores spent on thresholds.
-    pub passes: usize,
-}
 
 /// A goal with its thresholds.
 #[derive(Debug)]
@@ -152,6 +42,8 @@ pub struct Engine {
     motion: Vec<Cell>,
     grid: Vec<f64>,
     derivative: Derivative,
+    /// The least loss so far, of thresholds that were found near those of before.
+    least: f64,
 }
 
 impl Engine {
@@ -193,8 +85,9 @@ impl Engine {
             slack,
             cells: vec![Cell::default(); shape.cells()],
             motion: vec![Cell::default(); shape.cells()],
-            grid: vec![0.0; shape.cells() / 2],
+            grid: vec![0.0; shape.grid()],
             derivative: Derivative::default(),
+            least: f64::INFINITY,
             options,
             problem,
         })
@@ -439,6 +332,9 @@ impl Engine {
             Err(EngineError::Threshold(
                 ThresholdError::NotSettled { .. } | ThresholdError::Infeasible { .. },
             )) if before.is_some() => {}
+            Ok(passes) if self.options.solve == Solve::Smooth && self.is_local() => {
+                return self.look_elsewhere(rows, scores, passes);
+            }
             found => return found,
         }
         self.slack.iter_mut().for_each(|slack| slack.fill(0.0));
@@ -447,6 +343,37 @@ impl Engine {
             self.thresholds = before;
         }
         again
+    }
+
+    /// Whether thresholds are the best near where the search starts, and others may be better.
+    fn is_local(&self) -> bool {
+        self.goal.money().is_some() || self.goal.abstains()
+    }
+
+    /// Where the loss is above the least so far, the scores may have left the thresholds behind, far out where nothing
+    /// moves: those near the exact ones are taken if they are better.
+    fn look_elsewhere(
+        &mut self,
+        rows: &dyn Shard,
+        scores: &[f32],
+        passes: usize,
+    ) -> Result<usize, EngineError> {
+        let loss = self.problem.loss().value(&self.cells);
+        let mut found = loss;
+        let mut passes = passes;
+        if loss > self.least {
+            let kept = (self.thresholds.clone(), self.active.clone(), self.cells.clone(), self.grid.clone());
+            let again = self.correct(rows, scores).and_then(|()| self.solve(rows, scores));
+            let better = again.is_ok() && self.problem.loss().value(&self.cells) < loss;
+            if better {
+                found = self.problem.loss().value(&self.cells);
+                passes += again.unwrap_or_default();
+            } else {
+                (self.thresholds, self.active, self.cells, self.grid) = kept;
+            }
+        }
+        self.least = self.least.min(found);
+        Ok(passes)
     }
 
     /// Finds the thresholds and counts there; returns the passes over the scores.

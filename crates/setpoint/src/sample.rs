@@ -3,13 +3,16 @@
 //! Checked once, at the door; everything behind it relies on it.
 
 mod error;
+mod stakes;
 mod together;
 
 pub use error::SampleError;
+pub use stakes::Stakes;
 pub use together::{Entities, Groups};
 
 use together::codes_like;
 
+use crate::goal::Goal;
 use crate::rank::Queries;
 
 /// Labels, weights, groups and entities of a set of examples, in the order of their scores.
@@ -20,6 +23,7 @@ pub struct Sample {
     groups: Option<Groups>,
     entities: Option<Entities>,
     queries: Option<Queries>,
+    stakes: Option<Stakes>,
     totals: ClassTotals,
 }
 
@@ -128,6 +132,37 @@ impl Sample {
         Ok(self)
     }
 
+    /// The same sample with what decisions about its rows pay, or cost: `pays[i]` if row i is decided negative,
+    /// and if it is decided positive.
+    ///
+    /// # Errors
+    /// If the lengths differ or an amount is not a finite number.
+    pub fn with_stakes(mut self, profit: bool, pays: Vec<[f64; 2]>) -> Result<Self, SampleError> {
+        self.check_length("amounts", pays.len())?;
+        let sound = |pays: &[f64; 2]| ((pays[1] - pays[0]) as f32).is_finite();
+        if let Some(index) = pays.iter().position(|pays| !sound(pays)) {
+            return Err(SampleError::Amount { index });
+        }
+        self.stakes = Some(Stakes::new(profit, pays));
+        self.add_up();
+        Ok(self)
+    }
+
+    /// The same sample with what a goal in money says that decisions pay, where that takes no columns and is not
+    /// known yet.
+    ///
+    /// # Errors
+    /// If an amount is too large.
+    pub fn paid_by(self, goal: &Goal) -> Result<Self, SampleError> {
+        match goal.money().filter(|money| self.stakes.is_none() && money.columns().is_empty()) {
+            Some(money) => {
+                let pays = money.pays(&self.labels, &[]);
+                self.with_stakes(money.profit, pays)
+            }
+            None => Ok(self),
+        }
+    }
+
     /// These rows as a sample of their own, in this order, repeats allowed. Groups keep their codes,
     /// also those that no longer occur.
     ///
@@ -151,6 +186,7 @@ impl Sample {
             groups: None,
             entities: None,
             queries: None,
+            stakes: None,
             totals: ClassTotals::default(),
         }
     }
@@ -171,11 +207,16 @@ impl Sample {
             None => self.groups = None,
         }
         self.queries = from.queries.as_ref().map(|queries| queries.select(rows));
+        match &from.stakes {
+            Some(stakes) => pick(&stakes.pays, rows, Stakes::like(&mut self.stakes, stakes)),
+            None => self.stakes = None,
+        }
         self.add_up();
     }
 
     /// Drops the first `old` rows and takes those of another sample in at the end, without its entities.
     pub(crate) fn roll(&mut self, old: usize, new: &Self) {
+        let before = self.len();
         if self.weights.is_none() && new.weights.is_some() {
             self.weights = Some(vec![1.0; self.len()]);
         }
@@ -192,6 +233,12 @@ impl Sample {
             let codes = codes_like(&mut self.groups, groups);
             codes.drain(..old);
             codes.extend_from_slice(&groups.of);
+        }
+        if let Some(stakes) = &new.stakes {
+            let pays = Stakes::like(&mut self.stakes, stakes);
+            pays.resize(before, [0.0; 2]);
+            pays.drain(..old);
+            pays.extend_from_slice(&stakes.pays);
         }
         self.add_up();
     }
@@ -224,6 +271,9 @@ impl Sample {
                 let rows = rows.iter().map(|row| *row as usize);
                 groups.totals.push(totals_of(labels, weights.as_deref(), rows));
             }
+        }
+        if let Some(stakes) = &mut self.stakes {
+            stakes.weigh(weights.as_deref(), self.groups.as_ref());
         }
     }
 
@@ -273,6 +323,12 @@ impl Sample {
     #[must_use]
     pub fn queries(&self) -> Option<&Queries> {
         self.queries.as_ref()
+    }
+
+    /// What decisions pay, if that was given.
+    #[must_use]
+    pub fn stakes(&self) -> Option<&Stakes> {
+        self.stakes.as_ref()
     }
 
     /// The entities where some have several examples, so that examples are no independent draws.

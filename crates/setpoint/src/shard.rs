@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use crate::count::{Ask, Cell, Counter};
-use crate::sample::{ClassTotals, Sample, SampleError};
+use crate::sample::{ClassTotals, Sample, SampleError, Stakes};
 
 /// Rows added up as one unit, so that sums do not depend on the number of threads.
 const CHUNK: usize = 4_096;
@@ -26,6 +26,9 @@ pub trait Shard: Sync {
 
     /// Summed weight of each class: of all rows, or by group.
     fn totals(&self, by_group: bool) -> &[ClassTotals];
+
+    /// What hangs on decisions in money, if that is known.
+    fn staked(&self, by_group: bool) -> Option<Staked<'_>>;
 
     /// Adds smooth counts, or how they change with a motion of the scores, to the cells.
     ///
@@ -46,6 +49,23 @@ pub trait Shard: Sync {
     fn whole(&self) -> &Sample;
 }
 
+/// What hangs on decisions about rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Staked<'a> {
+    /// Whether more is better.
+    pub profit: bool,
+    /// What is paid if all decisions are the better ones.
+    pub best: f64,
+    /// What hangs on rows better decided positive, and negative: of all rows, or by group.
+    pub totals: &'a [ClassTotals],
+}
+
+impl Staked<'_> {
+    fn of(stakes: &Stakes, by_group: bool) -> Staked<'_> {
+        Staked { profit: stakes.profit(), best: stakes.best(), totals: stakes.totals(by_group) }
+    }
+}
+
 impl Shard for Sample {
     fn rows(&self) -> usize {
         self.len()
@@ -60,6 +80,10 @@ impl Shard for Sample {
             Some(groups) if by_group => groups.totals(),
             _ => self.all_totals(),
         }
+    }
+
+    fn staked(&self, by_group: bool) -> Option<Staked<'_>> {
+        self.stakes().map(|stakes| Staked::of(stakes, by_group && self.groups().is_some()))
     }
 
     fn add_counts(&self, counter: &mut Counter, ask: Ask<'_>, cells: &mut [Cell]) -> Result<(), SampleError> {
@@ -102,6 +126,8 @@ pub struct Shards {
     rows: usize,
     totals: ClassTotals,
     group_totals: Vec<ClassTotals>,
+    /// Whether more is better, what is best, and what hangs on the rows: of all, then by group.
+    staked: Option<(bool, f64, Vec<ClassTotals>)>,
     whole: OnceLock<Sample>,
 }
 
@@ -120,6 +146,10 @@ impl Shards {
             rows,
             totals: ClassTotals::default(),
             group_totals: vec![ClassTotals::default(); first.groups().map_or(0, |(_, names)| names.len())],
+            staked: shards
+                .iter()
+                .find_map(|shard| shard.staked(false))
+                .map(|one| (one.profit, 0.0, Vec::new())),
             whole: OnceLock::new(),
             shards,
         };
@@ -128,6 +158,17 @@ impl Shards {
             if !summed.group_totals.is_empty() {
                 let totals = summed.group_totals.iter_mut().zip(shard.totals(true));
                 totals.for_each(|(sum, more)| sum.merge(more));
+            }
+            let by_group = !summed.group_totals.is_empty();
+            if let (Some((_, best, totals)), Some(all)) = (&mut summed.staked, shard.staked(false)) {
+                let groups =
+                    if by_group { shard.staked(true).map_or(&[][..], |one| one.totals) } else { &[] };
+                *best += all.best;
+                totals.resize(1 + groups.len(), ClassTotals::default());
+                totals
+                    .iter_mut()
+                    .zip(all.totals.iter().chain(groups))
+                    .for_each(|(sum, more)| sum.merge(more));
             }
         }
         Ok(summed)
@@ -157,6 +198,13 @@ impl Shard for Shards {
             true => &self.group_totals,
             false => std::slice::from_ref(&self.totals),
         }
+    }
+
+    fn staked(&self, by_group: bool) -> Option<Staked<'_>> {
+        let (profit, best, totals) = self.staked.as_ref()?;
+        let by_group = by_group && !self.group_totals.is_empty();
+        let totals = if by_group { &totals[1..] } else { &totals[..1] };
+        Some(Staked { profit: *profit, best: *best, totals })
     }
 
     fn add_counts(&self, counter: &mut Counter, ask: Ask<'_>, cells: &mut [Cell]) -> Result<(), SampleError> {

@@ -91,7 +91,7 @@ impl RowsArgs {
     pub fn predict(&self, model: &Path, data: &Path) -> PredictArgs {
         let (model, data, output) = (model.to_owned(), data.to_owned(), PathBuf::new());
         let (queries, read, images) = (self.queries.clone(), self.read.clone(), self.images.clone());
-        PredictArgs { model, data, output, keep: None, queries, read, images }
+        PredictArgs { model, data, output, keep: None, abstain: None, queries, read, images }
     }
 }
 

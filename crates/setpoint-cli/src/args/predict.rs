@@ -10,7 +10,8 @@ pub const EXAMPLES: &str = "\
 Writes a row for each row of DATA, in order: the columns that --keep names, its score, the probability
 that it is positive, and the decision 1 or 0. Images of a folder come in the order of their names, each
 with the name of its file.
-An example is positive when score >= threshold. No label is needed.
+An example is positive when score >= threshold. No label is needed. Of a model that leaves rows to
+people the decision of those is empty, or what --abstain says.
 Of a goal per query each row has its score, its place within its query, and 1 or 0 for whether it is among the
 first k; queries are in the column that the model was trained with, or say where (--query, --query-sizes).
 
@@ -38,6 +39,9 @@ pub struct PredictArgs {
     /// Which rows are results of the same query.
     #[command(flatten)]
     pub queries: QueryArgs,
+    /// What to write for rows that the model leaves undecided, in the place of nothing
+    #[arg(long, value_name = "TEXT")]
+    pub abstain: Option<String>,
     /// How the file is read.
     #[command(flatten)]
     pub read: ReadArgs,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use setpoint::goal::GoalText;
+use setpoint::goal::{Goal, GoalText};
 use setpoint::message::quote;
 use setpoint_data::{ClassOptions, ImageOptions, QuerySource, ReadOptions, Roles, Several, SplitPlan, list};
 use setpoint_run::{CnnSize, Failure, Job, ModelChoice, confidence_of_each};
@@ -183,6 +183,7 @@ fn roles(args: &TrainArgs, goal: &GoalText) -> Result<Roles, Failure> {
         missing: args.read.missing.as_deref().map(list),
         drop: args.drop.as_deref().map(list).unwrap_or_default(),
         weight: args.weight.clone(),
+        money: goal.two().and_then(Goal::money).cloned(),
         group: args.group.clone().or_else(|| named.clone().filter(|_| !either)),
         group_if_there: named.filter(|_| either),
         group_is_feature: args.group_feature,

@@ -316,6 +316,7 @@ fn roles(args: &MeasureArgs, model: &Opened) -> Result<Roles, Failure> {
         label: args.label.clone().or_else(|| model.label_column()),
         positive: positive(args.positive.as_ref())?,
         weight: args.weight.clone().or_else(|| trained("weight").filter(|_| !args.unweighted)),
+        money: model.money().cloned(),
         group: args.group.clone().or(groups),
         split_by: args.split_by.clone(),
         split_by_if_there: model.entity_column().map(str::to_owned),

@@ -77,7 +77,11 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     refuse_clash(&kept, &columns)?;
     interrupt::check()?;
     display.finish();
-    let decided = Decided { files: files.as_deref(), kept: &kept, columns: &columns };
+    let undecided = args.abstain.as_deref().unwrap_or_default();
+    let decided = Decided { files: files.as_deref(), kept: &kept, columns: &columns, undecided };
+    if args.abstain.is_some() && matches!(output, Output::Parquet(_)) {
+        return Err(Failure::input("--abstain: rows left undecided are null in Parquet files; leave it out"));
+    }
     match output {
         Output::Stdout => decided.to_stdout()?,
         Output::Csv(path) => write_atomically(path, |out| decided.write_csv(out))?,
@@ -102,6 +106,7 @@ fn columns_of(label: Option<&str>, predicted: Predicted) -> Vec<Column> {
     let column = |name: &str, values| Column { name: named(name), values };
     let decided = match predicted.decisions {
         Decisions::Positive(of) => vec![column(DECISION, Values::yes_or_no(&of))],
+        Decisions::Some(of) => vec![column(DECISION, Values::Decided(of))],
         Decisions::Class { names, of } => vec![column(DECISION, Values::Texts { names, of })],
         Decisions::Place { places, first } => {
             let places = column(PLACE, Values::Whole(places.into_iter().map(|place| place as i32).collect()));
@@ -125,6 +130,11 @@ fn summary(decisions: &Decisions) -> String {
             let first =
                 first.map_or_else(String::new, |some| format!(", {some} of them in the first places"));
             format!("{} rows of {queries} queries{first}", places.len())
+        }
+        Decisions::Some(of) => {
+            let count = |decision| of.iter().filter(|one| **one == decision).count();
+            let (positive, undecided) = (count(Some(true)), count(None));
+            format!("{} rows, {positive} of them positive, {undecided} left undecided", of.len())
         }
         Decisions::Class { names, of } => {
             let mut counts = vec![0; names.len()];
@@ -271,6 +281,8 @@ struct Column {
 enum Values {
     Numbers(Vec<f32>),
     Whole(Vec<i32>),
+    /// Nothing where a row is left undecided.
+    Decided(Vec<Option<bool>>),
     /// For each row the place of its text.
     Texts {
         names: Vec<String>,
@@ -289,6 +301,8 @@ struct Decided<'a> {
     files: Option<&'a [String]>,
     kept: &'a [Codes],
     columns: &'a [Column],
+    /// What is written where nothing is decided.
+    undecided: &'a str,
 }
 
 impl Decided<'_> {
@@ -296,6 +310,7 @@ impl Decided<'_> {
         self.columns.first().map_or(0, |column| match &column.values {
             Values::Numbers(of) => of.len(),
             Values::Whole(of) => of.len(),
+            Values::Decided(of) => of.len(),
             Values::Texts { of, .. } => of.len(),
         })
     }
@@ -331,6 +346,10 @@ impl Decided<'_> {
                 match &column.values {
                     Values::Numbers(of) => write!(out, "{}", of[row])?,
                     Values::Whole(of) => write!(out, "{}", of[row])?,
+                    Values::Decided(of) => match of[row] {
+                        Some(positive) => write!(out, "{}", u8::from(positive))?,
+                        None => write!(out, "{}", quoted(self.undecided))?,
+                    },
                     Values::Texts { names, of } => write!(out, "{}", quoted(&names[of[row] as usize]))?,
                 }
             }
@@ -358,6 +377,9 @@ impl Decided<'_> {
             fields.push(match values {
                 Values::Numbers(_) => plain(name, Physical::FLOAT).build()?,
                 Values::Whole(_) => plain(name, Physical::INT32).build()?,
+                Values::Decided(_) => {
+                    plain(name, Physical::INT32).with_repetition(Repetition::OPTIONAL).build()?
+                }
                 Values::Texts { .. } => {
                     plain(name, Physical::BYTE_ARRAY).with_logical_type(Some(LogicalType::String)).build()?
                 }
@@ -413,6 +435,15 @@ impl Decided<'_> {
                     }
                     Values::Whole(of) => {
                         column.typed::<Int32Type>().write_batch(&of[rows], None, None).map_err(failed)?;
+                    }
+                    Values::Decided(of) => {
+                        let of = &of[rows];
+                        let there: Vec<i16> = of.iter().map(|one| i16::from(one.is_some())).collect();
+                        let known: Vec<i32> = of.iter().flatten().map(|one| i32::from(*one)).collect();
+                        column
+                            .typed::<Int32Type>()
+                            .write_batch(&known, Some(&there), None)
+                            .map_err(failed)?;
                     }
                     Values::Texts { names, of } => {
                         let texts: Vec<ByteArray> =

@@ -35,6 +35,9 @@ impl ScoresFile {
         if let Some(weights) = table.weights() {
             sample = sample.with_weights(weights.to_vec())?;
         }
+        if let Some((profit, pays)) = table.stakes() {
+            sample = sample.with_stakes(*profit, pays.clone())?;
+        }
         if let Some(groups) = table.groups() {
             sample = sample.with_groups(&groups.column, groups.names.clone(), groups.of.clone())?;
         }
@@ -106,6 +109,7 @@ impl Judged {
             positive: positive(args.positive.as_ref())?,
             group: args.group.clone().or_else(|| goal.column().map(str::to_owned)).or(column),
             weight: args.weight.clone(),
+            money: goal.money().cloned(),
             split_by: args.split_by.clone(),
             score: given.score.clone(),
             ..Roles::default()

@@ -258,6 +258,7 @@ fn load(plan: &TrainPlan) -> Result<Loaded, Failure> {
             label: plan.roles.label.clone(),
             positive: plan.roles.positive.clone(),
             weight: plan.roles.weight.clone(),
+            money: plan.roles.money.clone(),
             group: plan.roles.group.clone().or_else(|| plan.roles.group_if_there.clone()).filter(|_| two),
             split_by_if_there: plan.roles.split_by.clone(),
             queries: test_source(plan.roles.queries.as_ref(), test),

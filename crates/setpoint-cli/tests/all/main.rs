@@ -7,6 +7,7 @@ mod browser;
 mod certify;
 mod check;
 mod classes;
+mod costs;
 mod data;
 mod entity;
 mod files;

@@ -105,6 +105,9 @@ impl Encoder {
         let of_classes = table.label.as_ref().is_some_and(|label| label.rule.classes().is_some());
         let checked = |labels| checked_sample(labels, table.weights, table.groups, of_classes);
         let mut sample = table.labels.map(checked).transpose()?;
+        if let Some((profit, pays)) = table.stakes {
+            sample = sample.map(|sample| sample.with_stakes(profit, pays)).transpose()?;
+        }
         if let Some(entities) = table.entities {
             let with = |sample: Sample| sample.with_entities(&entities.column, &entities.of);
             sample = sample.map(with).transpose()?;

@@ -71,7 +71,7 @@ pub fn grid(method: Method, goal: &Goal, seed: u64) -> Vec<Choice> {
                 regulariser,
                 thresholds: match &goal.objective {
                     Objective::Area(_) => Thresholds::Hold,
-                    Objective::Rate(_) => Thresholds::Track,
+                    Objective::Rate(_) | Objective::Money(_) => Thresholds::Track,
                 },
                 ..base.clone()
             };

@@ -57,7 +57,7 @@ pub(super) fn cards(record: &ReportRecord) -> Markup {
 
 /// Whether the goal is a cost, which is no share.
 fn is_cost(record: &ReportRecord) -> bool {
-    record.goal.starts_with("cost(")
+    crate::number::is_money(&record.goal)
 }
 
 fn rows_shown(record: &ReportRecord) -> String {

@@ -10,6 +10,7 @@ mod curve;
 mod explore;
 mod first;
 mod group;
+mod money;
 mod number;
 mod page;
 mod policy;
@@ -39,6 +40,8 @@ pub fn to_html(record: &ReportRecord) -> String {
     let sections: Vec<Section> = [
         classes::section(record),
         queries::section(record),
+        money::who(record),
+        money::section(record),
         pictures.map(|pictures| curve::section(record, pictures)),
         pictures.map(score::section),
         pictures.map(|pictures| explore::section(record, pictures)),
@@ -56,16 +59,16 @@ pub fn to_html(record: &ReportRecord) -> String {
         header: first::header(record),
         first: first::cards(record),
         sections,
-        footer: match pictures {
-            None if record.evaluation().is_some_and(|evaluation| evaluation.queries.is_some()) => {
+        footer: match record.evaluation() {
+            Some(evaluation) if evaluation.queries.is_some() => {
                 "The results of a query come by score, the highest first; equal scores share their places in \
                  expectation. The words are explained in docs/glossary.md."
             }
-            Some(_) => {
+            evaluation if evaluation.is_none_or(|one| one.classes.is_none()) => {
                 "An example is predicted positive when its score is at or above the threshold. \
                  The words are explained in docs/glossary.md."
             }
-            None => {
+            _ => {
                 "An example is decided as the class whose score, less the shift of the class, is largest. \
                  The words are explained in docs/glossary.md."
             }

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::number::{count, maybe_rate, measured, rows, with_interval};
 use super::{Section, table};
 use crate::evaluate::Measured;
+use crate::number::{amount, is_money};
 use crate::record::{PartRecord, ReportRecord};
 
 pub(super) fn section(record: &ReportRecord) -> Section {
@@ -42,16 +43,25 @@ fn at_condition(record: &ReportRecord) -> Markup {
                 @if let Some(positives) = evaluation.positives { td { (rows(positives)) } }
                 td {
                     @match &evaluation.at_condition {
+                        Some(at) if is_money(&record.goal) => (amount(at.value)),
                         Some(at) => (with_interval(at.value, at.interval.as_ref())),
                         None => "\u{2013}",
                     }
                 }
-                @if compared { td { (maybe_rate(base(part))) } }
+                @if compared {
+                    td {
+                        @match base(part) {
+                            Some(value) if is_money(&record.goal) => (amount(value)),
+                            value => (maybe_rate(value)),
+                        }
+                    }
+                }
             }
         }
     };
     let mut columns = vec!["part", "rows"];
-    columns.extend(record.pictures.is_some().then_some("positives"));
+    let positives = record.parts.iter().any(|part| part.evaluation.positives.is_some());
+    columns.extend(positives.then_some("positives"));
     columns.push(if compared { "Setpoint" } else { "value" });
     let other = record.comparison.as_ref().map_or("cross-entropy", |comparison| &comparison.name);
     columns.extend(compared.then_some(other));

@@ -75,6 +75,18 @@ pub struct Pictures {
     pub sweep: Sweep,
     /// The share of positives by score.
     pub reliability: Vec<ReliabilityBin>,
+    /// What a row pays at the thresholds of the sweep, of a goal in money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub money: Option<MoneySweep>,
+}
+
+/// What a row pays at the thresholds of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MoneySweep {
+    /// The mean.
+    pub values: Vec<f64>,
+    /// Its interval.
+    pub intervals: Vec<(f64, f64)>,
 }
 
 impl Pictures {
@@ -105,6 +117,7 @@ impl Pictures {
             near: Histogram::of(cuts, near),
             sweep: Sweep::of(scene, near),
             reliability: reliability::bins(cuts, scene.weighted, scene.confidence),
+            money: None,
         }
     }
 }

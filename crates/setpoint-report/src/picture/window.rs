@@ -129,6 +129,7 @@ mod tests {
             true_negatives: 990.0,
             positives: 100.0,
             negatives: 1000.0,
+            money: 0.0,
         };
         along(&goal.parse().unwrap(), &shipped)
     }

@@ -3,16 +3,19 @@
 //! | decision | goal | what ships |
 //! |---|---|---|
 //! | positive / negative | [`Goal`](setpoint::Goal) | thresholds: [`ByThreshold`] |
+//! | positive / left to people / negative | [`Goal`](setpoint::Goal) of coverage | two thresholds: [`ByBand`] |
 //! | one of several classes | [`ClassGoal`](setpoint::goal::ClassGoal) | a shift for each class: [`ByShift`] |
 //! | a place within a query | [`QueryGoal`](setpoint::goal::QueryGoal) | the order of the scores: [`ByPlace`] |
 //!
 //! A [`Kind`] is a goal tied to a run: it fits, says what scores are worth, and chooses what ships. That is a
 //! [`Decision`], which measures, describes and stores itself.
 
+mod band;
 mod classes;
 mod queries;
 mod threshold;
 
+pub use band::ByBand;
 pub use classes::ByShift;
 pub(crate) use classes::DECIDED;
 pub use queries::ByPlace;
@@ -130,6 +133,8 @@ pub fn class_goal(text: &GoalText, classes: &[String]) -> Result<ClassGoal, Fail
 pub enum Decision {
     /// One score against thresholds: positive or negative.
     Threshold(ByThreshold),
+    /// One score against two thresholds: positive, negative, or left to people.
+    Band(ByBand),
     /// The largest of score minus shift: one of several classes.
     Shift(ByShift),
     /// The order of the scores: a place within its query.
@@ -154,6 +159,8 @@ pub struct Predicted {
 pub enum Decisions {
     /// True for positive.
     Positive(Vec<bool>),
+    /// The same, but for rows that are left undecided.
+    Some(Vec<Option<bool>>),
     /// A class.
     Class {
         /// The classes.
@@ -272,6 +279,7 @@ impl Decision {
     pub(crate) fn rule(&self) -> &dyn Rule {
         match self {
             Self::Threshold(decision) => decision,
+            Self::Band(decision) => decision,
             Self::Shift(decision) => decision,
             Self::Place(decision) => decision,
         }
@@ -284,6 +292,9 @@ impl Decision {
     pub fn threshold(&self) -> Result<&ByThreshold, Failure> {
         match self {
             Self::Threshold(decision) => Ok(decision),
+            Self::Band(_) => Err(Failure::input(
+                "the model leaves rows between two thresholds undecided: this is for models of one threshold",
+            )),
             Self::Shift(_) => Err(Failure::input(
                 "the model decides among several classes: this is for models of one score and a threshold",
             )),
@@ -303,7 +314,7 @@ impl Decision {
     #[must_use]
     pub fn outputs(&self) -> usize {
         match self {
-            Self::Threshold(_) | Self::Place(_) => 1,
+            Self::Threshold(_) | Self::Band(_) | Self::Place(_) => 1,
             Self::Shift(decision) => decision.goal.classes.len(),
         }
     }

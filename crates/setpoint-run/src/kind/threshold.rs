@@ -2,7 +2,7 @@
 
 use setpoint::artifact::{ModelFile, Tensor, TensorData};
 use setpoint::certify::monitor::{Certified, Known, Sketch};
-use setpoint::certify::{Certificate, Drift, Verdict, drift};
+use setpoint::certify::{Certificate, Drift, Verdict, drift, frontier_drift, needs_frontier};
 use setpoint::goal::{Constraint, Direction, Goal, Top};
 use setpoint::metric::confusion;
 use setpoint::train::{Fit, Judge, MethodChoice, Observer, Part, Settings, Store};
@@ -14,7 +14,7 @@ use setpoint_report::{
 };
 use setpoint_trees::{Data, TreesFit};
 
-use super::{Decision, Decisions, Kind, Measured, Predicted, Rule};
+use super::{ByBand, Decision, Decisions, Kind, Measured, Predicted, Rule};
 use crate::examples::Loaded;
 use crate::failure::Failure;
 use crate::group::{POOL, check_sizes, pool_others, spell_as, strangers};
@@ -107,6 +107,10 @@ impl Kind for Aim {
         let choose = if self.shared_threshold { Shipped::choose_shared } else { Shipped::choose };
         let shipped = choose(&self.goal.operating(), validation, calibration, confidence)?;
         let part = calibration.unwrap_or(validation);
+        if self.goal.abstains() {
+            let probability = Some(Probability::fit(part.sample, part.scores));
+            return Ok(Decision::Band(ByBand { goal: self.goal.clone(), shipped, probability }));
+        }
         let sketch = match calibration {
             Some(part) => {
                 let margins = shipped.margins(part.sample, part.scores)?;
@@ -127,6 +131,35 @@ impl Kind for Aim {
 /// Rows that are decided positive.
 pub(crate) fn positive(margins: &[f32]) -> u64 {
     margins.iter().filter(|margin| **margin >= 0.0).count() as u64
+}
+
+/// Puts thresholds and what is known of them into a model file.
+pub(super) fn store_thresholds(
+    shipped: &Shipped,
+    probability: Option<Probability>,
+    sketch: Option<&Sketch>,
+    file: &mut ModelFile,
+) -> Result<(), Failure> {
+    let document = &mut file.document;
+    document.thresholds.clone_from(&shipped.thresholds);
+    document.groups.clone_from(&shipped.groups);
+    document.certificate = shipped.certificate.as_ref().map(serde_json::to_value).transpose()?;
+    document.approximate = shipped.approximate.as_ref().map(serde_json::to_value).transpose()?;
+    if let Some(Probability { slope, intercept }) = probability {
+        let curve = Tensor::vector(TensorData::F64(vec![slope, intercept]));
+        file.tensors.insert(PROBABILITY.to_owned(), curve);
+    }
+    for name in SKETCH {
+        file.tensors.remove(name);
+    }
+    if let Some(sketch) = sketch {
+        let counts = sketch.counts.iter().flatten().chain([&sketch.decided]).map(|count| *count as f64);
+        let numbers = [TensorData::F32(sketch.edges.clone()), TensorData::F64(counts.collect())];
+        for (name, data) in SKETCH.into_iter().zip(numbers) {
+            file.tensors.insert(name.to_owned(), Tensor::vector(data));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a `k=` that takes every row it is asked of.
@@ -173,6 +206,11 @@ impl Rule for ByThreshold {
             Some((sample, margins)) => measure::shipped(operating, sample, margins).map(Some),
             None => Ok::<_, Failure>(None),
         })?;
+        let confidence = run.job.confidence.unwrap_or(0.95);
+        record.money = decided.try_map(|pair| match pair {
+            Some((sample, margins)) => measure::money(operating, sample, margins, Some(confidence)),
+            None => Ok::<_, Failure>(None),
+        })?;
         record.unmet = decided.try_map(|pair| match pair {
             Some((sample, margins)) => measure::unmet(operating, &names, sample, margins),
             None => Ok::<_, Failure>(Vec::new()),
@@ -202,26 +240,7 @@ impl Rule for ByThreshold {
     }
 
     fn store(&self, file: &mut ModelFile) -> Result<(), Failure> {
-        let (shipped, document) = (&self.shipped, &mut file.document);
-        document.thresholds.clone_from(&shipped.thresholds);
-        document.groups.clone_from(&shipped.groups);
-        document.certificate = shipped.certificate.as_ref().map(serde_json::to_value).transpose()?;
-        document.approximate = shipped.approximate.as_ref().map(serde_json::to_value).transpose()?;
-        if let Some(Probability { slope, intercept }) = self.probability {
-            let curve = Tensor::vector(TensorData::F64(vec![slope, intercept]));
-            file.tensors.insert(PROBABILITY.to_owned(), curve);
-        }
-        for name in SKETCH {
-            file.tensors.remove(name);
-        }
-        if let Some(sketch) = &self.sketch {
-            let counts = sketch.counts.iter().flatten().chain([&sketch.decided]).map(|count| *count as f64);
-            let numbers = [TensorData::F32(sketch.edges.clone()), TensorData::F64(counts.collect())];
-            for (name, data) in SKETCH.into_iter().zip(numbers) {
-                file.tensors.insert(name.to_owned(), Tensor::vector(data));
-            }
-        }
-        Ok(())
+        store_thresholds(&self.shipped, self.probability, self.sketch.as_ref(), file)
     }
 
     fn metrics(&self, record: &TrainRecord, part: &str) -> Vec<(String, f64)> {
@@ -246,7 +265,7 @@ impl Rule for ByThreshold {
             (None, Some(certificate)) => &certificate.groups,
             (None, None) => &[],
         };
-        let spelled = spell_as(sample, known)?;
+        let spelled = spell_as(sample, known)?.paid_by(&self.goal)?;
         let Some(groups) = &shipped.groups else { return Ok((spelled, None)) };
         let found = spelled.groups();
         let unknown = found.and_then(|found| strangers(groups, pooled, found.names(), found.codes()));
@@ -277,7 +296,11 @@ impl Rule for ByThreshold {
                 Err(failure) => (None, Some(failure.message)),
             };
         let certificate = shipped.certificate.clone();
-        let (drifts, drift_refused) = match certificate.as_ref().map(|one| drift(one, sample, scores)) {
+        let test = |one: &Certificate| match needs_frontier(goal) {
+            true => frontier_drift(goal, one, *shared_threshold, sample, scores),
+            false => drift(one, sample, scores),
+        };
+        let (drifts, drift_refused) = match certificate.as_ref().map(test) {
             None => (Vec::new(), None),
             Some(Ok(drifts)) => (drifts, None),
             Some(Err(error)) => (Vec::new(), Some(error.to_string())),
@@ -293,6 +316,7 @@ impl Rule for ByThreshold {
             unmet: measure::unmet(&operating, &names, sample, &margins)?,
             thresholds: shipped.thresholds.iter().copied().map(widened).collect(),
             confusion: Some(measure::counted(&counts)),
+            money: measure::money(goal, sample, &margins, Some(confidence))?,
             ranking: measurer.ranking(sample, scores),
             groups: measurer.groups(shipped, sample, &margins, &RATES)?,
             certificate: certificate.map(CertificateRecord::new),

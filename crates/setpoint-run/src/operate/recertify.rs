@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use setpoint::Sample;
 use setpoint::artifact::ModelFile;
 use setpoint::certify::monitor::Sketch;
-use setpoint::certify::{CertifyError, CertifyOptions, certify};
+use setpoint::certify::{
+    CertifyError, CertifyOptions, FrontierOptions, certify, certify_apart, needs_frontier,
+};
 use setpoint::goal::{Constraint, Goal};
 use setpoint::message::list;
 use setpoint::mix::{estimate, same_classes};
@@ -183,7 +185,16 @@ fn shipped(
     scores: &[f32],
     options: &CertifyOptions,
 ) -> Result<Shipped, Failure> {
-    let refused = match certify(&goal.constraints, sample, scores, options) {
+    let proved = match (needs_frontier(goal), options.prevalence) {
+        (true, None) => {
+            let CertifyOptions { confidence, shared_threshold, inclusion, .. } = options;
+            let (confidence, shared_threshold) = (*confidence, *shared_threshold);
+            let along = FrontierOptions { confidence, shared_threshold, inclusion: inclusion.as_deref() };
+            certify_apart(goal, sample, scores, &along)
+        }
+        _ => certify(&goal.constraints, sample, scores, options),
+    };
+    let refused = match proved {
         Ok(certificate) => {
             let shipped = Shipped::of(certificate.clone(), "calibration");
             let certificate = Some(certificate);

@@ -33,6 +33,7 @@ pub fn sample(
     }
     let does = match &model.decision {
         Decision::Threshold(_) => "",
+        Decision::Band(_) => "leaves rows between two thresholds undecided",
         Decision::Shift(_) => "decides among several classes",
         Decision::Place(_) => "puts the rows of each query in order",
     };

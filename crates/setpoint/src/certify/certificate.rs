@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{of_group, percent};
 use crate::goal::{Constraint, parse_conditions};
+use crate::message::number;
 use crate::sample::Sample;
 
 /// Thresholds and what is proved about them.
@@ -32,6 +33,23 @@ pub struct Certificate {
     pub thresholds: Vec<f32>,
     /// What is certified: each condition, in each group.
     pub conditions: Vec<CertifiedCondition>,
+    /// What is certified of the mean amount of a row, of a goal in money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<CertifiedAmount>,
+}
+
+/// A bound on the mean amount of a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CertifiedAmount {
+    /// `profit` or `cost`.
+    pub quantity: String,
+    /// The least profit, or the largest cost, that the calibration sample does not refute.
+    pub bound: f64,
+    /// The mean of the calibration sample.
+    pub observed: f64,
+    /// What is assumed where amounts come from a column: none is worse than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assumed: Option<f64>,
 }
 
 /// The entities of a calibration sample.
@@ -119,6 +137,15 @@ pub enum Method {
         /// The worst that the rate can be at the threshold, by those bounds.
         bound: f64,
     },
+    /// Tests at decisions fixed in advance on other rows, from safe to bold, to the first failure.
+    Frontier {
+        /// Decisions in the sequence.
+        tested: u64,
+        /// The p-value at the decisions taken.
+        p_value: f64,
+        /// Whether by bets on rows, where no exact binomial test counts them.
+        bets: bool,
+    },
     /// No proof: draws of whole entities put the rate within its target about as often as was asked for.
     Approximate {
         /// Entities with examples that the rate is a share of.
@@ -181,6 +208,8 @@ impl Method {
             Self::Betting { .. } => "bets on entities",
             Self::InverseProbability { .. } => "bets on sampled rows",
             Self::AtPrevalence { .. } => "exact bounds on recall and fpr",
+            Self::Frontier { bets: false, .. } => "exact tests along the validation frontier",
+            Self::Frontier { bets: true, .. } => "bets on rows along the validation frontier",
             Self::Approximate { .. } => "draws of entities (no proof)",
         }
     }
@@ -203,6 +232,13 @@ impl fmt::Display for Certificate {
             write!(f, "\n  {condition}")?;
             if let Some(threshold) = self.threshold(condition.group.as_deref()) {
                 write!(f, " at threshold {threshold}")?;
+            }
+        }
+        if let Some(CertifiedAmount { quantity, bound, observed, assumed }) = &self.amount {
+            let (side, worse) = if quantity == "cost" { ("at most", "more") } else { ("at least", "less") };
+            write!(f, "\n  {quantity}: {side} {bound:.4} a row (observed {observed:.4}), by bets on rows")?;
+            if let Some(assumed) = assumed {
+                write!(f, ", assuming that no row has {worse} than {}", number(*assumed))?;
             }
         }
         let mut mixed: Vec<&str> = Vec::new();
@@ -230,9 +266,9 @@ impl fmt::Display for CertifiedCondition {
         )?;
         match self.method {
             // The rate is not that of the rows as they are.
-            Method::InverseProbability { .. } | Method::AtPrevalence { .. } => {
-                write!(f, " from {examples} rows")?
-            }
+            Method::InverseProbability { .. }
+            | Method::AtPrevalence { .. }
+            | Method::Frontier { bets: true, .. } => write!(f, " from {examples} rows")?,
             _ => write!(f, " ({counted} of {examples})")?,
         }
         write!(f, ", by {}", self.method.name())?;

@@ -26,6 +26,9 @@ pub(super) enum Slice {
     PredictedNegatives,
 }
 
+/// Why `k` and `top` have no certificate.
+pub(super) const TOP: &str = "it counts off the highest scores of whatever data is scored, so no threshold is kept; hold positive-rate instead";
+
 /// A rate that must stay on one side of a target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Claim {
@@ -49,9 +52,7 @@ impl Claim {
                 );
             }
             Constraint::Top(_) => {
-                return refuse(
-                    "it counts off the highest scores of whatever data is scored, so no threshold is kept; hold positive-rate instead",
-                );
+                return refuse(TOP);
             }
         };
         let slice = match rate {
@@ -65,7 +66,7 @@ impl Claim {
                     "it weighs both kinds of mistake, so no order statistic bounds it; hold fpr and recall instead",
                 );
             }
-            Rate::BalancedAccuracy | Rate::FBeta(_) => {
+            Rate::BalancedAccuracy | Rate::FBeta(_) | Rate::Coverage | Rate::Cost | Rate::Profit => {
                 return refuse(
                     "it is no share of examples that an exact binomial test could count; hold its cohorts instead",
                 );

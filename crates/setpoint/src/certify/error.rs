@@ -43,6 +43,25 @@ pub enum CertifyError {
         /// What is drawn: `rows`, or `entities`.
         draws: &'static str,
     },
+    /// Nothing on validation rows meets the goal, so that there is nothing to test.
+    #[error("no decisions to test: {reason}")]
+    NoDecision {
+        /// Why not.
+        reason: String,
+    },
+    /// Not even the safest decisions of a frontier pass.
+    #[error(
+        "no decisions along the validation frontier certify {condition} at {}: the safest have p-value {p_value:.2e}; relax the conditions, lower the confidence or bring more rows",
+        percent(*confidence)
+    )]
+    NoneAlong {
+        /// The conditions.
+        condition: String,
+        /// The confidence asked for.
+        confidence: f64,
+        /// The largest p-value of a condition there.
+        p_value: f64,
+    },
     /// No condition was given.
     #[error("no condition to certify: give at least one, such as fpr<=1%")]
     NoCondition,

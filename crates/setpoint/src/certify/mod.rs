@@ -12,6 +12,7 @@
 //! | `fpr`, `tnr`, `recall`, `fnr`, `positive-rate` | all thresholds on one side of a limit | one order statistic of the slice's scores |
 //! | `precision`, `fdr`, `npv`, `for` | single thresholds | exact binomial tests on a grid of ranks, or of thresholds fixed in advance |
 //! | the same, `(column)` | a threshold for each group | as above, within each group |
+//! | `accuracy`, `error`, f-beta, `gap`, `ratio`, `coverage`, amounts, ... | decisions [fixed in advance](frontier) | exact tests and bets along a sequence |
 //! | any of these, of examples that come in entities | the same | bets on the entities |
 //! | any of these, of rows [sampled](design) with known chances | the same | bets on the rows, at any time |
 //! | `precision`, `positive-rate` and their like, at another share of positives | single thresholds | exact bounds on recall and fpr |
@@ -45,6 +46,7 @@ pub mod design;
 mod drift;
 mod entity;
 mod error;
+mod frontier;
 mod level;
 mod mean;
 pub mod monitor;
@@ -59,12 +61,15 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
-pub use certificate::{Certificate, CertifiedCondition, CertifiedEntities, Method};
+pub use certificate::{Certificate, CertifiedAmount, CertifiedCondition, CertifiedEntities, Method};
 pub use class::{
     ClassCertificate, apart, certifiable, certify_classes, class_drift, class_sequence, class_survives_mix,
 };
 pub use drift::{Drift, Verdict, drift};
 pub use error::CertifyError;
+pub use frontier::{
+    FrontierOptions, certify_along, certify_apart, frontier, frontier_drift, mean_bound, needs_frontier,
+};
 pub use mean::{MeanCertificate, certify_mean};
 pub use sequence::sequence;
 
@@ -209,6 +214,7 @@ pub fn certify(
         groups: groups.iter().filter_map(|cohort| cohort.name().map(str::to_owned)).collect(),
         thresholds,
         conditions: certified,
+        amount: None,
     })
 }
 
@@ -246,11 +252,14 @@ fn check(
     }
     match &options.objective {
         Some(Objective::Area(_)) => Err(CertifyError::AreaObjective),
+        Some(objective @ Objective::Rate(Rate::Coverage)) => Err(CertifyError::CannotCertify {
+            condition: objective.to_string(),
+            reason: "it has two thresholds, which must be fixed on other rows than those that prove them: train does that",
+        }),
         Some(Objective::Rate(rate)) if rate.direction() == Direction::Neither => {
             Err(MetricError::NoDirection { rate: *rate }.into())
         }
-        Some(Objective::Rate(rate)) => Ok((claims, Some(*rate))),
-        None => Ok((claims, None)),
+        objective => Ok((claims, objective.as_ref().and_then(Objective::rate))),
     }
 }
 
@@ -331,7 +340,7 @@ fn at_threshold(
         entities.map(|entities| (entities, entities.counts(threshold)))
     };
     let method = match method {
-        Method::OrderStatistic { .. } => method,
+        Method::OrderStatistic { .. } | Method::Frontier { .. } => method,
         Method::RankGrid { tested, .. } => Method::RankGrid { tested, p_value: p_value() },
         Method::FixedSequence { tested, .. } => Method::FixedSequence { tested, p_value: p_value() },
         Method::Betting { .. } => entities(Test::Betting).map_or(method, |(claim, counts)| Method::Betting {

@@ -42,16 +42,7 @@ pub(super) fn tested_rows(grid: Option<&[f32]>) -> Rows {
 /// As [`CertifyOptions::weighed`].
 pub(super) fn weighed(sample: &Sample, options: &CertifyOptions) -> Result<Option<Sample>, CertifyError> {
     if let Some(chances) = &options.inclusion {
-        if chances.len() != sample.len() {
-            return Err(CertifyError::InclusionLength { chances: chances.len(), rows: sample.len() });
-        }
-        if let Some((index, value)) =
-            chances.iter().copied().enumerate().find(|(_, chance)| !(*chance > 0.0 && *chance <= 1.0))
-        {
-            return Err(CertifyError::Inclusion { index, value });
-        }
-        let weights = chances.iter().map(|chance| (1.0 / chance) as f32).collect();
-        return Ok(Some(sample.clone().with_weights(weights)?));
+        return weighed_by(sample, chances).map(Some);
     }
     check_weights(sample)?;
     let Some((lower, upper)) = options.prevalence else { return Ok(None) };
@@ -61,6 +52,20 @@ pub(super) fn weighed(sample: &Sample, options: &CertifyOptions) -> Result<Optio
         }
     }
     Ok(Some(at_share(sample, 0.5 * (lower + upper))?))
+}
+
+/// The sample with one over each row's chance of inclusion for its weight.
+pub(super) fn weighed_by(sample: &Sample, chances: &[f64]) -> Result<Sample, CertifyError> {
+    if chances.len() != sample.len() {
+        return Err(CertifyError::InclusionLength { chances: chances.len(), rows: sample.len() });
+    }
+    if let Some((index, value)) =
+        chances.iter().copied().enumerate().find(|(_, chance)| !(*chance > 0.0 && *chance <= 1.0))
+    {
+        return Err(CertifyError::Inclusion { index, value });
+    }
+    let weights = chances.iter().map(|chance| (1.0 / chance) as f32).collect();
+    Ok(sample.clone().with_weights(weights)?)
 }
 
 /// The sample with weights such that its positives have this share of the weight.

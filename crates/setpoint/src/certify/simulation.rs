@@ -13,6 +13,7 @@ use super::*;
 use crate::goal::parse_conditions;
 use crate::metric::interval::{lower_tail, normal_quantile, upper_tail};
 
+mod frontier;
 mod moved;
 
 const DRAWS: u64 = 4000;

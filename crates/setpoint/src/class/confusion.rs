@@ -180,6 +180,7 @@ pub(super) fn one_against_rest(right: f64, decided: f64, positives: f64, all: f6
     let false_positives = decided - right;
     let negatives = all - positives;
     Counts {
+        money: 0.0,
         true_positives: right,
         false_negatives: positives - right,
         false_positives,

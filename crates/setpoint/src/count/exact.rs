@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use super::{CHUNK, Cell, WORTH_SHARING};
-use crate::sample::{Sample, SampleError};
+use crate::sample::{Sample, SampleError, Stakes};
 
 /// Counts decisions at these thresholds (one row of them for each of the groups), written to `cells` as by
 /// [`Counter::count`](super::Counter::count); slopes and curvatures are 0.
@@ -37,35 +37,41 @@ pub fn count_exact(
         .flat_map(|(row, order)| order.iter().map(|column| row[*column]))
         .collect();
     let buckets = columns + 1;
-    let weigh = |chunk: usize| {
-        let mut sums = vec![[0.0f64; 2]; orders.len() * buckets];
-        for row in chunk * CHUNK..((chunk + 1) * CHUNK).min(scores.len()) {
-            let group = groups.map_or(0, |groups| groups.codes()[row] as usize);
-            let score = f64::from(scores[row]);
-            let bucket = ascending[group * columns..][..columns].partition_point(|t| *t <= score);
-            sums[group * buckets + bucket][usize::from(sample.labels()[row])] += sample.weight(row);
-        }
-        sums
-    };
-    let chunks = scores.len().div_ceil(CHUNK);
-    let parts: Vec<Vec<[f64; 2]>> = if scores.len() <= WORTH_SHARING {
-        (0..chunks).map(weigh).collect()
-    } else {
-        (0..chunks).into_par_iter().map(weigh).collect()
-    };
-    let mut sums = vec![[0.0f64; 2]; orders.len() * buckets];
-    for (sum, part) in parts.iter().flat_map(|part| part.iter().enumerate()) {
-        sums[sum][0] += part[0];
-        sums[sum][1] += part[1];
-    }
     cells.fill(Cell::default());
-    for (group, order) in orders.iter().enumerate() {
-        let sums = &sums[group * buckets..][..buckets];
-        for (rank, column) in order.iter().enumerate() {
-            for label in 0..2 {
-                let total = |range: &[[f64; 2]]| range.iter().map(|sum| sum[label]).sum();
-                let cell = &mut cells[(group * columns + column) * 2 + label];
-                (cell.negative, cell.positive) = (total(&sums[..=rank]), total(&sums[rank + 1..]));
+    for (layer, cells) in cells.chunks_mut(2 * thresholds.len()).enumerate() {
+        let stakes = sample.stakes().filter(|_| layer > 0);
+        let labels = stakes.map_or(sample.labels(), Stakes::better);
+        let weight =
+            |row: usize| stakes.map_or(sample.weight(row), |stakes| f64::from(stakes.weights()[row]));
+        let weigh = |chunk: usize| {
+            let mut sums = vec![[0.0f64; 2]; orders.len() * buckets];
+            for row in chunk * CHUNK..((chunk + 1) * CHUNK).min(scores.len()) {
+                let group = groups.map_or(0, |groups| groups.codes()[row] as usize);
+                let score = f64::from(scores[row]);
+                let bucket = ascending[group * columns..][..columns].partition_point(|t| *t <= score);
+                sums[group * buckets + bucket][usize::from(labels[row])] += weight(row);
+            }
+            sums
+        };
+        let chunks = scores.len().div_ceil(CHUNK);
+        let parts: Vec<Vec<[f64; 2]>> = if scores.len() <= WORTH_SHARING {
+            (0..chunks).map(weigh).collect()
+        } else {
+            (0..chunks).into_par_iter().map(weigh).collect()
+        };
+        let mut sums = vec![[0.0f64; 2]; orders.len() * buckets];
+        for (sum, part) in parts.iter().flat_map(|part| part.iter().enumerate()) {
+            sums[sum][0] += part[0];
+            sums[sum][1] += part[1];
+        }
+        for (group, order) in orders.iter().enumerate() {
+            let sums = &sums[group * buckets..][..buckets];
+            for (rank, column) in order.iter().enumerate() {
+                for label in 0..2 {
+                    let total = |range: &[[f64; 2]]| range.iter().map(|sum| sum[label]).sum();
+                    let cell = &mut cells[(group * columns + column) * 2 + label];
+                    (cell.negative, cell.positive) = (total(&sums[..=rank]), total(&sums[rank + 1..]));
+                }
             }
         }
     }

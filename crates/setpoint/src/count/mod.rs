@@ -9,7 +9,8 @@
 //! ```
 //!
 //! with their first and second derivatives in the scores. Counts are sums, so
-//! they merge: over chunks, threads, batches and machines. A [`Counter`] asks
+//! they merge: over chunks, threads, batches and machines. Goals in money have a second layer of the same cells,
+//! whose labels and weights are the rows' [stakes](crate::sample::Stakes). A [`Counter`] asks
 //! rows, wherever they are ([`Shard`]); a sample walks its scores in fixed chunks
 //! and adds the chunks up in order, so that results are the same bits for any
 //! number of threads.
@@ -74,23 +75,37 @@ impl Cell {
 /// Which thresholds the examples of each group are compared with.
 ///
 /// Every group has a row of `columns` thresholds; the cell of group g, column j
-/// and label y has index `(g * columns + j) * 2 + y`.
+/// and label y has index `(g * columns + j) * 2 + y`, within its layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Number of groups, at least 1.
     pub groups: usize,
     /// Thresholds per group, at least 1.
     pub columns: usize,
+    /// 1, or 2 where what hangs on decisions is counted too.
+    pub layers: usize,
 }
 
 impl Shape {
     /// Number of cells.
     #[must_use]
     pub fn cells(self) -> usize {
+        self.layers * self.layer()
+    }
+
+    /// Number of thresholds of the cells' grid: a row of columns for each group.
+    #[must_use]
+    pub fn grid(self) -> usize {
+        self.groups * self.columns
+    }
+
+    /// Number of cells of a layer.
+    #[must_use]
+    pub fn layer(self) -> usize {
         self.groups * self.columns * 2
     }
 
-    /// Index of a cell.
+    /// Index of a cell of the first layer.
     #[must_use]
     pub fn cell(self, group: usize, column: usize, label: bool) -> usize {
         (group * self.columns + column) * 2 + usize::from(label)
@@ -302,15 +317,22 @@ impl Counter {
         }
     }
 
+    /// Every group of every layer.
+    fn slices(&self, layers: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let groups = self.groups;
+        (0..layers).flat_map(move |layer| (0..groups).map(move |group| (layer, group)))
+    }
+
     /// Counts one chunk; returns whether all its scores are finite.
     fn count_chunk(&self, sample: &Sample, chunk: usize, ask: Ask<'_>, partial: &mut [Cell]) -> bool {
+        let layer_cells = 2 * ask.thresholds.len();
         let columns = ask.thresholds.len() / self.groups;
         let mut work = Workspace::new();
         let mut finite = true;
-        for group in 0..self.groups {
+        for (layer, group) in self.slices(partial.len() / layer_cells) {
             let margins = Margins::new(self.sharpness, &ask.thresholds[group * columns..][..columns]);
-            let cells = &mut partial[group * columns * 2..][..columns * 2];
-            self.for_each_block(sample, chunk, group, ask, |rows, _| {
+            let cells = &mut partial[layer * layer_cells + group * columns * 2..][..columns * 2];
+            self.for_each_block(sample, layer, chunk, group, ask, |rows, _| {
                 finite &= kernel::count(
                     rows,
                     &mut work,
@@ -329,10 +351,11 @@ impl Counter {
     fn gradient_chunk(&self, sample: &Sample, chunk: usize, ask: Ask<'_>, gradient: &mut [f32]) {
         let columns = ask.thresholds.len() / self.groups;
         let mut work = Workspace::new();
-        for group in 0..self.groups {
+        for (layer, group) in self.slices(self.coefficients.len() / ask.thresholds.len()) {
             let margins = Margins::new(self.sharpness, &ask.thresholds[group * columns..][..columns]);
-            let coefficients = &self.coefficients[group * columns..][..columns];
-            self.for_each_block(sample, chunk, group, ask, |rows, place| {
+            let coefficients =
+                &self.coefficients[layer * ask.thresholds.len() + group * columns..][..columns];
+            self.for_each_block(sample, layer, chunk, group, ask, |rows, place| {
                 let mut spread = |gradient: &mut [f32]| {
                     kernel::spread(
                         rows,
@@ -345,18 +368,21 @@ impl Counter {
                     );
                 };
                 match place {
-                    Place::Direct(range) => spread(&mut gradient[range]),
+                    Place::Direct(range) if layer == 0 => spread(&mut gradient[range]),
                     Place::Rows(rows_of) => {
                         let mut gathered = [0.0; kernel::BLOCK];
                         spread(&mut gathered[..rows.scores.len()]);
                         for (row, v) in rows_of.iter().zip(gathered) {
-                            gradient[*row as usize - chunk * CHUNK] = v;
+                            let place = &mut gradient[*row as usize - chunk * CHUNK];
+                            *place = if layer == 0 { v } else { *place + v };
                         }
                     }
-                    Place::Tail(range) => {
+                    Place::Tail(range) | Place::Direct(range) => {
                         let mut gathered = [0.0; kernel::BLOCK];
                         spread(&mut gathered[..rows.scores.len()]);
-                        gradient[range.clone()].copy_from_slice(&gathered[..range.len()]);
+                        for (place, v) in gradient[range].iter_mut().zip(gathered) {
+                            *place = if layer == 0 { v } else { *place + v };
+                        }
                     }
                 }
             });
@@ -370,13 +396,17 @@ impl Counter {
     fn for_each_block(
         &self,
         sample: &Sample,
+        layer: usize,
         chunk: usize,
         group: usize,
         ask: Ask<'_>,
         mut visit: impl FnMut(Rows<'_>, Place<'_>),
     ) {
         let Ask { scores, motion, .. } = ask;
-        let (labels, weights) = (sample.labels(), sample.weights());
+        let (labels, weights) = match sample.stakes().filter(|_| layer > 0) {
+            Some(stakes) => (stakes.better(), Some(stakes.weights())),
+            None => (sample.labels(), sample.weights()),
+        };
         let row = |row: usize| {
             let weight = weights.map_or(1.0, |weights| weights[row]);
             (scores[row], labels[row], weight * motion.map_or(1.0, |motion| motion[row]))

@@ -25,14 +25,24 @@ impl Reference<'_> {
         self.sample.groups().filter(|_| self.by_group).map_or(1, |groups| groups.names().len())
     }
 
-    /// Calls `visit(row, cell, margin)` for every example and threshold.
-    fn visit(&self, thresholds: &[f64], mut visit: impl FnMut(usize, usize, f64)) {
-        let shape = Shape { groups: self.groups(), columns: thresholds.len() / self.groups() };
+    /// Calls `visit(row, cell, margin, weight)` for every example and threshold, in every layer.
+    fn visit(&self, thresholds: &[f64], mut visit: impl FnMut(usize, usize, f64, f64)) {
+        let layers = 1 + usize::from(self.sample.stakes().is_some());
+        let shape = Shape { groups: self.groups(), columns: thresholds.len() / self.groups(), layers };
         for (row, score) in self.scores.iter().enumerate() {
             let group = self.group(row);
             for column in 0..shape.columns {
                 let margin = self.sharpness * (score - thresholds[group * shape.columns + column]);
-                visit(row, shape.cell(group, column, self.sample.labels()[row]), margin);
+                visit(
+                    row,
+                    shape.cell(group, column, self.sample.labels()[row]),
+                    margin,
+                    self.sample.weight(row),
+                );
+                if let Some(stakes) = self.sample.stakes() {
+                    let cell = shape.layer() + shape.cell(group, column, stakes.better()[row]);
+                    visit(row, cell, margin, f64::from(stakes.weights()[row]));
+                }
             }
         }
     }
@@ -41,9 +51,11 @@ impl Reference<'_> {
     fn count_scaled(&self, thresholds: &[f64], factor: impl Fn(usize) -> f64, cells: &mut [Cell]) {
         let (phi, k) = (self.surrogate, self.sharpness);
         cells.fill(Cell::default());
-        self.visit(thresholds, |row, cell, x| {
-            let w = self.sample.weight(row) * factor(row);
-            cells[cell].merge(&Cell {
+        self.visit(thresholds, |row, cell, x, weight| {
+            let w = weight * factor(row);
+            // A goal that is not in money has one layer of cells.
+            let Some(cell) = cells.get_mut(cell) else { return };
+            cell.merge(&Cell {
                 positive: w * phi.value(x),
                 negative: w * phi.value(-x),
                 positive_slope: w * k * phi.slope(x),
@@ -66,9 +78,9 @@ impl Reference<'_> {
     pub(crate) fn gradient(&self, thresholds: &[f64], partials: &[CellPartial]) -> Vec<f64> {
         let (phi, k) = (self.surrogate, self.sharpness);
         let mut gradient = vec![0.0; self.scores.len()];
-        self.visit(thresholds, |row, cell, x| {
-            let partial = &partials[cell];
-            gradient[row] += self.sample.weight(row)
+        self.visit(thresholds, |row, cell, x, weight| {
+            let Some(partial) = partials.get(cell) else { return };
+            gradient[row] += weight
                 * (partial.positive * k * phi.slope(x) - partial.negative * k * phi.slope(-x)
                     + partial.positive_slope * k * k * phi.curvature(x)
                     + partial.negative_slope * k * k * phi.curvature(-x));

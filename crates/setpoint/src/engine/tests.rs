@@ -1,5 +1,6 @@
 use super::*;
 use crate::sample::Sample;
+use crate::surrogate::Surrogate;
 
 /// Two overlapping classes on a line, in two groups.
 fn sample() -> (Sample, Vec<f32>) {

@@ -2,7 +2,7 @@
 //!
 //! Nothing is checked here; [`Goal::check`] is the one door, for goals of any origin.
 
-use super::{Area, Constraint, Goal, Objective, Rate, Relation};
+use super::{Area, Constraint, Goal, Money, Objective, Rate, Relation};
 
 impl Goal {
     /// A goal that improves a rate or an area, under no condition yet.
@@ -84,6 +84,12 @@ impl Constraint {
 impl From<Rate> for Objective {
     fn from(rate: Rate) -> Self {
         Self::Rate(rate)
+    }
+}
+
+impl From<Money> for Objective {
+    fn from(money: Money) -> Self {
+        Self::Money(money)
     }
 }
 

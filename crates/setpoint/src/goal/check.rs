@@ -3,7 +3,9 @@
 //! A rule returns a fault with the clause of the goal that broke it; the parser
 //! turns the clause into a place in the text, [`Goal::check`] drops it.
 
-use super::{Area, Constraint, Direction, Goal, GoalError, Objective, Rate, Relation, Top, column, number};
+use super::{
+    Area, Constraint, Direction, Goal, GoalError, Objective, Rate, Relation, Top, column, coverage, number,
+};
 
 /// The clause of a goal that a fault is about; conditions by their position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +56,7 @@ pub fn check_conditions(constraints: &[Constraint]) -> Result<(), GoalError> {
     conditions(constraints).map_err(|fault| fault.error)
 }
 
-fn fault<T>(clause: Clause, error: GoalError) -> Result<T, Fault> {
+pub(super) fn fault<T>(clause: Clause, error: GoalError) -> Result<T, Fault> {
     Err(Fault { clause, error })
 }
 
@@ -71,13 +73,23 @@ pub(super) fn goal(goal: &Goal) -> Result<(), Fault> {
                 }
             }
         }
+        Objective::Money(money) => {
+            coverage::amounts(money)?;
+            conditions(&goal.constraints)?;
+            if money.extreme() && goal.constraints.is_empty() {
+                let (objective, example) = (money.to_string(), "positive-rate<=2%".to_owned());
+                return fault(Clause::Objective, GoalError::Unconditioned { objective, example });
+            }
+            coverage::leaves_rows_undecided(goal)
+        }
         Objective::Rate(rate) => {
             beta(*rate, Clause::Objective)?;
             if rate.direction() == Direction::Neither {
                 return fault(Clause::Objective, GoalError::NoDirection { rate: *rate });
             }
             conditions(&goal.constraints)?;
-            leaves_something_to_improve(*rate, &goal.constraints)
+            leaves_something_to_improve(*rate, &goal.constraints)?;
+            coverage::leaves_rows_undecided(goal)
         }
     }
 }
@@ -97,6 +109,7 @@ fn leaves_something_to_improve(objective: Rate, constraints: &[Constraint]) -> R
         Rate::Precision | Rate::FalseDiscoveryRate | Rate::FalsePositiveRate | Rate::TrueNegativeRate => {
             "recall>=0.95"
         }
+        Rate::Coverage => "precision>=0.95, npv>=0.99",
         // These weigh both kinds of mistake, so a free threshold has a best place.
         _ => return Ok(()),
     };

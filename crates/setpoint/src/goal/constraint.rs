@@ -80,12 +80,18 @@ impl Constraint {
     /// Whether it holds as before under another share of positives, each class scoring as before.
     #[must_use]
     pub fn survives_mix(&self) -> bool {
+        self.rate().is_some_and(Rate::survives_mix)
+    }
+
+    /// The rate that it is about; `k` and `top` are about none.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
         match self {
             Self::Rate { rate, .. }
             | Self::PerGroup { rate, .. }
             | Self::Gap { rate, .. }
-            | Self::Ratio { rate, .. } => rate.survives_mix(),
-            Self::Top(_) => false,
+            | Self::Ratio { rate, .. } => Some(*rate),
+            Self::Top(_) => None,
         }
     }
 

@@ -17,6 +17,7 @@ impl Goal {
         let rate = match &self.objective {
             Objective::Area(area) => return area_words(area),
             Objective::Rate(rate) => *rate,
+            Objective::Money(money) => money.rate(),
         };
         if let [Constraint::Top(top)] = self.constraints.as_slice() {
             let best = if rate.direction() == Direction::Down { "lowest" } else { "best" };

@@ -153,6 +153,34 @@ pub enum GoalError {
     /// Costs for a goal that names none.
     #[error("the goal has no costs; write cost(table.csv) to improve them")]
     NoCosts,
+    /// An amount that is none.
+    #[error("amount {name}={} is not a finite number", number::fraction(*amount))]
+    Amount {
+        /// `tp`, `fp`, `fn` or `tn`.
+        name: &'static str,
+        /// The amount given.
+        amount: f64,
+    },
+    /// A condition that takes no notice of rows that are left undecided.
+    #[error(
+        "{condition} decides every row, and coverage leaves some undecided; {instead}", condition = clip(condition)
+    )]
+    BesideCoverage {
+        /// What stands beside coverage.
+        condition: String,
+        /// What to do.
+        instead: &'static str,
+    },
+    /// Coverage to be improved while mistakes of one kind are free.
+    #[error(
+        "coverage is 1 wherever this can be met: {missing} are held by no condition; add one, as in \"coverage @ {example}\""
+    )]
+    OneSided {
+        /// Decisions that may be made at will.
+        missing: &'static str,
+        /// Conditions that would do.
+        example: &'static str,
+    },
     /// An f-beta whose beta is no weight.
     #[error("beta {} of f-beta must be between 0.001 and 1000, as in f1, f2 or f0.5", number::fraction(*beta))]
     Beta {

@@ -20,8 +20,10 @@ mod check;
 pub(crate) mod class;
 mod column;
 mod constraint;
+mod coverage;
 mod describe;
 mod error;
+mod money;
 mod name;
 mod number;
 mod objective;
@@ -36,6 +38,7 @@ pub use check::check_conditions;
 pub use class::{ClassCondition, ClassGoal, ClassObjective, ClassRate, Over, Target};
 pub use constraint::{Constraint, Relation, Top, safe_side};
 pub use error::GoalError;
+pub use money::{Amount, Money};
 pub use objective::{Area, Curve, Objective};
 pub use parse::{ParseError, ParseErrorKind, parse_conditions};
 pub use query::{Gain, QueryGoal, QueryMetric, QueryTop};
@@ -55,6 +58,22 @@ impl Goal {
     #[must_use]
     pub fn column(&self) -> Option<&str> {
         self.constraints.iter().find_map(Constraint::column)
+    }
+
+    /// The amounts that it is about, if it is one in money.
+    #[must_use]
+    pub fn money(&self) -> Option<&Money> {
+        match &self.objective {
+            Objective::Money(money) => Some(money),
+            _ => None,
+        }
+    }
+
+    /// Whether rows between two thresholds are left undecided: where it speaks of coverage.
+    #[must_use]
+    pub fn abstains(&self) -> bool {
+        let coverage = |constraint: &Constraint| constraint.rate() == Some(Rate::Coverage);
+        self.objective.rate() == Some(Rate::Coverage) || self.constraints.iter().any(coverage)
     }
 }
 

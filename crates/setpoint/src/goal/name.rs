@@ -9,8 +9,8 @@ struct Entry {
     words: &'static str,
 }
 
-/// Every rate but the f-beta family, whose names hold a number.
-const RATES: [Entry; 12] = [
+/// Every rate but the f-beta family, whose names hold a number, and those of money, which hold amounts.
+const RATES: [Entry; 13] = [
     entry(Rate::Recall, &["recall", "tpr", "sensitivity"], "recall"),
     entry(Rate::FalseNegativeRate, &["fnr"], "false negative rate"),
     entry(Rate::FalsePositiveRate, &["fpr"], "false positive rate"),
@@ -23,6 +23,7 @@ const RATES: [Entry; 12] = [
     entry(Rate::Error, &["error"], "error rate"),
     entry(Rate::BalancedAccuracy, &["balanced-accuracy"], "balanced accuracy"),
     entry(Rate::PositiveRate, &["positive-rate"], "positive rate"),
+    entry(Rate::Coverage, &["coverage"], "coverage"),
 ];
 
 const fn entry(rate: Rate, names: &'static [&'static str], words: &'static str) -> Entry {

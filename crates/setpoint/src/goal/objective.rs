@@ -1,5 +1,6 @@
 //! What a goal improves: a rate, or a mean of rates along a stretch of a curve.
 
+use super::Money;
 use super::rate::{Direction, Rate};
 
 /// The quantity to improve; its direction follows from the rate.
@@ -9,6 +10,8 @@ pub enum Objective {
     Rate(Rate),
     /// The normalised area under a stretch of a curve, such as `roc-auc @ fpr in 0..5%`.
     Area(Area),
+    /// What decisions pay or cost, a row, such as `profit(tp=amount, fp=-5)`.
+    Money(Money),
 }
 
 impl Objective {
@@ -18,6 +21,17 @@ impl Objective {
         match self {
             Self::Rate(rate) => rate.direction(),
             Self::Area(_) => Direction::Up,
+            Self::Money(money) => money.direction(),
+        }
+    }
+
+    /// The rate of one operating point; none for an area.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        match self {
+            Self::Rate(rate) => Some(*rate),
+            Self::Area(_) => None,
+            Self::Money(money) => Some(money.rate()),
         }
     }
 }

@@ -32,7 +32,7 @@ impl Goal {
     #[must_use]
     pub fn operating(&self) -> Self {
         match &self.objective {
-            Objective::Rate(_) => self.clone(),
+            Objective::Rate(_) | Objective::Money(_) => self.clone(),
             Objective::Area(area) => at_end(area),
         }
     }

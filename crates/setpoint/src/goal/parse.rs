@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! goal       = rate [ "@" condition { "," condition } ]
+//!            | ( "cost" | "profit" ) "(" amount { "," amount } ")" [ "@" condition { "," condition } ]
 //!            | area [ "@" rate "in" number ".." number ]
 //! area       = "roc-auc" | "pr-auc"
 //! condition  = rate [ "(" column ")" ] relation number
 //!            | ( "gap" | "ratio" ) "(" rate "," column ")" relation number
 //!            | "k" "=" count [ "of" count ]
 //!            | "top" "=" number
+//! amount     = ( "tp" | "fp" | "fn" | "tn" ) "=" ( number | [ "-" ] column )
 //! rate       = "recall" | "fpr" | ... | "f" number | "f-beta" "(" number ")"
 //! relation   = "=" | "<=" | ">="              also "==", "≤", "≥"
 //! column     = word | quoted
@@ -19,6 +21,7 @@
 mod class;
 mod cursor;
 mod error;
+mod money;
 mod query;
 mod token;
 
@@ -144,8 +147,11 @@ impl<'a> Parser<'a> {
             self.places.objective = first.span;
             return self.area(curve);
         }
-        let (rate, span) = self.rate(&["roc-auc", "pr-auc"])?;
-        self.places.objective = span;
+        let objective = match name.as_str() {
+            "cost" | "profit" if first.kind == Kind::Word => Objective::Money(self.money(name == "profit")?),
+            _ => Objective::Rate(self.rate(&["roc-auc", "pr-auc", "profit", "cost"])?.0),
+        };
+        self.places.objective = first.span.start..self.text.read_to();
         let constraints = match self.text.peek().kind {
             Kind::At => {
                 self.text.advance();
@@ -156,7 +162,7 @@ impl<'a> Parser<'a> {
                 return Err(self.text.error(span, ParseErrorKind::NoObjective));
             }
             Kind::Open => {
-                let form = format!("{rate} of a class");
+                let form = format!("{objective} of a class");
                 return Err(self
                     .text
                     .error(self.text.peek().span.clone(), ParseErrorKind::SeveralClasses { form }));
@@ -167,7 +173,7 @@ impl<'a> Parser<'a> {
                 Vec::new()
             }
         };
-        Ok(Goal { objective: Objective::Rate(rate), constraints })
+        Ok(Goal { objective, constraints })
     }
 
     /// The range of an area, and the conditions beside it that no area takes.
@@ -294,6 +300,10 @@ impl<'a> Parser<'a> {
             let (relation, target) = self.relation_and_target(places)?;
             return Ok(Constraint::Rate { rate, relation, target });
         }
+        if rate == Rate::Coverage {
+            let form = "coverage of a class".to_owned();
+            return Err(self.text.error(places.rate.clone(), ParseErrorKind::SeveralClasses { form }));
+        }
         self.text.advance();
         let column = self.column(places)?;
         let (relation, target) = self.relation_and_target(places)?;
@@ -314,7 +324,8 @@ impl<'a> Parser<'a> {
             let kind = match (name.as_str(), name::curve(&name)) {
                 (_, Some(curve)) => ParseErrorKind::AreaAsCondition { curve },
                 ("ndcg" | "map", _) => ParseErrorKind::PerQuery { form: NOT_HERE.to_owned() },
-                ("coverage" | "worst" | "cost", _) => ParseErrorKind::SeveralClasses { form: name },
+                ("worst", _) => ParseErrorKind::SeveralClasses { form: name },
+                ("cost" | "profit", _) => ParseErrorKind::MoneyAsCondition { form: name },
                 _ if name.starts_with("macro-") => ParseErrorKind::SeveralClasses { form: name },
                 _ => ParseErrorKind::UnknownRate {
                     suggestion: name::nearest(&name, more),
@@ -344,6 +355,12 @@ impl<'a> Parser<'a> {
 
     /// A column's name and the parenthesis behind it.
     fn column(&mut self, places: &mut ConditionPlaces) -> Parsed<String> {
+        let column = self.column_name(places)?;
+        self.text.expect(Kind::Close, "\")\" (a column name of several words goes in quotes)")?;
+        Ok(column)
+    }
+
+    fn column_name(&mut self, places: &mut ConditionPlaces) -> Parsed<String> {
         let token = self.text.peek().clone();
         let column = match token.kind {
             Kind::Word => token.text.to_owned(),
@@ -355,7 +372,6 @@ impl<'a> Parser<'a> {
         };
         self.text.advance();
         places.column = token.span;
-        self.text.expect(Kind::Close, "\")\" (a column name of several words goes in quotes)")?;
         Ok(column)
     }
 

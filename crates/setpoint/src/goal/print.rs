@@ -22,6 +22,7 @@ impl Display for Objective {
         match self {
             Self::Rate(rate) => rate.fmt(f),
             Self::Area(area) => area.fmt(f),
+            Self::Money(money) => money.fmt(f),
         }
     }
 }
@@ -47,6 +48,8 @@ impl Display for Rate {
         match (self, name::short(*self)) {
             (_, Some(name)) => f.write_str(name),
             (Self::FBeta(beta), None) => write!(f, "f{}", number::fraction(*beta)),
+            (Self::Cost, None) => f.write_str("cost"),
+            (Self::Profit, None) => f.write_str("profit"),
             // Unreachable: `name` has every other rate, and its tests say so.
             (other, None) => write!(f, "{other:?}"),
         }

@@ -48,6 +48,12 @@ pub enum Rate {
     FBeta(f64),
     /// `positive-rate`: predicted positives / all.
     PositiveRate,
+    /// `coverage`: decided / all, where rows between two thresholds are left undecided.
+    Coverage,
+    /// `cost(...)`: what decisions cost / all; which amounts, the goal says.
+    Cost,
+    /// `profit(...)`: what decisions pay / all.
+    Profit,
 }
 
 /// One number for each count that a rate can be made of.
@@ -67,6 +73,8 @@ pub struct Counts {
     pub positives: f64,
     /// All negatives.
     pub negatives: f64,
+    /// What the decisions pay or cost, in goals of money.
+    pub money: f64,
 }
 
 impl Counts {
@@ -77,6 +85,7 @@ impl Counts {
         true_negatives: 0.0,
         positives: 0.0,
         negatives: 0.0,
+        money: 0.0,
     };
 
     /// One example that was decided.
@@ -90,6 +99,7 @@ impl Counts {
             true_negatives: one(!label && !predicted),
             positives: one(label),
             negatives: one(!label),
+            money: 0.0,
         }
     }
 
@@ -101,6 +111,7 @@ impl Counts {
         self.true_negatives += factor * other.true_negatives;
         self.positives += factor * other.positives;
         self.negatives += factor * other.negatives;
+        self.money += factor * other.money;
     }
 
     /// Sum of products with another set of counts.
@@ -112,6 +123,7 @@ impl Counts {
             + self.true_negatives * other.true_negatives
             + self.positives * other.positives
             + self.negatives * other.negatives
+            + self.money * other.money
     }
 }
 
@@ -142,11 +154,13 @@ const NEGATIVES: Counts = Counts { negatives: 1.0, ..Counts::NONE };
 const ALL: Counts = Counts { positives: 1.0, negatives: 1.0, ..Counts::NONE };
 const PREDICTED_POSITIVE: Counts = Counts { true_positives: 1.0, false_positives: 1.0, ..Counts::NONE };
 const PREDICTED_NEGATIVE: Counts = Counts { true_negatives: 1.0, false_negatives: 1.0, ..Counts::NONE };
+const MONEY: Counts = Counts { money: 1.0, ..Counts::NONE };
+const DECIDED: Counts = Counts { false_negatives: 1.0, true_negatives: 1.0, ..PREDICTED_POSITIVE };
 const RIGHT: Counts = Counts { true_positives: 1.0, true_negatives: 1.0, ..Counts::NONE };
 const WRONG: Counts = Counts { false_positives: 1.0, false_negatives: 1.0, ..Counts::NONE };
 
 impl Rate {
-    /// Every rate, with f1 for the f-beta family.
+    /// Every rate of decisions that leave no row out, with f1 for the f-beta family.
     pub const ALL: [Self; 13] = [
         Self::Recall,
         Self::FalseNegativeRate,
@@ -184,15 +198,31 @@ impl Rate {
                 Counts { positives: beta * beta, ..PREDICTED_POSITIVE },
             )],
             Self::PositiveRate => vec![fraction(PREDICTED_POSITIVE, ALL)],
+            Self::Coverage => vec![fraction(DECIDED, ALL)],
+            Self::Cost | Self::Profit => vec![fraction(MONEY, ALL)],
+        }
+    }
+
+    /// The same where some rows are left undecided: accuracy and error are then of the others.
+    #[must_use]
+    pub fn fractions_of_decided(self) -> Vec<Fraction> {
+        match self {
+            Self::Accuracy => vec![Fraction { numerator: RIGHT, denominator: DECIDED }],
+            Self::Error => vec![Fraction { numerator: WRONG, denominator: DECIDED }],
+            _ => self.fractions(),
         }
     }
 
     /// The value for these counts, or `None` where a denominator is zero.
     #[must_use]
     pub fn of(self, counts: &Counts) -> Option<f64> {
-        let fractions = self.fractions();
-        let sum: Option<f64> = fractions.iter().map(|fraction| fraction.of(counts)).sum();
-        sum.map(|sum| sum / fractions.len() as f64)
+        mean(&self.fractions(), counts)
+    }
+
+    /// The same where some rows are left undecided.
+    #[must_use]
+    pub fn of_decided(self, counts: &Counts) -> Option<f64> {
+        mean(&self.fractions_of_decided(), counts)
     }
 
     /// Which way this rate gets better.
@@ -205,12 +235,15 @@ impl Rate {
             | Self::NegativePredictiveValue
             | Self::Accuracy
             | Self::BalancedAccuracy
-            | Self::FBeta(_) => Direction::Up,
+            | Self::FBeta(_)
+            | Self::Coverage
+            | Self::Profit => Direction::Up,
             Self::FalseNegativeRate
             | Self::FalsePositiveRate
             | Self::FalseDiscoveryRate
             | Self::FalseOmissionRate
-            | Self::Error => Direction::Down,
+            | Self::Error
+            | Self::Cost => Direction::Down,
             Self::PositiveRate => Direction::Neither,
         }
     }
@@ -229,7 +262,12 @@ impl Rate {
             Self::FalseOmissionRate => Self::NegativePredictiveValue,
             Self::Accuracy => Self::Error,
             Self::Error => Self::Accuracy,
-            Self::BalancedAccuracy | Self::FBeta(_) | Self::PositiveRate => return None,
+            Self::BalancedAccuracy
+            | Self::FBeta(_)
+            | Self::PositiveRate
+            | Self::Coverage
+            | Self::Cost
+            | Self::Profit => return None,
         })
     }
 
@@ -258,6 +296,11 @@ impl Rate {
                 | Self::BalancedAccuracy
         )
     }
+}
+
+fn mean(fractions: &[Fraction], counts: &Counts) -> Option<f64> {
+    let sum: Option<f64> = fractions.iter().map(|fraction| fraction.of(counts)).sum();
+    sum.map(|sum| sum / fractions.len() as f64)
 }
 
 #[cfg(test)]
@@ -300,6 +343,7 @@ mod tests {
         true_negatives: 140.0,
         positives: 40.0,
         negatives: 160.0,
+        money: 0.0,
     };
 
     #[test]

@@ -9,7 +9,7 @@ use crate::problem::ProblemOptions;
 use crate::sample::Sample;
 use crate::surrogate::Surrogate;
 use crate::threshold::smooth::{self, Request, SmoothOptions, SmoothThresholds};
-use crate::threshold::track;
+use crate::threshold::{exact, track};
 
 const FEATURES: usize = 4;
 const TIGHT: SmoothOptions = SmoothOptions { tolerance: 1e-11, noise: 0.0, passes: 400 };
@@ -51,8 +51,29 @@ impl Case {
     }
 
     fn problem(&self, goal: &str) -> Problem {
-        let goal: Goal = goal.parse().unwrap_or_else(|error| panic!("{error}"));
+        let goal = parsed(goal);
         Problem::new(&goal, &self.sample, &ProblemOptions::default()).unwrap()
+    }
+
+    /// The same with what decisions pay by such a goal, its amounts from a column of uneven numbers.
+    fn paying(mut self, goal: &str) -> Self {
+        if let Some(money) = parsed(goal).money() {
+            let amounts: Vec<f64> = (0..self.sample.len()).map(|row| 2.0 + (row % 11) as f64).collect();
+            let pays = money.pays(self.sample.labels(), &[amounts]);
+            self.sample = self.sample.with_stakes(money.profit, pays).unwrap();
+        }
+        self
+    }
+
+    /// Where a search for the thresholds starts: of two, where the engine would start.
+    fn start(&self, goal: &str, problem: &Problem) -> Vec<f64> {
+        let goal = parsed(goal);
+        if !goal.abstains() {
+            return vec![0.3; problem.thresholds()];
+        }
+        let scores: Vec<f32> = self.source(problem, &PARAMETERS).scores.iter().map(|s| *s as f32).collect();
+        let found = exact::solve(&goal, &self.sample, &scores, &ProblemOptions::default()).unwrap();
+        found.thresholds.iter().map(|t| f64::from(*t)).collect()
     }
 
     fn source(&self, problem: &Problem, parameters: &[f64; FEATURES]) -> Reference<'_> {
@@ -79,7 +100,8 @@ impl Case {
         let mut cells = vec![Cell::default(); problem.shape().cells()];
         let free = vec![false; problem.thresholds()];
         let request = Request { sharpness: self.sharpness, start, free: &free, slack };
-        let solved = smooth::solve(problem, &mut source, request, &TIGHT, &mut cells).unwrap();
+        let solved = smooth::solve(problem, &mut source, request, &TIGHT, &mut cells)
+            .unwrap_or_else(|error| panic!("{error}: {problem:?}"));
         let options = ImplicitOptions { regulariser, ..ImplicitOptions::default() };
         let mut out = Derivative::default();
         differentiate(problem, &cells, self.sharpness, &solved.active, &free, &options, &mut out).unwrap();
@@ -103,8 +125,12 @@ impl Case {
     }
 }
 
+fn parsed(goal: &str) -> Goal {
+    goal.parse().unwrap_or_else(|error| panic!("{error}"))
+}
+
 fn grid(problem: &Problem, thresholds: &[f64]) -> Vec<f64> {
-    let mut grid = vec![0.0; problem.shape().cells() / 2];
+    let mut grid = vec![0.0; problem.shape().grid()];
     problem.fill_grid(thresholds, &mut grid);
     grid
 }
@@ -112,7 +138,7 @@ fn grid(problem: &Problem, thresholds: &[f64]) -> Vec<f64> {
 const PARAMETERS: [f64; FEATURES] = [0.9, 0.4, -0.2, 0.1];
 
 /// Every family of the goal language.
-const GOALS: [&str; 24] = [
+const GOALS: [&str; 33] = [
     "recall @ fpr<=5%",
     "fnr @ fpr=0.1",
     "tnr @ recall>=0.9",
@@ -137,11 +163,20 @@ const GOALS: [&str; 24] = [
     "accuracy @ gap(positive-rate, g)=0",
     "balanced-accuracy @ ratio(positive-rate, g)>=0.9",
     "f1 @ gap(recall, g)<=0.02, fpr<=25%",
+    "profit(tp=a, fp=-5)",
+    "cost(fp=3, fn=a, tn=-0.5)",
+    "profit(tp=a, fp=-5) @ positive-rate<=10%",
+    "cost(fp=3, fn=a) @ fpr(g)<=15%",
+    "coverage @ precision>=0.6, npv>=0.9",
+    "coverage @ error<=10%",
+    "error @ coverage>=0.8",
+    "recall @ precision>=0.5, coverage>=0.7",
+    "accuracy @ coverage=0.7, fnr<=10%",
 ];
 
 fn check_gradient(case: &Case, goal: &str, regulariser: f64) {
     let problem = case.problem(goal);
-    let start = vec![0.3; problem.thresholds()];
+    let start = case.start(goal, &problem);
     let (solved, out) = case.derivative(&problem, &PARAMETERS, &start, None, regulariser);
     let (v, gradient) = case.gradient(&problem, &PARAMETERS, &solved.thresholds, &out);
     // Fourth-order central differences: error about step⁴ and 1e-11 / step, both below 1e-8.
@@ -170,9 +205,8 @@ fn check_gradient(case: &Case, goal: &str, regulariser: f64) {
 
 #[test]
 fn gradient_matches_finite_differences_through_the_resolved_threshold() {
-    let case = Case::new(Surrogate::Sigmoid, 4.0);
     for goal in GOALS {
-        check_gradient(&case, goal, 0.0);
+        check_gradient(&Case::new(Surrogate::Sigmoid, 4.0).paying(goal), goal, 0.0);
     }
 }
 
@@ -212,8 +246,8 @@ fn gradient_of_the_regulariser_matches_finite_differences() {
 #[test]
 fn the_fast_kernels_agree_with_the_reference_end_to_end() {
     for (surrogate, sharpness) in [(Surrogate::Sigmoid, 4.0), (Surrogate::Softplus, 2.0)] {
-        let case = Case::new(surrogate, sharpness);
         for goal in GOALS {
+            let case = Case::new(surrogate, sharpness).paying(goal);
             let problem = case.problem(goal);
             // The reference sees the rounded scores too, so that only the kernels differ.
             let mut plain = case.source(&problem, &PARAMETERS);

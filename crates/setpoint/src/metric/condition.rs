@@ -48,7 +48,9 @@ impl Condition {
         self.rate.of(counts).is_some_and(|value| self.allows(value))
     }
 
-    pub(super) fn allows(&self, value: f64) -> bool {
+    /// Whether a value is on the right side of the target.
+    #[must_use]
+    pub fn allows(&self, value: f64) -> bool {
         match self.side() {
             Relation::AtMost => value <= self.target,
             _ => value >= self.target,

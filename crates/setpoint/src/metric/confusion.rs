@@ -13,6 +13,15 @@ pub fn at(sample: &Sample, scores: &[f32], threshold: f32) -> Result<Counts, Met
     Ok(count(sample, scores, threshold, 0..sample.len()))
 }
 
+/// The weighted counts of positive decisions at or above the upper threshold and negative ones below the lower.
+///
+/// # Errors
+/// As [`at`].
+pub fn between(sample: &Sample, scores: &[f32], [upper, lower]: [f32; 2]) -> Result<Counts, MetricError> {
+    let (above, below) = (at(sample, scores, upper)?, at(sample, scores, lower)?);
+    Ok(Counts { false_negatives: below.false_negatives, true_negatives: below.true_negatives, ..above })
+}
+
 /// The same within each group, by group code.
 ///
 /// # Errors
@@ -45,6 +54,9 @@ fn count(sample: &Sample, scores: &[f32], threshold: f32, rows: impl Iterator<It
             (false, false) => &mut counts.true_negatives,
         };
         *cell += sample.weight(row);
+        if let Some(stakes) = sample.stakes() {
+            counts.money += sample.weight(row) * stakes.pays()[row][usize::from(scores[row] >= threshold)];
+        }
     }
     counts.positives = counts.true_positives + counts.false_negatives;
     counts.negatives = counts.false_positives + counts.true_negatives;

@@ -20,6 +20,8 @@ pub struct Cuts {
     /// By cut; one more than there are distinct scores.
     true_positives: Vec<f64>,
     false_positives: Vec<f64>,
+    /// What decisions pay, by cut; empty where that is not known.
+    money: Vec<f64>,
     rows: usize,
 }
 
@@ -58,6 +60,7 @@ impl Cuts {
             scores,
             true_positives: Vec::with_capacity(room),
             false_positives: Vec::with_capacity(room),
+            money: Vec::new(),
             rows,
         }
     }
@@ -88,6 +91,29 @@ impl Cuts {
             self.false_positives.push(number(negatives));
             start = *end as usize;
         }
+    }
+
+    /// Adds up what is paid at each cut: by row what is paid if it is decided negative, and positive.
+    pub(super) fn pay(&mut self, ends: &[u32], pays: impl Fn(usize) -> [f64; 2]) {
+        let rows = ends.last().map_or(0, |end| *end as usize);
+        let mut paid: f64 = (0..rows).map(|i| pays(i)[0]).sum();
+        self.money.clear();
+        self.money.push(paid);
+        let mut start = 0;
+        for end in ends {
+            for i in start..*end as usize {
+                let [negative, positive] = pays(i);
+                paid += positive - negative;
+            }
+            self.money.push(paid);
+            start = *end as usize;
+        }
+    }
+
+    /// What decisions pay, by cut, if that is known.
+    #[must_use]
+    pub fn money(&self) -> Option<&[f64]> {
+        (!self.money.is_empty()).then_some(&self.money[..])
     }
 
     /// Number of cuts: one more than there are distinct scores.
@@ -133,11 +159,15 @@ impl Cuts {
     /// If `i` is not below [`len`](Self::len).
     #[must_use]
     pub fn counts_at(&self, i: usize) -> Counts {
-        self.counts(self.true_positives[i], self.false_positives[i])
+        self.counts(
+            self.true_positives[i],
+            self.false_positives[i],
+            self.money.get(i).copied().unwrap_or(0.0),
+        )
     }
 
     /// All counts where this much of each class is predicted positive.
-    pub(super) fn counts(&self, true_positives: f64, false_positives: f64) -> Counts {
+    pub(super) fn counts(&self, true_positives: f64, false_positives: f64, money: f64) -> Counts {
         let (positives, negatives) = (self.positives(), self.negatives());
         Counts {
             true_positives,
@@ -146,6 +176,7 @@ impl Cuts {
             true_negatives: negatives - false_positives,
             positives,
             negatives,
+            money,
         }
     }
 
@@ -208,6 +239,9 @@ impl Cuts {
     }
 
     pub(super) fn require_for(&self, rate: Rate) -> Result<(), MetricError> {
+        if matches!(rate, Rate::Cost | Rate::Profit) && self.money.is_empty() {
+            return Err(SampleError::NoAmounts { rate: rate.to_string() }.into());
+        }
         let (positives, negatives) = rate.needs();
         self.require(|| rate.to_string(), positives, negatives)
     }

@@ -80,6 +80,16 @@ pub enum MetricError {
         /// Total weight of the sample.
         total: f64,
     },
+    /// Two conditions on positive and negative decisions together.
+    #[error(
+        "{second} and {first} are both on positive and negative decisions together; beside coverage, keep one"
+    )]
+    TwoTogether {
+        /// The one written first.
+        first: String,
+        /// The other.
+        second: String,
+    },
     /// More different scores than ranks in a 32-bit float.
     #[error(
         "{found} different scores; at most {limit} can be told apart: round them, or take a random part of the rows"

@@ -20,6 +20,7 @@ mod error;
 mod rank;
 mod sort;
 
+pub mod band;
 pub mod confusion;
 pub mod interval;
 pub mod operating_point;
@@ -36,6 +37,7 @@ mod golden;
 #[cfg(test)]
 mod invariance;
 
+pub use band::Band;
 pub use condition::Condition;
 pub use cuts::{Cuts, ThresholdRange};
 pub use error::MetricError;
@@ -64,6 +66,8 @@ pub enum At {
     Threshold(OperatingPoint),
     /// The highest scores, ties at the cut shared.
     Top(TopCut),
+    /// Those of two thresholds, with rows between them left undecided.
+    Band(Band),
     /// All those along a range: the value is an area.
     Range,
 }
@@ -92,20 +96,27 @@ pub fn value_of(goal: &Goal, cuts: &Cuts) -> Result<Value, MetricError> {
         Constraint::Top(top) => Some(*top),
         _ => None,
     });
-    match (&goal.objective, tops.next(), tops.next()) {
-        (.., Some(_)) => Err(MetricError::TwoTops),
-        (Objective::Rate(rate), None, _) => {
-            let point = operating_point::best(cuts, *rate, &conditions)?;
+    let top = tops.next();
+    if tops.next().is_some() {
+        return Err(MetricError::TwoTops);
+    }
+    match (&goal.objective, goal.objective.rate(), top) {
+        (_, Some(rate), None) if goal.abstains() => {
+            let band = band::best(cuts, rate, &conditions)?;
+            Ok(Value { value: band.value, at: At::Band(band) })
+        }
+        (_, Some(rate), None) => {
+            let point = operating_point::best(cuts, rate, &conditions)?;
             Ok(Value { value: point.value, at: At::Threshold(point) })
         }
-        (Objective::Rate(rate), Some(top), _) => {
+        (_, Some(rate), Some(top)) => {
             let cut = ranking::top(cuts, ranking::places(cuts, top)?)?;
-            Ok(Value { value: ranking::value(cuts, &cut, *rate, &conditions)?, at: At::Top(cut) })
+            Ok(Value { value: ranking::value(cuts, &cut, rate, &conditions)?, at: At::Top(cut) })
         }
-        (Objective::Area(area), None, _) if conditions.is_empty() => {
+        (Objective::Area(area), None, None) if conditions.is_empty() => {
             Ok(Value { value: area_of(area, cuts)?, at: At::Range })
         }
-        (Objective::Area(_), ..) => Err(MetricError::AreaWithConditions),
+        _ => Err(MetricError::AreaWithConditions),
     }
 }
 

@@ -67,7 +67,7 @@ pub fn top(cuts: &Cuts, places: f64) -> Result<TopCut, MetricError> {
     let between = |column: &[f64]| {
         if share == 1.0 { column[cut] } else { column[low] + share * (column[cut] - column[low]) }
     };
-    let counts = cuts.counts(between(tp), between(fp));
+    let counts = cuts.counts(between(tp), between(fp), cuts.money().map_or(0.0, between));
     Ok(TopCut { places, cut, threshold: cuts.threshold(cut), share, counts })
 }
 

@@ -20,6 +20,8 @@ pub struct Sorted {
     rows: Vec<u32>,
     labels: Vec<bool>,
     weights: Option<Vec<f32>>,
+    /// What each row pays, times its weight.
+    pays: Option<Vec<[f64; 2]>>,
     /// Distinct scores, descending.
     scores: Arc<[f32]>,
     /// Where each block of equal scores ends in `rows`.
@@ -60,6 +62,10 @@ impl Sorted {
         let labels = rows.iter().map(|row| sample.labels()[*row as usize]).collect();
         let of_rows = |weights: &[f32]| rows.iter().map(|row| weights[*row as usize]).collect();
         let weights = sample.weights().map(of_rows);
+        let paid = |row: &u32, pays: &[[f64; 2]]| {
+            pays[*row as usize].map(|pays| pays * sample.weight(*row as usize))
+        };
+        let pays = sample.stakes().map(|stakes| rows.iter().map(|row| paid(row, stakes.pays())).collect());
         let mut scores = Vec::with_capacity(keys.len());
         let mut ends = Vec::with_capacity(keys.len());
         for (position, key) in keys.iter().enumerate() {
@@ -69,7 +75,7 @@ impl Sorted {
                 ends.push(position as u32 + 1);
             }
         }
-        Self { rows, labels, weights, scores: scores.into(), ends }
+        Self { rows, labels, weights, pays, scores: scores.into(), ends }
     }
 
     /// Number of rows.
@@ -89,6 +95,9 @@ impl Sorted {
                 cuts.count(&self.ends, |i| self.labels[i], |i| f64::from(weights[i]), |sum| sum);
             }
         }
+        if let Some(pays) = &self.pays {
+            cuts.pay(&self.ends, |i| pays[i]);
+        }
         cuts
     }
 
@@ -102,6 +111,9 @@ impl Sorted {
                 let weight = |i| f64::from(times(i)) * f64::from(weights[i]);
                 cuts.count(&self.ends, |i| self.labels[i], weight, |sum| sum);
             }
+        }
+        if let Some(pays) = &self.pays {
+            cuts.pay(&self.ends, |i| pays[i].map(|pays| pays * f64::from(times(i))));
         }
     }
 }

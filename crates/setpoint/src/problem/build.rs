@@ -5,10 +5,24 @@ use std::ops::Range;
 use super::combination::Whole;
 use super::{Combination, Form, FormTerm, ProblemError, ProblemOptions, Ratio, Sense, SolvedCondition};
 use crate::count::Shape;
-use crate::goal::{Constraint, Counts, Goal, Rate, Relation, Top};
+use crate::goal::{Constraint, Counts, Fraction, Goal, Rate, Relation, Top};
 use crate::message::quote;
 use crate::sample::{ClassTotals, SampleError};
 use crate::shard::Shard;
+
+/// Totals of all rows or by group; for a goal in money, what hangs on them after those.
+pub(super) fn totals(goal: &Goal, rows: &dyn Shard, by_group: bool) -> Result<Vec<ClassTotals>, SampleError> {
+    let mut totals = rows.totals(by_group).to_vec();
+    if let Some(money) = goal.money() {
+        let staked = rows.staked(by_group).filter(|staked| staked.profit == money.profit);
+        let staked = staked.ok_or_else(|| SampleError::NoAmounts { rate: money.rate().to_string() })?;
+        totals.extend_from_slice(staked.totals);
+        if staked.totals.iter().all(|total| total.positives + total.negatives == 0.0) {
+            return Err(SampleError::NoStakes { rows: rows.rows() });
+        }
+    }
+    Ok(totals)
+}
 
 /// What is known of the sample while the goal's rates are spelled out.
 pub(super) struct Build {
@@ -17,16 +31,24 @@ pub(super) struct Build {
     column: String,
     rows: u64,
     pub(super) columns: usize,
+    /// Number of groups: totals may be of two layers.
+    pub(super) groups: usize,
+    /// Whether rows between two thresholds, upper and lower, are left undecided.
+    abstains: bool,
 }
 
 impl Build {
     pub(super) fn new(goal: &Goal, rows: &dyn Shard) -> Result<Self, ProblemError> {
+        let by_group = goal.column().is_some();
+        let totals = totals(goal, rows, by_group)?;
         let build = Self {
-            totals: rows.totals(goal.column().is_some()).to_vec(),
+            groups: rows.totals(by_group).len(),
+            totals,
             names: Vec::new(),
             column: String::new(),
             rows: rows.rows() as u64,
-            columns: 1,
+            columns: if goal.abstains() { 2 } else { 1 },
+            abstains: goal.abstains(),
         };
         let Some(column) = goal.column() else { return Ok(build) };
         let missing = |found: String| ProblemError::Groups { column: column.to_owned(), found };
@@ -39,7 +61,7 @@ impl Build {
     }
 
     pub(super) fn overall(&self, rate: Rate, column: usize) -> Result<Combination, ProblemError> {
-        self.rate(rate, 0..self.totals.len(), column)
+        self.rate(rate, 0..self.groups, column)
     }
 
     fn group(&self, rate: Rate, group: usize) -> Result<Combination, ProblemError> {
@@ -48,7 +70,7 @@ impl Build {
 
     fn rate(&self, rate: Rate, groups: Range<usize>, column: usize) -> Result<Combination, ProblemError> {
         self.check(rate, &groups)?;
-        let fractions = rate.fractions();
+        let fractions = if self.abstains { rate.fractions_of_decided() } else { rate.fractions() };
         let weight = 1.0 / fractions.len() as f64;
         let ratios = fractions
             .iter()
@@ -61,8 +83,42 @@ impl Build {
         Ok(Combination { constant: 0.0, ratios })
     }
 
+    /// What is lost by decisions for the worse, as a share of all that hangs on them.
+    pub(super) fn regret(&self) -> Combination {
+        let form = |counts: &Counts| {
+            let mut form = self.form(counts, 0..self.groups, 0);
+            form.terms.iter_mut().for_each(|term| term.cell += self.shape().layer());
+            form.whole.groups = self.groups..2 * self.groups;
+            form.tie(&self.totals);
+            form
+        };
+        let ratio = |fraction: &Fraction| Ratio {
+            weight: 1.0,
+            numerator: form(&fraction.numerator),
+            denominator: form(&fraction.denominator),
+        };
+        Combination { constant: 0.0, ratios: Rate::Error.fractions().iter().map(ratio).collect() }
+    }
+
+    /// At most 0 where the upper threshold is not below the lower: no more are predicted positive at it.
+    pub(super) fn order(&self) -> Combination {
+        let shape = self.shape();
+        let cells = |column| [false, true].map(|label| shape.cell(0, column, label));
+        let term = |cell, positive| FormTerm { cell, positive, negative: 0.0 };
+        let upper = cells(0).map(|cell| term(cell, 1.0));
+        let terms = upper.into_iter().chain(cells(1).map(|cell| term(cell, -1.0))).collect();
+        let all = Counts { positives: 1.0, negatives: 1.0, ..Counts::default() };
+        let (numerator, denominator) =
+            (Form { terms, ..Form::default() }, self.form(&all, 0..self.groups, 0));
+        Combination { constant: 0.0, ratios: vec![Ratio { weight: 1.0, numerator, denominator }] }
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        Shape { groups: self.groups, columns: self.columns, layers: self.totals.len() / self.groups }
+    }
+
     fn form(&self, counts: &Counts, groups: Range<usize>, column: usize) -> Form {
-        let shape = Shape { groups: self.totals.len(), columns: self.columns };
+        let shape = self.shape();
         let whole =
             Whole { groups: groups.clone(), positives: counts.positives, negatives: counts.negatives };
         let mut form = Form { whole, ..Form::default() };
@@ -72,8 +128,18 @@ impl Build {
                 (true, counts.true_positives, counts.false_negatives),
                 (false, counts.false_positives, counts.true_negatives),
             ] {
-                if positive != 0.0 || negative != 0.0 {
-                    form.terms.push(FormTerm { cell: shape.cell(group, column, label), positive, negative });
+                let mut add = |column, positive, negative| {
+                    if positive != 0.0 || negative != 0.0 {
+                        let cell = shape.cell(group, column, label);
+                        form.terms.push(FormTerm { cell, positive, negative });
+                    }
+                };
+                if self.abstains {
+                    // Decided positive above the upper threshold, the first; negative below the lower.
+                    add(0, positive, 0.0);
+                    add(1, 0.0, negative);
+                } else {
+                    add(column, positive, negative);
                 }
             }
         }
@@ -93,7 +159,7 @@ impl Build {
             return Ok(());
         };
         let rate = rate.to_string();
-        Err(ProblemError::Sample(if groups.len() < self.totals.len() {
+        Err(ProblemError::Sample(if groups.len() < self.groups {
             let group = self.names[groups.start].clone();
             SampleError::GroupWithoutClass { column: self.column.clone(), group, missing, rate }
         } else {
@@ -118,7 +184,7 @@ impl Build {
             };
             conditions.push(SolvedCondition { expression, sense, source });
         };
-        let groups = self.totals.len();
+        let groups = self.groups;
         match constraint {
             Constraint::Rate { rate, relation, target } => add(self.overall(*rate, 0)?, *relation, *target),
             Constraint::Top(top) => {
@@ -152,8 +218,9 @@ impl Build {
             // With one threshold for all, that form would be met by deciding nobody positive: what is
             // held is the ratio itself, in units of the share of positives, as large as gaps are.
             Constraint::Ratio { rate, target, .. } => {
-                let positives: f64 = self.totals.iter().map(|totals| totals.positives).sum();
-                let all: f64 = self.totals.iter().map(|totals| totals.positives + totals.negatives).sum();
+                let totals = &self.totals[..groups];
+                let positives: f64 = totals.iter().map(|totals| totals.positives).sum();
+                let all: f64 = totals.iter().map(|totals| totals.positives + totals.negatives).sum();
                 self.pairs(false, |a, b, relation| {
                     let (above, below) = (self.group(*rate, a)?, self.group(*rate, b)?);
                     let expression = match above.over(&below) {
@@ -174,7 +241,7 @@ impl Build {
         equal: bool,
         mut visit: impl FnMut(usize, usize, Relation) -> Result<(), ProblemError>,
     ) -> Result<(), ProblemError> {
-        let groups = self.totals.len();
+        let groups = self.groups;
         if equal {
             return (1..groups).try_for_each(|a| visit(a, 0, Relation::Equal));
         }

@@ -102,6 +102,26 @@ pub enum ProblemError {
     NoDirection,
 }
 
+/// What is paid, a row, by decisions that lose some share of what hangs on them.
+#[derive(Clone, Copy, Debug)]
+struct Amounts {
+    best: f64,
+    at_stake: f64,
+}
+
+impl Amounts {
+    fn of(rows: &dyn Shard) -> Option<Self> {
+        let (staked, all) = (rows.staked(false)?, rows.totals(false)[0]);
+        let (all, hangs) = (all.positives + all.negatives, staked.totals[0]);
+        let at_stake = (hangs.positives + hangs.negatives) / all;
+        Some(Self { best: staked.best / all, at_stake: if staked.profit { at_stake } else { -at_stake } })
+    }
+
+    fn paid(&self, lost: f64) -> f64 {
+        self.best - lost * self.at_stake
+    }
+}
+
 /// A goal as functions of the counts of one sample.
 #[derive(Clone, Debug)]
 pub struct Problem {
@@ -109,6 +129,7 @@ pub struct Problem {
     by_group: bool,
     per_group: bool,
     higher_is_better: bool,
+    money: Option<Amounts>,
     loss: Combination,
     conditions: Vec<SolvedCondition>,
     diagonal: bool,
@@ -125,16 +146,24 @@ impl Problem {
     /// the conditions cannot be met by thresholds.
     pub fn new(goal: &Goal, rows: &dyn Shard, options: &ProblemOptions) -> Result<Self, ProblemError> {
         let mut build = Build::new(goal, rows)?;
-        let (loss, conditions, columns) = match &goal.objective {
-            Objective::Rate(rate) => {
-                if rate.direction() == Direction::Neither {
+        let mut conditions = Vec::new();
+        let loss = match &goal.objective {
+            Objective::Rate(_) | Objective::Money(_) => {
+                if goal.objective.direction() == Direction::Neither {
                     return Err(ProblemError::NoDirection);
                 }
-                let mut conditions = Vec::new();
                 for (source, constraint) in goal.constraints.iter().enumerate() {
                     build.condition(constraint, source, options, &mut conditions)?;
                 }
-                (build.overall(*rate, 0)?, conditions, 1)
+                let loss = match &goal.objective {
+                    Objective::Rate(rate) => build.overall(*rate, 0)?,
+                    _ => build.regret(),
+                };
+                if goal.abstains() {
+                    let (expression, source) = (build.order(), conditions.len());
+                    conditions.push(SolvedCondition { expression, sense: Sense::AtMost, source });
+                }
+                loss
             }
             Objective::Area(area) => {
                 let bins = options.bins.unwrap_or_else(|| area.default_bins());
@@ -148,22 +177,23 @@ impl Problem {
                 };
                 build.columns = bins;
                 let mut loss = Combination::default();
-                let mut conditions = Vec::new();
                 for (bin, target) in area.midpoints(bins).enumerate() {
                     loss = loss.minus(build.overall(height, bin)?, -1.0 / bins as f64);
                     let mut expression = build.overall(area.axis, bin)?;
                     expression.constant -= target;
                     conditions.push(SolvedCondition { expression, sense: Sense::Equal, source: bin });
                 }
-                (loss, conditions, bins)
+                loss
             }
         };
-        let higher_is_better = goal.objective.direction() == Direction::Up;
+        // What is lost in money is a loss already.
+        let higher_is_better = goal.objective.direction() == Direction::Up && goal.money().is_none();
         let mut problem = Self {
-            shape: Shape { groups: build.totals.len(), columns },
-            by_group: build.totals.len() > 1,
-            per_group: build.totals.len() > 1 && !options.shared_threshold,
+            shape: build.shape(),
+            by_group: build.groups > 1,
+            per_group: build.groups > 1 && !options.shared_threshold,
             higher_is_better,
+            money: Amounts::of(rows),
             loss: if higher_is_better { loss.scaled(-1.0) } else { loss },
             conditions,
             diagonal: false,
@@ -192,8 +222,9 @@ impl Problem {
         rows: &dyn Shard,
         options: &ProblemOptions,
     ) -> Result<(), ProblemError> {
-        let totals = rows.totals(self.by_group);
-        if totals == self.totals {
+        let totals = &build::totals(goal, rows, self.by_group)?;
+        self.money = Amounts::of(rows);
+        if *totals == self.totals {
             return Ok(());
         }
         let classes = |totals: &ClassTotals| (totals.positives > 0.0, totals.negatives > 0.0);
@@ -234,6 +265,7 @@ impl Problem {
     /// Which threshold the counts of a cell depend on.
     #[must_use]
     pub fn threshold_of(&self, cell: usize) -> usize {
+        let cell = cell % self.shape.layer();
         if self.per_group { cell / 2 / self.shape.columns } else { cell / 2 % self.shape.columns }
     }
 
@@ -263,7 +295,11 @@ impl Problem {
     /// The objective's own value, from the loss.
     #[must_use]
     pub fn objective(&self, loss: f64) -> f64 {
-        if self.higher_is_better { -loss } else { loss }
+        match &self.money {
+            Some(money) if self.shape.layers > 1 => money.paid(loss),
+            _ if self.higher_is_better => -loss,
+            _ => loss,
+        }
     }
 
     /// Whether condition k ties threshold k and no other, and is sure to be active.

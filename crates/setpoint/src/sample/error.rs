@@ -71,6 +71,24 @@ pub enum SampleError {
         /// What was found.
         value: f32,
     },
+    /// An amount is NaN or infinite, or too large.
+    #[error("the amounts of example {index} are not finite numbers that 32 bits can hold")]
+    Amount {
+        /// Position, from 0.
+        index: usize,
+    },
+    /// A goal in money, and no amounts.
+    #[error("{rate} needs what decisions about each row pay, and the sample has no amounts")]
+    NoAmounts {
+        /// `cost` or `profit`.
+        rate: String,
+    },
+    /// Amounts that are the same whatever is decided.
+    #[error("the amounts of all {rows} examples are the same for both decisions: nothing hangs on them")]
+    NoStakes {
+        /// Number of examples.
+        rows: usize,
+    },
     /// A group code has no name.
     #[error("group code {code} of example {index} is not below the {names} group names given")]
     GroupCode {

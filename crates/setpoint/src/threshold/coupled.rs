@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 use super::ThresholdError;
 use super::exact::ExactThresholds;
-use crate::goal::{Constraint, Counts, Direction, Fraction, Goal, Objective, Rate, Relation};
+use crate::goal::{Constraint, Counts, Direction, Fraction, Goal, Rate, Relation};
 use crate::metric::{Condition, Cuts, MetricError};
 use crate::sample::Sample;
 
@@ -35,14 +35,14 @@ const PRICE_ROUNDS: usize = 40;
 
 /// Solves a goal with group conditions.
 pub(super) fn solve(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<ExactThresholds, ThresholdError> {
-    let (Objective::Rate(objective), Some(groups)) = (&goal.objective, sample.groups()) else {
+    let (Some(objective), Some(groups)) = (goal.objective.rate(), sample.groups()) else {
         return Err(MetricError::AreaWithConditions.into());
     };
     sample.check_scores(scores)?;
     let cuts: Vec<Cuts> = (0..groups.names().len())
         .map(|group| Cuts::of_rows(sample, scores, groups.rows(group)))
         .collect::<Result<_, _>>()?;
-    let search = Search::new(*objective, &goal.constraints, &cuts)?;
+    let search = Search::new(objective, &goal.constraints, &cuts)?;
     let choice = search.solve()?;
     let counts = search.sum(&choice);
     let value = objective.of(&counts).ok_or_else(|| MetricError::Undefined {
@@ -400,7 +400,7 @@ fn cost(condition: &Condition) -> Worth {
 }
 
 fn scale_of(worth: &Worth) -> f64 {
-    [worth.true_positives, worth.false_negatives, worth.false_positives, worth.true_negatives]
-        .iter()
-        .fold(0.0f64, |most, x| most.max(x.abs()))
+    let Worth { true_positives, false_negatives, false_positives, true_negatives, money, .. } = *worth;
+    let parts = [true_positives, false_negatives, false_positives, true_negatives, money];
+    parts.iter().fold(0.0f64, |most, x| most.max(x.abs()))
 }

@@ -5,6 +5,7 @@
 //! as everywhere on a sample.
 //!
 //! - one threshold: the best cut that satisfies every condition;
+//! - two thresholds: the best pair of cuts, upper and lower, that satisfies every condition;
 //! - an area: for each bin, the best height where the axis meets the bin's midpoint;
 //! - `k=`, `top=`: the cut that predicts as many positive as fit;
 //! - group conditions: one threshold per group, chosen together (`coupled`), or one that all
@@ -13,7 +14,7 @@
 use super::{ThresholdError, coupled, shared};
 use crate::goal::{Constraint, Goal, Objective, Rate, safe_side};
 use crate::metric::operating_point::{self, OperatingPoint};
-use crate::metric::{Condition, Cuts, MetricError, ThresholdRange};
+use crate::metric::{At, Condition, Cuts, MetricError, ThresholdRange, value_of};
 use crate::problem::{Problem, ProblemOptions};
 use crate::sample::Sample;
 
@@ -47,16 +48,31 @@ pub fn solve(
         return shared::solve(goal, sample, scores);
     }
     let cuts = Cuts::new(sample, scores)?;
+    if goal.abstains() {
+        let At::Band(band) = value_of(goal, &cuts)?.at else {
+            return Err(MetricError::AreaWithConditions.into());
+        };
+        return Ok(ExactThresholds {
+            thresholds: band.thresholds.to_vec(),
+            ranges: band.cuts.map(|cut| cuts.range(cut)).to_vec(),
+            value: band.value,
+        });
+    }
     let points = match &goal.objective {
-        Objective::Rate(rate) => match goal.constraints[..] {
+        Objective::Rate(_) | Objective::Money(_) => match goal.constraints[..] {
             [Constraint::Top(_)] => {
                 // The problem has worked the fraction out: its condition is positive-rate - fraction = 0.
-                vec![top(&cuts, *rate, -problem.conditions()[0].expression.constant)?]
+                vec![top(
+                    &cuts,
+                    goal.objective.rate().ok_or(MetricError::AreaWithConditions)?,
+                    -problem.conditions()[0].expression.constant,
+                )?]
             }
             _ => {
                 let of = |constraint| Condition::of(constraint)?.ok_or(MetricError::TwoTops);
                 let conditions: Vec<Condition> = goal.constraints.iter().map(of).collect::<Result<_, _>>()?;
-                vec![operating_point::best(&cuts, *rate, &conditions)?]
+                let rate = goal.objective.rate().ok_or(MetricError::AreaWithConditions)?;
+                vec![operating_point::best(&cuts, rate, &conditions)?]
             }
         },
         Objective::Area(area) => {

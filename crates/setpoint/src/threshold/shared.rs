@@ -6,13 +6,13 @@
 
 use super::ThresholdError;
 use super::exact::ExactThresholds;
-use crate::goal::{Constraint, Counts, Direction, Goal, Objective, Rate, Relation};
+use crate::goal::{Constraint, Counts, Direction, Goal, Rate, Relation};
 use crate::metric::{Condition, Cuts, MetricError};
 use crate::sample::Sample;
 
 /// Solves a goal with group conditions at one threshold.
 pub(super) fn solve(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<ExactThresholds, ThresholdError> {
-    let (Objective::Rate(objective), Some(groups)) = (&goal.objective, sample.groups()) else {
+    let (Some(objective), Some(groups)) = (goal.objective.rate(), sample.groups()) else {
         return Err(MetricError::AreaWithConditions.into());
     };
     if goal.constraints.iter().any(|constraint| matches!(constraint, Constraint::Top(_))) {
@@ -138,7 +138,7 @@ mod tests {
             let sample = Sample::new(rows.iter().map(|row| row.1).collect()).unwrap()
                 .with_weights(rows.iter().map(|row| f32::from(row.2)).collect()).unwrap()
                 .with_groups("g", ["a", "b", "c"].map(str::to_owned).to_vec(), rows.iter().map(|row| row.3).collect()).unwrap();
-            let Objective::Rate(objective) = goal.objective.clone() else { unreachable!() };
+            let objective = goal.objective.rate().unwrap();
             let sign = if objective.direction() == Direction::Down { -1.0 } else { 1.0 };
             let mut oracle: Option<f64> = None;
             for threshold in (0..14).map(|t| t as f32 - 0.5) {

@@ -87,7 +87,7 @@ pub fn solve(
         slack,
         options: *options,
         cells,
-        grid: vec![0.0; problem.shape().groups * problem.shape().columns],
+        grid: vec![0.0; problem.shape().grid()],
         passes: 0,
     };
     if independent(problem, free) { search.independent(start) } else { search.coupled(start) }

@@ -61,13 +61,13 @@ fn stage(settings: &Settings, linear: bool) -> Result<Task, TrainError> {
             Err(several("positive weight", "auto", "a number: auto is several stages"))
         }
         (MethodChoice::CrossEntropy, PositiveWeight::Fixed(positive_weight)) => {
-            Ok(Task::CrossEntropy { positive_weight, shrinkage: 0.0, restart: 0 })
+            Ok(Task::CrossEntropy { positive_weight, shrinkage: 0.0, restart: 0, staked: false })
         }
         (MethodChoice::Ico, weight) if !settings.shared_threshold => {
             let positive_weight = if let PositiveWeight::Fixed(weight) = weight { weight } else { 1.0 };
             let Settings { bandwidth, ridge, .. } = *settings;
             Ok(Task::Ico { bandwidth, ridge, start: Start::Initial, positive_weight })
         }
-        _ => tasks(settings, linear).pop().ok_or_else(|| several("method", "none", "one")),
+        _ => tasks(settings, linear, false).pop().ok_or_else(|| several("method", "none", "one")),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::TrainError;
 use crate::optimizer::{State, damaged};
-use crate::sample::Sample;
+use crate::sample::{Sample, Stakes};
 
 /// Steps between measurements of the scores' scale.
 pub(super) const REFRESH: u64 = 10;
@@ -45,6 +45,10 @@ impl Pool {
 
     pub(super) fn state(&self) -> State {
         let Self { sample, scores, sizes } = self;
+        let paid = |stakes: &Stakes| {
+            let kind = if stakes.profit() { 1.0 } else { 0.0 };
+            [kind].into_iter().chain(stakes.pays().iter().flatten().copied()).collect::<Vec<f64>>()
+        };
         let codes = sample.groups().map(|groups| groups.codes().to_vec());
         State::default()
             .with("pool sizes", sizes.iter().map(|size| *size as u64).collect::<Vec<_>>())
@@ -52,6 +56,7 @@ impl Pool {
             .with("pool labels", sample.labels().iter().map(|label| u32::from(*label)).collect::<Vec<_>>())
             .with_some("pool weights", sample.weights().map(<[f32]>::to_vec))
             .with_some("pool groups", codes)
+            .with_some("pool pays", sample.stakes().map(paid))
     }
 
     /// The pool of a state, with so many scores for each row.
@@ -80,6 +85,10 @@ impl Pool {
                     return Err(damaged("pool groups"));
                 }
                 sample = sample.with_codes(codes.to_vec())?;
+            }
+            if let Some([kind, pays @ ..]) = state.find::<f64>("pool pays")? {
+                let pays = pays.chunks_exact(2).map(|pays| [pays[0], pays[1]]).collect();
+                sample = sample.with_stakes(*kind == 1.0, pays)?;
             }
         }
         Ok(Self { sample, scores, sizes })

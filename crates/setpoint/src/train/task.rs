@@ -57,6 +57,8 @@ pub(super) enum Task {
         positive_weight: f64,
         shrinkage: f64,
         restart: u64,
+        /// Whether rows are weighed by what hangs on the decision about them.
+        staked: bool,
     },
     /// Cross-entropy of several classes.
     Balanced {
@@ -109,8 +111,11 @@ impl Task {
             Bandwidth::Score(b) => format!("bandwidth {b}"),
         };
         let (mut name, ridge) = match self {
-            Self::CrossEntropy { positive_weight, shrinkage, restart } => {
+            Self::CrossEntropy { positive_weight, shrinkage, restart, staked } => {
                 let mut name = "cross-entropy".to_owned();
+                if *staked {
+                    name += ", weighed by amounts";
+                }
                 if *positive_weight != 1.0 {
                     name += &format!(", positive weight {positive_weight}");
                 }
@@ -172,6 +177,7 @@ impl Task {
     ) -> Result<Box<dyn Loss>, TrainError> {
         let problem = problem(settings);
         Ok(match self {
+            Self::CrossEntropy { staked: true, .. } => Box::new(CrossEntropy::of_stakes()),
             Self::CrossEntropy { positive_weight, .. } => Box::new(CrossEntropy::new(*positive_weight)),
             Self::Queries { .. } => Box::new(CrossEntropy::new(1.0)),
             Self::Balanced { balance, .. } => Box::new(ClassCrossEntropy::new(*balance)),
@@ -307,8 +313,8 @@ fn engine(settings: &Settings) -> EngineOptions {
 }
 
 /// The stages of a run, in order; the method that was asked for comes last.
-pub(super) fn tasks(settings: &Settings, linear: bool) -> Vec<Task> {
-    let mut tasks = cross_entropy(settings, linear);
+pub(super) fn tasks(settings: &Settings, linear: bool, money: bool) -> Vec<Task> {
+    let mut tasks = cross_entropy(settings, linear, money);
     if settings.shared_threshold {
         // Where ico would differentiate through thresholds, multipliers press on the model.
         match (settings.method, settings.bandwidth) {
@@ -351,9 +357,13 @@ pub(super) fn tasks(settings: &Settings, linear: bool) -> Vec<Task> {
 }
 
 /// The fits of cross-entropy that a run begins with.
-fn cross_entropy(settings: &Settings, linear: bool) -> Vec<Task> {
-    let fit =
-        |positive_weight, shrinkage, restart| Task::CrossEntropy { positive_weight, shrinkage, restart };
+fn cross_entropy(settings: &Settings, linear: bool, money: bool) -> Vec<Task> {
+    let fit = |positive_weight, shrinkage, restart| {
+        let staked = false;
+        Task::CrossEntropy { positive_weight, shrinkage, restart, staked }
+    };
+    let staked =
+        |shrinkage, restart| Task::CrossEntropy { positive_weight: 1.0, shrinkage, restart, staked: true };
     let weights: &[f64] = match (&settings.positive_weight, linear) {
         (PositiveWeight::Fixed(weight), true) => &[*weight],
         (PositiveWeight::Fixed(weight), false) => &[*weight; NETWORK_WEIGHTS.len()],
@@ -364,7 +374,9 @@ fn cross_entropy(settings: &Settings, linear: bool) -> Vec<Task> {
     let weights = if !linear && settings.rotations() > 1 { &weights[..1] } else { weights };
     if linear {
         let shrunk = |weight: &f64| SHRINKAGES.map(|shrinkage| fit(*weight, shrinkage, 0));
-        return weights.iter().flat_map(shrunk).collect();
+        let by_amounts = SHRINKAGES.iter().filter(|_| money).map(|shrinkage| staked(*shrinkage, 0));
+        return weights.iter().flat_map(shrunk).chain(by_amounts).collect();
     }
-    (0..).zip(weights).map(|(restart, weight)| fit(*weight, 0.0, restart)).collect()
+    let by_amounts = money.then(|| staked(0.0, weights.len() as u64));
+    (0..).zip(weights).map(|(restart, weight)| fit(*weight, 0.0, restart)).chain(by_amounts).collect()
 }

@@ -30,6 +30,7 @@ pub fn sample(args: &SampleArgs, quiet: bool) -> Result<(), Failure> {
     model.schema.encoder()?;
     let mut display = Display::new(quiet);
     let rows = PredictArgs {
+        abstain: None,
         model: args.model.clone(),
         data: args.data.clone(),
         output: args.output.clone(),

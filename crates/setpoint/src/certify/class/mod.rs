@@ -70,6 +70,7 @@ impl ClassCertificate {
             groups: Vec::new(),
             thresholds: Vec::new(),
             conditions: self.conditions.clone(),
+            amount: None,
         }
     }
 }

@@ -186,7 +186,7 @@ impl Parser<'_> {
 
     /// Accuracy and its like are of all classes at once.
     fn refuse_whole(&self, rate: Rate, span: Range<usize>) -> Parsed<()> {
-        if !matches!(rate, Rate::Accuracy | Rate::Error | Rate::BalancedAccuracy) {
+        if !matches!(rate, Rate::Accuracy | Rate::Error | Rate::BalancedAccuracy | Rate::Coverage) {
             return Ok(());
         }
         let form =

@@ -89,6 +89,21 @@ pub enum ParseErrorKind {
         /// The curve.
         curve: Curve,
     },
+    /// Money where a condition belongs.
+    #[error("{form} can be improved but not held; make it the objective, as in \"{form}(tp=100, fp=-5)\"")]
+    MoneyAsCondition {
+        /// `cost` or `profit`.
+        form: String,
+    },
+    /// Two amounts for one kind of decision.
+    #[error("{name} has an amount already")]
+    TwoAmounts {
+        /// The kind.
+        name: String,
+    },
+    /// A percentage where an amount belongs.
+    #[error("an amount is a number or a column, and no percentage")]
+    PercentOfAmount,
     /// A condition where the range of an area belongs.
     #[error("{curve} takes a range, not a condition; write \"{example}\"")]
     AreaNeedsRange {

@@ -19,28 +19,37 @@ use crate::train::TrainError;
 pub struct CrossEntropy {
     counter: Counter,
     positive_weight: f64,
+    staked: bool,
 }
 
 impl CrossEntropy {
     /// The loss with positives counting `positive_weight` times.
     #[must_use]
     pub fn new(positive_weight: f64) -> Self {
-        Self { counter: Counter::new(1, Surrogate::Softplus, 1.0), positive_weight }
+        Self { counter: Counter::new(1, Surrogate::Softplus, 1.0), positive_weight, staked: false }
+    }
+
+    /// The loss of a goal in money: the labels are the better decisions, each weighed by what hangs on it.
+    #[must_use]
+    pub fn of_stakes() -> Self {
+        Self { staked: true, ..Self::new(1.0) }
     }
 }
 
 impl Loss for CrossEntropy {
     fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
-        let totals = rows.totals(false)[0];
+        let staked = rows.staked(false).filter(|_| self.staked);
+        let totals = staked.map_or(rows.totals(false)[0], |staked| staked.totals[0]);
+        // What hangs on decisions is counted in the second layer of cells.
+        let layer = if staked.is_some() { 2 } else { 0 };
         let total = self.positive_weight * totals.positives + totals.negatives;
-        let mut cells = [Cell::default(); 2];
-        self.counter.count(rows, scores, &[0.0], false, &mut cells)?;
-        let [negatives, positives] = cells;
-        let partials = [
-            CellPartial { positive: 1.0 / total, ..CellPartial::default() },
-            CellPartial { negative: self.positive_weight / total, ..CellPartial::default() },
-        ];
-        self.counter.gradient(rows, scores, &[0.0], &partials, false, v)?;
+        let mut cells = [Cell::default(); 4];
+        self.counter.count(rows, scores, &[0.0], false, &mut cells[..layer + 2])?;
+        let [negatives, positives] = [cells[layer], cells[layer + 1]];
+        let mut partials = [CellPartial::default(); 4];
+        partials[layer].positive = 1.0 / total;
+        partials[layer + 1].negative = self.positive_weight / total;
+        self.counter.gradient(rows, scores, &[0.0], &partials[..layer + 2], false, v)?;
         Ok((negatives.positive + self.positive_weight * positives.negative) / total)
     }
 }
@@ -53,16 +62,21 @@ mod tests {
     #[test]
     fn gradient_matches_finite_differences() {
         let sample = Sample::new(vec![true, false, true]).unwrap().with_weights(vec![1.0, 2.0, 0.5]).unwrap();
-        let mut loss = CrossEntropy::new(3.0);
+        let paid = sample.clone().with_stakes(true, vec![[0.0, 3.0], [1.0, 0.5], [-2.0, -4.0]]).unwrap();
+        check(&sample, CrossEntropy::new(3.0));
+        check(&paid, CrossEntropy::of_stakes());
+    }
+
+    fn check(sample: &Sample, mut loss: CrossEntropy) {
         let scores = [0.5, -0.25, -2.0];
         let mut v = [0.0; 3];
-        loss.evaluate(&sample, &scores, &mut v).unwrap();
+        loss.evaluate(sample, &scores, &mut v).unwrap();
         for row in 0..3 {
             let h = 0.015_625;
             let at = |loss: &mut CrossEntropy, h: f32| {
                 let mut moved = scores;
                 moved[row] += h;
-                loss.evaluate(&sample, &moved, &mut [0.0; 3]).unwrap()
+                loss.evaluate(sample, &moved, &mut [0.0; 3]).unwrap()
             };
             let numeric = (at(&mut loss, h) - at(&mut loss, -h)) / (2.0 * f64::from(h));
             // Third derivatives are below 0.2: h² / 30; and rounding of the loss, 1e-7 / h.

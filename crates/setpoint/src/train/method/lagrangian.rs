@@ -105,7 +105,7 @@ impl Lagrangian {
         let problem = Problem::new(goal, rows, &options.problem).map_err(EngineError::from)?;
         let area = match &goal.objective {
             Objective::Area(area) => Some(if safe_side(area.axis) == Relation::AtMost { 1.0 } else { -1.0 }),
-            Objective::Rate(_) => None,
+            Objective::Rate(_) | Objective::Money(_) => None,
         };
         let mut limits = Vec::new();
         for (condition, of) in problem.conditions().iter().enumerate() {
@@ -159,7 +159,7 @@ impl Lagrangian {
 
     fn grid(&self, thresholds: &[f32]) -> Vec<f64> {
         let thresholds: Vec<f64> = thresholds.iter().map(|t| f64::from(*t)).collect();
-        let mut grid = vec![0.0; self.problem.shape().cells() / 2];
+        let mut grid = vec![0.0; self.problem.shape().grid()];
         self.problem.fill_grid(&thresholds, &mut grid);
         grid
     }

@@ -1,0 +1,359 @@
+//! Every kind of condition at decisions that are given.
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::bet;
+use crate::certify::claim::TOP;
+use crate::certify::error::CertifyError;
+use crate::goal::{Constraint, Counts, Fraction, Goal, Rate, Relation};
+use crate::metric::Condition;
+use crate::metric::interval::{lower_tail, upper_tail};
+use crate::sample::Sample;
+
+/// Rows to be decided.
+#[derive(Clone, Copy)]
+pub(in crate::certify) struct Decided<'a> {
+    sample: &'a Sample,
+    scores: &'a [f32],
+    abstains: bool,
+    by_group: bool,
+    /// Whether weights are one over chances of inclusion.
+    sampled: bool,
+}
+
+/// The largest p-value, and what each condition came to.
+pub(super) struct Tested {
+    pub(super) p_value: f64,
+    pub(super) conditions: Vec<One>,
+}
+
+/// One condition, in one group where it is on groups.
+#[derive(Clone, Debug)]
+pub(super) struct One {
+    pub(super) condition: String,
+    pub(super) group: Option<String>,
+    pub(super) target: f64,
+    pub(super) examples: u64,
+    pub(super) counted: u64,
+    pub(super) observed: f64,
+    pub(super) p_value: f64,
+    pub(super) bets: bool,
+    /// Whether it holds as observed.
+    pub(super) holds: bool,
+}
+
+/// Decisions: for each row, what it adds to the counts.
+pub(in crate::certify) struct At<'a> {
+    rows: Decided<'a>,
+    counts: Vec<Counts>,
+}
+
+impl<'a> Decided<'a> {
+    pub(in crate::certify) fn new(
+        goal: &Goal,
+        sample: &'a Sample,
+        scores: &'a [f32],
+        shared_threshold: bool,
+    ) -> Result<Self, CertifyError> {
+        sample.check_scores(scores)?;
+        if sample.together().is_some() {
+            return Err(CertifyError::CannotCertify {
+                condition: goal.to_string(),
+                reason: "its rows come in entities, and only rates of one threshold have a test for those",
+            });
+        }
+        if let Some(column) = goal.column()
+            && sample.groups().is_none_or(|groups| groups.column() != column)
+        {
+            return Err(CertifyError::NoGroups { column: column.to_owned() });
+        }
+        let by_group = goal.column().is_some() && !shared_threshold;
+        Ok(Self { sample, scores, abstains: goal.abstains(), by_group, sampled: false })
+    }
+
+    pub(super) fn sampled(self, sampled: bool) -> Self {
+        Self { sampled, ..self }
+    }
+
+    /// The decisions of thresholds: upper and lower, one for each group, or one.
+    pub(in crate::certify) fn at(&self, thresholds: &[f32]) -> At<'a> {
+        let codes = self.sample.groups().filter(|_| self.by_group).map(|groups| groups.codes());
+        let decide = |row: usize| {
+            let score = self.scores[row];
+            let upper = codes.map_or(0, |codes| codes[row] as usize);
+            let lower = if self.abstains { 1 } else { upper };
+            match (thresholds.get(upper), thresholds.get(lower)) {
+                (Some(upper), _) if score >= *upper => Some(true),
+                (_, Some(lower)) if score < *lower => Some(false),
+                _ => None,
+            }
+        };
+        let counts = (0..self.scores.len()).map(|row| {
+            let label = self.sample.labels()[row];
+            let one = |is: bool| if is { 1.0 } else { 0.0 };
+            let mut counts =
+                decide(row).map_or_else(Counts::default, |decision| Counts::decision(label, decision));
+            (counts.positives, counts.negatives) = (one(label), one(!label));
+            if let (Some(stakes), Some(decision)) = (self.sample.stakes(), decide(row)) {
+                counts.money = stakes.pays()[row][usize::from(decision)];
+            }
+            counts
+        });
+        At { rows: *self, counts: counts.collect() }
+    }
+}
+
+/// The rows of a slice: whether each counts, and what it stands for.
+type Slice = Vec<f64>;
+
+impl At<'_> {
+    /// What each row pays.
+    pub(in crate::certify) fn paid(&self) -> Vec<f64> {
+        self.counts.iter().map(|counts| counts.money).collect()
+    }
+
+    /// The largest p-value for a condition being past its target.
+    pub(super) fn worst(&self, constraints: &[Constraint]) -> Result<Tested, CertifyError> {
+        let mut tested = Tested { p_value: 0.0, conditions: Vec::new() };
+        for constraint in constraints {
+            let ones = self.test(constraint, false)?;
+            tested.p_value = ones.iter().map(|one| one.p_value).fold(tested.p_value, f64::max);
+            tested.conditions.extend(ones);
+        }
+        Ok(tested)
+    }
+
+    /// P-values for a condition being past its target, or within it where a violation is to be shown.
+    pub(super) fn test(&self, constraint: &Constraint, violation: bool) -> Result<Vec<One>, CertifyError> {
+        match constraint {
+            Constraint::Rate { rate, relation, target } => {
+                let condition = Condition { rate: *rate, relation: *relation, target: *target };
+                Ok(vec![self.rate(constraint, &condition, None, violation)?])
+            }
+            Constraint::PerGroup { rate, relation, target, .. } => {
+                let condition = Condition { rate: *rate, relation: *relation, target: *target };
+                let groups = 0..self.groups().len();
+                groups.map(|group| self.rate(constraint, &condition, Some(group), violation)).collect()
+            }
+            Constraint::Gap { rate, target, .. } | Constraint::Ratio { rate, target, .. } => {
+                let gap = matches!(constraint, Constraint::Gap { .. });
+                Ok(vec![self.compared(constraint, *rate, *target, gap, violation)?])
+            }
+            Constraint::Top(_) => {
+                Err(CertifyError::CannotCertify { condition: constraint.to_string(), reason: TOP })
+            }
+        }
+    }
+
+    fn groups(&self) -> &[String] {
+        self.rows.sample.groups().map_or(&[], |groups| groups.names())
+    }
+
+    fn rows_of(&self, group: Option<usize>) -> Vec<usize> {
+        match (self.rows.sample.groups(), group) {
+            (Some(groups), Some(group)) => groups.rows(group).iter().map(|row| *row as usize).collect(),
+            _ => (0..self.counts.len()).collect(),
+        }
+    }
+
+    fn fractions(&self, rate: Rate) -> Vec<Fraction> {
+        if self.rows.abstains { rate.fractions_of_decided() } else { rate.fractions() }
+    }
+
+    /// A rate within a group, or over all rows.
+    fn rate(
+        &self,
+        constraint: &Constraint,
+        condition: &Condition,
+        group: Option<usize>,
+        violation: bool,
+    ) -> Result<One, CertifyError> {
+        let rows = self.rows_of(group);
+        let mut all = Counts::default();
+        rows.iter().for_each(|row| all.add(&self.counts[*row], self.rows.sample.weight(*row)));
+        let fractions = self.fractions(condition.rate);
+        let known: Option<f64> = fractions.iter().map(|fraction| fraction.of(&all)).sum();
+        let observed = known.map(|sum| sum / fractions.len() as f64);
+        let at_most = condition.side() == Relation::AtMost;
+        let sign = if at_most == violation { 1.0 } else { -1.0 };
+        let mut one = One {
+            condition: constraint.to_string(),
+            group: group.map(|group| self.groups()[group].clone()),
+            target: condition.target,
+            examples: rows.len() as u64,
+            counted: 0,
+            observed: observed.unwrap_or(f64::NAN),
+            p_value: 1.0,
+            bets: true,
+            holds: observed.is_some_and(|observed| condition.allows(observed)),
+        };
+        let [fraction] = fractions[..] else {
+            // Balanced accuracy: a row of each class.
+            let [of_positives, of_negatives] = [&fractions[0], &fractions[1]].map(|f| self.slice(f, &rows));
+            let target = condition.target;
+            let worst = if sign > 0.0 { target } else { 1.0 - target };
+            one.p_value =
+                self.two(&of_positives, &of_negatives, worst, |x, y| sign * (0.5 * (x + y) - target))?;
+            return Ok(one);
+        };
+        if !matches!(condition.rate, Rate::FBeta(_)) && !self.rows.sampled {
+            let slice = self.slice(&fraction, &rows);
+            let counted: f64 = slice.iter().sum();
+            (one.examples, one.counted, one.bets) = (slice.len() as u64, counted as u64, false);
+            let (examples, counted) = (one.examples, one.counted);
+            if examples > 0 {
+                one.p_value = match at_most != violation {
+                    true => lower_tail(examples, counted, condition.target),
+                    false => upper_tail(examples, counted, condition.target),
+                };
+            }
+            return Ok(one);
+        }
+        // X above 0 is what is to be shown.
+        let mut form = Counts::default();
+        form.add(&fraction.numerator, sign);
+        form.add(&fraction.denominator, -sign * condition.target);
+        let decisions = [(false, false), (false, true), (true, false), (true, true)];
+        let lost = |label: bool, decision: bool| -form.dot(&Counts::decision(label, decision));
+        let worst = decisions.iter().map(|(label, decision)| lost(*label, *decision)).fold(0.0, f64::max);
+        let undecided = [true, false].map(|label| {
+            let (positives, negatives) = if label { (1.0, 0.0) } else { (0.0, 1.0) };
+            -form.dot(&Counts { positives, negatives, ..Counts::default() })
+        });
+        let worst = undecided.into_iter().fold(worst, f64::max);
+        let weight = |row: usize| if self.rows.sampled { self.rows.sample.weight(row) } else { 1.0 };
+        let values: Vec<f64> = rows.iter().map(|row| weight(*row) * form.dot(&self.counts[*row])).collect();
+        one.examples =
+            rows.iter().filter(|row| fraction.denominator.dot(&self.counts[**row]) > 0.0).count() as u64;
+        one.p_value = if worst == 0.0 || one.examples == 0 {
+            1.0
+        } else if self.rows.sampled {
+            let weights = rows.iter().map(|row| weight(*row));
+            let least = weights.clone().fold(f64::INFINITY, f64::min);
+            // A row may be lost if it would be under one of the labels, decided as it is.
+            let risky = |row: &usize| {
+                let Counts {
+                    true_positives: tp,
+                    false_positives: fp,
+                    false_negatives: r#fn,
+                    true_negatives: tn,
+                    ..
+                } = self.counts[*row];
+                match (tp + fp > 0.0, r#fn + tn > 0.0) {
+                    (true, _) => lost(true, true).max(lost(false, true)) > 0.0,
+                    (_, true) => lost(true, false).max(lost(false, false)) > 0.0,
+                    _ => undecided.iter().any(|lost| *lost > 0.0),
+                }
+            };
+            let at_risk = rows.iter().filter(|row| risky(row)).map(|row| weight(*row)).fold(0.0, f64::max);
+            bet::p_value_sampled(&values, worst, least, at_risk)
+        } else {
+            bet::p_value(&values, worst)
+        };
+        Ok(one)
+    }
+
+    /// Whether each row of the slice that a fraction is of counts.
+    fn slice(&self, fraction: &Fraction, rows: &[usize]) -> Slice {
+        let inside = rows.iter().filter(|row| fraction.denominator.dot(&self.counts[**row]) > 0.0);
+        inside.map(|row| fraction.numerator.dot(&self.counts[*row])).collect()
+    }
+
+    /// The p-value of a bet on rows of two slices.
+    fn two(
+        &self,
+        first: &[f64],
+        second: &[f64],
+        worst: f64,
+        value: impl Fn(f64, f64) -> f64,
+    ) -> Result<f64, CertifyError> {
+        if self.rows.sampled {
+            return Err(CertifyError::CannotCertify {
+                condition: "a comparison of slices".to_owned(),
+                reason: "rows that stand for unequal numbers have no test for it; hold rates instead",
+            });
+        }
+        if first.is_empty() || second.is_empty() || worst <= 0.0 {
+            return Ok(1.0);
+        }
+        // Rows may come sorted by anything; dealt in that order they would have to do with each other.
+        let mut generator = ChaCha8Rng::seed_from_u64(0);
+        let mut shuffled = |slice: &[f64]| {
+            let mut rows = slice.to_vec();
+            rows.shuffle(&mut generator);
+            rows
+        };
+        let (first, second) = (&shuffled(first)[..], &shuffled(second)[..]);
+        let values: Vec<f64> = if first.len() <= second.len() {
+            bet::dealt(first, second).map(|(x, y)| value(x, y)).collect()
+        } else {
+            bet::dealt(second, first).map(|(y, x)| value(x, y)).collect()
+        };
+        Ok(bet::p_value(&values, worst))
+    }
+
+    /// A gap or ratio, over all ordered pairs of groups.
+    fn compared(
+        &self,
+        constraint: &Constraint,
+        rate: Rate,
+        target: f64,
+        gap: bool,
+        violation: bool,
+    ) -> Result<One, CertifyError> {
+        let fractions = self.fractions(rate);
+        let [fraction] = &fractions[..] else { return Err(no_share(constraint)) };
+        if matches!(rate, Rate::FBeta(_)) {
+            return Err(no_share(constraint));
+        }
+        let slices: Vec<Slice> =
+            (0..self.groups().len()).map(|group| self.slice(fraction, &self.rows_of(Some(group)))).collect();
+        let mean = |slice: &Slice| slice.iter().sum::<f64>() / slice.len() as f64;
+        let rates: Vec<f64> = slices.iter().map(mean).collect();
+        let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = rates.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let observed = if gap { high - low } else { low / high };
+        let holds = if gap { observed <= target } else { low >= target * high };
+        let mut p_values = Vec::new();
+        for a in 0..slices.len() {
+            for b in (0..slices.len()).filter(|b| *b != a) {
+                let sign = if violation { -1.0 } else { 1.0 };
+                let worst = match (gap, violation) {
+                    (true, false) => 1.0 - target,
+                    (true, true) => 1.0 + target,
+                    (false, false) => target,
+                    (false, true) => 1.0,
+                };
+                p_values.push(self.two(&slices[a], &slices[b], worst, |x, y| match gap {
+                    true => sign * (target - (x - y)),
+                    false => sign * (x - target * y),
+                })?);
+            }
+        }
+        let p_value = match violation {
+            // Any pair past its target is a violation, and all of them share the level.
+            true => p_values.iter().copied().fold(1.0, f64::min) * p_values.len() as f64,
+            false => p_values.iter().copied().fold(0.0, f64::max),
+        };
+        Ok(One {
+            condition: constraint.to_string(),
+            group: None,
+            target,
+            examples: slices.iter().map(|slice| slice.len() as u64).sum(),
+            counted: 0,
+            observed,
+            p_value: if p_values.is_empty() { 1.0 } else { p_value.min(1.0) },
+            bets: true,
+            holds,
+        })
+    }
+}
+
+fn no_share(constraint: &Constraint) -> CertifyError {
+    CertifyError::CannotCertify {
+        condition: constraint.to_string(),
+        reason: "only shares of rows can be compared between groups; compare recall, fpr, precision or accuracy",
+    }
+}
