@@ -97,6 +97,7 @@ class SetpointRanker(Trains):
             None,
             None,
             rows.queries,
+            None,
             json.dumps({**settings, "columns": names}),
             line,
         )

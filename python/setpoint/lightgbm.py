@@ -44,8 +44,8 @@ def objective(
     """A custom objective that boosts for the goal: log loss, and the goal's gradient on top.
 
     Of a goal per query, labels are grades and a listwise loss takes the place of log loss. Queries are the groups of
-    the data, or `query`, a value for each training row; `positive` is a rule such as ">=2". `amounts` are those of the
-    training rows, of a goal in money that takes them from columns.
+    the data, or `query`, a value for each training row; `positive` is a rule such as ">=2". `amounts` are those of
+    the training rows, of a goal in money that takes them from columns.
     """
     if is_per_query(goal):
         fixed = {"bandwidth": (bandwidth, "0.5tail"), "surrogate": (surrogate, "sigmoid")}

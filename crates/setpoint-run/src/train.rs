@@ -8,7 +8,7 @@ use setpoint::message::{clip, percent, quote};
 use setpoint::rank::Empty;
 use setpoint::train::{Bandwidth, MethodChoice, Observer, Settings};
 use setpoint_data::{SplitPlan, Telling};
-use setpoint_report::{BaselineRecord, ByPart, GainRecord, StageRecord, TrainRecord};
+use setpoint_report::{BaselineRecord, ByPart, GainRecord, StageRecord, TrainRecord, value_by};
 
 use crate::choice::ModelChoice;
 use crate::examples::{Examples, Loaded};
@@ -270,10 +270,10 @@ fn held_out<'a>(
 }
 
 /// What to say of columns that nearly give the label away.
-fn told(kind: &dyn Kind, loaded: &Loaded) -> Result<Vec<String>, Failure> {
+fn told(kind: &dyn Kind, goal: &str, loaded: &Loaded) -> Result<Vec<String>, Failure> {
     let said = |(sample, telling): &(Sample, Telling)| {
         let by_itself = match kind.value(sample, &telling.scores)? {
-            Some(value) => format!("reaches {}", percent(value)),
+            Some(value) => format!("reaches {}", value_by(goal, value)),
             None => {
                 format!("puts {} of the pairs of a positive and a negative in order", percent(telling.area))
             }
@@ -315,8 +315,14 @@ fn measured(
     };
     let (objective, base_objective) =
         (each(scores, fitted.validation)?, each(base, fitted.baseline_validation)?);
+    let goal = goal_of(job, loaded)?.to_string();
     let mut record = TrainRecord {
-        goal: goal_of(job, loaded)?.to_string(),
+        notes: told(kind, &goal, loaded)?
+            .into_iter()
+            .chain(loaded.notes.clone())
+            .chain(fitted.notes.clone())
+            .collect(),
+        goal,
         label: loaded.schema.label_record(),
         model: job.model.name().to_owned(),
         method: job.settings.method.to_string(),
@@ -339,11 +345,6 @@ fn measured(
         recipe: fitted.recipe.clone(),
         used_validation: fitted.used_validation,
         data_hash: loaded.hash.clone(),
-        notes: told(kind, loaded)?
-            .into_iter()
-            .chain(loaded.notes.clone())
-            .chain(fitted.notes.clone())
-            .collect(),
         ..TrainRecord::default()
     };
     decision.rule().describe(&run, &mut record)?;
