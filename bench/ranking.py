@@ -1,7 +1,7 @@
 """Goals per query beside logistic regression, RankNet, ListNet, LightGBM's lambdarank and XGBoost's rank:ndcg.
 
     python bench/ranking.py --data DIR --out FILE [--sets ohsumed,mq2008,protein] [--partitions 10,11,12]
-                            [--models linear,trees] [--made 125,500,2000,8000]
+                            [--models linear,trees] [--made 125,500,2000,8000] [--only peers|setpoint]
     python bench/ranking.py --out FILE --table
 
 Needs the Python package, scipy, scikit-learn, LightGBM and XGBoost; polars reads the Parquet file. Five folds over queries
@@ -249,13 +249,13 @@ def run(arguments):
             out.write(json.dumps(line | {"values": found, "seconds": seconds, "note": note}) + "\n")
             out.flush()
 
-        for method in peers:
+        for method in peers if arguments.only != "setpoint" else ():
             if all((name, part, fold, family, method, goal) in done for goal in GOALS):
                 continue
             clock = time.process_time()
             for goal, scores in peer(method, family, train, test, part).items():
                 put(method, goal, scores, time.process_time() - clock)
-        for goal in GOALS:
+        for goal in GOALS if arguments.only != "peers" else ():
             for method, of in methods.items():
                 if (name, part, fold, family, method, goal) in done:
                     continue
@@ -323,6 +323,7 @@ parser.add_argument("--sets", type=lambda text: [word for word in text.split(","
 parser.add_argument("--models", type=lambda text: text.split(","), default=["linear", "trees"])
 parser.add_argument("--partitions", type=numbers, default=[10, 11, 12])
 parser.add_argument("--made", type=numbers, default=[])
+parser.add_argument("--only", choices=["peers", "setpoint"])
 parser.add_argument("--table", action="store_true")
 
 if __name__ == "__main__":
