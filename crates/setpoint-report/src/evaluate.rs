@@ -256,7 +256,7 @@ impl fmt::Display for EvaluateRecord {
                 writeln!(f)?;
             }
             if let Some(table) = queries.extremes() {
-                write!(f, "\n{table}")?;
+                write!(f, "{}{table}", if queries.gains.is_empty() { "" } else { "\n" })?;
             }
         }
         if !self.groups.is_empty() {
@@ -274,7 +274,11 @@ impl fmt::Display for EvaluateRecord {
         if let Some(reason) = &self.drift_refused {
             writeln!(f, "here      the certificate was not tested: {reason}")?;
         }
-        let each = self.drift.iter().map(|drift| (drift.condition.as_str(), drift.survives_mix));
+        let each = self
+            .drift
+            .iter()
+            .filter(|_| self.queries.is_none())
+            .map(|drift| (drift.condition.as_str(), drift.survives_mix));
         f.write_str(&said_of_mix(each, "the mix of classes it was certified at"))?;
         self.not_met().map_or(Ok(()), |unmet| writeln!(f, "not met   {unmet}"))
     }
