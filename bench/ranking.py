@@ -301,24 +301,24 @@ def table(arguments):
     for family in ("linear", "trees"):
         for name in dict.fromkeys(key[1] for key in found if key[0] == family):
             names = [n for n in [*PEERS[family], "Setpoint"] if n in found[(family, name, "ndcg")]]
-            print(f"\n{family}, {name}\n\n| | {' | '.join(names)} | Setpoint over the best peer |")
-            print("|---" * (len(names) + 2) + "|")
+            print(f"\n{family}, {name}\n\n| | values | {' | '.join(names)} | Setpoint over the best peer |")
+            print("|---" * (len(names) + 3) + "|")
             for goal in GOALS:
                 by = found.get((family, name, goal), {})
                 if "Setpoint" not in by:
                     continue
-                at = {n: 100 * np.mean(list(by[n].values())) for n in names if n in by}
+                common = set.intersection(*(set(by[n]) for n in names if n in by))
+                at = {n: 100 * np.mean([by[n][key] for key in common]) for n in names if n in by}
                 best = max((n for n in PEERS[family] if n in by), key=lambda n: at[n])
                 pairs = {}
-                for key, value in by["Setpoint"].items():
-                    if key in by[best]:
-                        one = key if name.startswith("made") else key[1]
-                        pairs.setdefault(one, []).append(100 * (value - by[best][key]))
+                for key in common:
+                    one = key if name.startswith("made") else key[1]
+                    pairs.setdefault(one, []).append(100 * (by["Setpoint"][key] - by[best][key]))
                 d = np.array([np.mean(of) for of in pairs.values()])
                 cells = " | ".join(f"{at[n]:.2f}" if n in at else "" for n in names)
                 error = d.std(ddof=1) / len(d) ** 0.5
                 difference = f"{d.mean():+.2f} ± {error:.2f} ({best})"
-                print(f"| {GOALS[goal].removesuffix(' per query')} | {cells} | {difference} |")
+                print(f"| {GOALS[goal].removesuffix(' per query')} | {len(common)} | {cells} | {difference} |")
 
 
 def words(text):
