@@ -1,13 +1,13 @@
 """Goals per query beside logistic regression, RankNet, ListNet, LightGBM's lambdarank and XGBoost's rank:ndcg.
 
     python bench/ranking.py --data DIR --out FILE [--sets ohsumed,mq2008,protein] [--partitions 10,11,12]
-                            [--models linear,trees] [--made 125,500,2000,8000]
+                            [--models linear,trees] [--made 125,500,2000,8000] [--only peers|setpoint]
     python bench/ranking.py --out FILE --table
 
-Needs the Python package, scipy, scikit-learn, LightGBM and XGBoost; polars reads the Parquet file. Five folds over queries
-for each partition, a random order of the queries by its seed; every method trains on four folds and chooses its
-settings on a quarter of their queries, by the goal's own metric. FILE has a line for each fit, so that a run that was
-ended goes on; `--table` prints the tables. Differences are paired over the test queries, first averaged over partitions.
+Needs the Python package, scipy, LightGBM and XGBoost; polars reads the Parquet file. Five folds over queries for each
+partition, a random order of the queries by its seed; every method trains on four folds and chooses its settings on a
+quarter of their queries, by the goal's own metric. FILE has a line for each fit, so that a run that was ended goes
+on; `--table` prints the tables. Differences are paired over the test queries, first averaged over partitions.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def letor(files):
     """Queries, grades and features of files in SVMLight's form."""
     q, y, rows, ids = [], [], [], {}
     for file in files:
-        for line in gzip.open(file, "rt"):
+        for line in gzip.decompress(Path(file).read_bytes()).decode().splitlines():
             words = line.split("#")[0].split()
             y.append(float(words[0]))
             q.append(ids.setdefault(words[1], len(ids)))
@@ -115,41 +115,45 @@ def spans(q):
     return list(zip(ends - sizes(q), ends))
 
 
-def listnet(s, q, y):
+def listnet(q, y):
     """The mean over queries of the cross-entropy between shares of gain and the softmax, and its gradient."""
-    loss, v, count = 0.0, np.zeros_like(s), 0
-    for a, b in spans(q):
-        gain = 2.0 ** y[a:b] - 1
-        if gain.max() == gain.min():
-            continue
-        e = s[a:b] - s[a:b].max()
-        log = e - np.log(np.exp(e).sum())
-        share = gain / gain.sum()
-        loss -= share @ log
-        v[a:b] = np.exp(log) - share
-        count += 1
-    return loss / count, v / count
+    starts = [a for a, _ in spans(q)]
+    gain = 2.0**y - 1
+    total = np.repeat(np.add.reduceat(gain, starts), sizes(q))
+    differ = np.repeat(np.maximum.reduceat(gain, starts) > np.minimum.reduceat(gain, starts), sizes(q))
+    share = np.where(differ, gain / np.maximum(total, 1e-300), 0)
+    count = np.maximum(differ[starts].sum(), 1)
+
+    def loss(s):
+        e = s - np.repeat(np.maximum.reduceat(s, starts), sizes(q))
+        log = e - np.repeat(np.log(np.add.reduceat(np.exp(e), starts)), sizes(q))
+        return -(share @ log) / count, np.where(differ, np.exp(log) - share, 0) / count
+
+    return loss
 
 
-def ranknet(s, q, y):
+def ranknet(q, y):
     """The mean over queries of the mean over all pairs of the logistic loss, and its gradient."""
-    loss, v, count = 0.0, np.zeros_like(s), 0
-    for a, b in spans(q):
-        i, j = np.nonzero(y[a:b, None] > y[None, a:b])
-        if not len(i):
-            continue
-        d = s[a + i] - s[a + j]
-        loss += np.logaddexp(0, -d).mean()
-        wrong = 1 / (1 + np.exp(np.clip(d, -500, 500))) / len(i)
-        v[a:b] += np.bincount(j, wrong, b - a) - np.bincount(i, wrong, b - a)
-        count += 1
-    return loss / count, v / count
+    pairs = [np.add(np.nonzero(y[a:b, None] > y[None, a:b]), a) for a, b in spans(q)]
+    pairs = [of for of in pairs if of.size]
+    i, j = np.concatenate(pairs, axis=1)
+    weight = np.concatenate([np.full(of.shape[1], 1 / of.shape[1] / len(pairs)) for of in pairs])
+
+    def loss(s):
+        d = s[i] - s[j]
+        wrong = weight / (1 + np.exp(np.clip(d, -500, 500)))
+        return weight @ np.logaddexp(0, -d), np.bincount(j, wrong, len(s)) - np.bincount(i, wrong, len(s))
+
+    return loss
 
 
-def logistic(s, q, y):
-    p = 1 / (1 + np.exp(-np.clip(s, -500, 500)))
+def logistic(q, y):
     sign = np.where(y > 0, 1, -1)
-    return np.logaddexp(0, -sign * s).mean(), (p - (y > 0)) / len(s)
+
+    def loss(s):
+        return np.logaddexp(0, -sign * s).mean(), -sign / (1 + np.exp(np.clip(sign * s, -500, 500))) / len(s)
+
+    return loss
 
 
 def linear(loss, train, others):
@@ -159,11 +163,11 @@ def linear(loss, train, others):
     q, y, x = train
     centre, scale = x.mean(0), np.where(x.std(0) > 0, x.std(0), 1)
     x = np.column_stack([(x - centre) / scale, np.ones(len(x))])
-    w = np.zeros(x.shape[1])
+    w, loss = np.zeros(x.shape[1]), loss(q, y)
     for ridge in RIDGES[::-1]:
 
-        def objective(w):
-            value, v = loss(x @ w, q, y)
+        def objective(w, ridge=ridge):
+            value, v = loss(x @ w)
             return value + ridge / 2 * w[:-1] @ w[:-1], x.T @ v + ridge * np.append(w[:-1], 0)
 
         w = minimize(objective, w, jac=True, method="L-BFGS-B", options={"maxiter": 100}).x
@@ -176,9 +180,10 @@ def lightgbm(train, others, seed):
     q, y, x = train
     rng = np.random.RandomState(seed)
     for index in range(SEARCH):
-        draw = [0.1, 31, 20, 0.0] if index == 0 else [rng.choice(v) for v in ([0.05, 0.1], [7, 15, 31, 63], [5, 20, 50], [0, 1, 10])]
+        grid = [0.05, 0.1], [7, 15, 31, 63], [5, 20, 50], [0, 1, 10]
+        draw = [rng.choice(v) for v in grid] if index else [0.1, 31, 20, 0]
         parameters = dict(zip(["learning_rate", "num_leaves", "min_data_in_leaf", "lambda_l2"], draw))
-        parameters |= {"objective": "lambdarank", "verbosity": -1, "num_threads": 1, "seed": seed, "deterministic": True}
+        parameters |= {"objective": "lambdarank", "verbosity": -1, "num_threads": 1, "seed": seed}
         if index:
             parameters |= {"feature_fraction": 0.8, "bagging_fraction": 0.8, "bagging_freq": 1}
         booster = lgb.train(parameters, lgb.Dataset(x, y, group=sizes(q)), LOOKS[-1])
@@ -192,7 +197,8 @@ def xgboost(train, others, seed):
     q, y, x = train
     rng = np.random.RandomState(seed)
     for index in range(SEARCH):
-        draw = [0.1, 6, 1, 1] if index == 0 else [rng.choice(v) for v in ([0.05, 0.1], [3, 4, 6], [0.1, 1, 5], [1, 10])]
+        grid = [0.05, 0.1], [3, 4, 6], [0.1, 1, 5], [1, 10]
+        draw = [rng.choice(v) for v in grid] if index else [0.1, 6, 1, 1]
         parameters = dict(zip(["eta", "max_depth", "min_child_weight", "lambda"], draw))
         parameters |= {"objective": "rank:ndcg", "nthread": 1, "seed": seed}
         if index:
@@ -202,7 +208,10 @@ def xgboost(train, others, seed):
             yield [booster.predict(xgb.DMatrix(o[2]), iteration_range=(0, rounds)) for o in others]
 
 
-PEERS = {"linear": {"logistic": logistic, "RankNet": ranknet, "ListNet": listnet}, "trees": {"LightGBM": lightgbm, "XGBoost": xgboost}}
+PEERS = {
+    "linear": {"logistic": logistic, "RankNet": ranknet, "ListNet": listnet},
+    "trees": {"LightGBM": lightgbm, "XGBoost": xgboost},
+}
 
 
 def peer(name, family, train, test, seed):
@@ -223,45 +232,43 @@ def peer(name, family, train, test, seed):
     return {goal: scores for goal, (_, scores) in best.items()}
 
 
-def ours(goal, family, method, train, test, seed):
+def ours(goal, family, train, test, seed):
     from setpoint import SetpointRanker
 
     more = {"search": 2 * SEARCH, "rounds": LOOKS[-1]} if family == "trees" else {}
-    model = SetpointRanker(
-        GOALS[goal], model=family, split="train=0.75,validation=0.25", confidence=None, method=method, random_state=seed, **more
-    )
+    more |= {"split": "train=0.75,validation=0.25", "confidence": None, "random_state": seed}
+    model = SetpointRanker(GOALS[goal], model=family, **more)
     model.fit(train[2], train[1], query=train[0])
     return model.predict(test[2]), model.report_["winner"]
 
 
 def journal(path):
-    return [json.loads(line) for line in open(path)] if os.path.exists(path) else []
+    return [json.loads(line) for line in Path(path).read_text().splitlines()] if os.path.exists(path) else []
 
 
 def run(arguments):
-    done = {tuple(line[k] for k in ("set", "part", "fold", "family", "method", "goal")) for line in journal(arguments.out)}
-    out = open(arguments.out, "a")
+    keys = "set", "part", "fold", "family", "method", "goal"
+    done = {tuple(line[key] for key in keys) for line in journal(arguments.out)}
 
-    def fits(name, part, fold, family, train, test, peers, methods):
+    def fits(name, part, fold, family, train, test, peers):
         def put(method, goal, scores, seconds, note=None):
             found = values(goal, test[0], test[1], np.asarray(scores, float))
             line = {"set": name, "part": part, "fold": fold, "family": family, "method": method, "goal": goal}
-            out.write(json.dumps(line | {"values": found, "seconds": seconds, "note": note}) + "\n")
-            out.flush()
+            with open(arguments.out, "a") as out:
+                out.write(json.dumps(line | {"values": found, "seconds": seconds, "note": note}) + "\n")
 
-        for method in peers:
+        for method in peers if arguments.only != "setpoint" else ():
             if all((name, part, fold, family, method, goal) in done for goal in GOALS):
                 continue
             clock = time.process_time()
             for goal, scores in peer(method, family, train, test, part).items():
                 put(method, goal, scores, time.process_time() - clock)
-        for goal in GOALS:
-            for method, of in methods.items():
-                if (name, part, fold, family, method, goal) in done:
-                    continue
-                clock = time.process_time()
-                scores, winner = ours(goal, family, of, train, test, part)
-                put(method, goal, scores, time.process_time() - clock, winner)
+        for goal in GOALS if arguments.only != "peers" else ():
+            if (name, part, fold, family, "Setpoint", goal) in done:
+                continue
+            clock = time.process_time()
+            scores, winner = ours(goal, family, train, test, part)
+            put("Setpoint", goal, scores, time.process_time() - clock, winner)
 
     for part in arguments.partitions:
         for name in arguments.sets:
@@ -273,7 +280,7 @@ def run(arguments):
                 tests = fold_of[q[order]] == fold
                 train, test = ([a[order][at] for a in (q, y, x)] for at in (~tests, tests))
                 for family in arguments.models:
-                    fits(name, part, fold, family, train, test, PEERS[family], {"Setpoint": "auto", "its baseline": "cross-entropy"})
+                    fits(name, part, fold, family, train, test, PEERS[family])
                 print(name, part, fold, flush=True)
     for queries in arguments.made:
         for seed in range(3):
@@ -281,7 +288,7 @@ def run(arguments):
             tests = q >= queries
             train, test = ([a[at] for a in (q, y, x)] for at in (~tests, tests))
             peers = [name for name in PEERS["linear"] if queries <= 2000 or name != "RankNet"]
-            fits(f"made {queries}", seed, 0, "linear", train, test, peers, {"Setpoint": "auto"})
+            fits(f"made {queries}", seed, 0, "linear", train, test, peers)
             print("made", queries, seed, flush=True)
 
 
@@ -293,36 +300,43 @@ def table(arguments):
             found.setdefault(key, {}).setdefault(line["method"], {})[(line["part"], query)] = value
     for family in ("linear", "trees"):
         for name in dict.fromkeys(key[1] for key in found if key[0] == family):
-            names = [n for n in [*PEERS[family], "its baseline", "Setpoint"] if n in found[(family, name, "ndcg")]]
-            print(f"\n{family}, {name}\n\n| | " + " | ".join(names) + " | Setpoint over the best peer |\n" + "|---" * (len(names) + 2) + "|")
+            names = [n for n in [*PEERS[family], "Setpoint"] if n in found[(family, name, "ndcg")]]
+            print(f"\n{family}, {name}\n\n| | values | {' | '.join(names)} | Setpoint over the best peer |")
+            print("|---" * (len(names) + 3) + "|")
             for goal in GOALS:
                 by = found.get((family, name, goal), {})
                 if "Setpoint" not in by:
                     continue
-                at = {n: 100 * np.mean(list(by[n].values())) for n in names if n in by}
+                common = set.intersection(*(set(by[n]) for n in names if n in by))
+                at = {n: 100 * np.mean([by[n][key] for key in common]) for n in names if n in by}
                 best = max((n for n in PEERS[family] if n in by), key=lambda n: at[n])
                 pairs = {}
-                for key, value in by["Setpoint"].items():
-                    if key in by[best]:
-                        one = key if name.startswith("made") else key[1]
-                        pairs.setdefault(one, []).append(100 * (value - by[best][key]))
+                for key in common:
+                    one = key if name.startswith("made") else key[1]
+                    pairs.setdefault(one, []).append(100 * (by["Setpoint"][key] - by[best][key]))
                 d = np.array([np.mean(of) for of in pairs.values()])
                 cells = " | ".join(f"{at[n]:.2f}" if n in at else "" for n in names)
                 error = d.std(ddof=1) / len(d) ** 0.5
-                print(f"| {GOALS[goal].removesuffix(' per query')} | {cells} | {d.mean():+.2f} ± {error:.2f} ({best}) |")
+                difference = f"{d.mean():+.2f} ± {error:.2f} ({best})"
+                print(f"| {GOALS[goal].removesuffix(' per query')} | {len(common)} | {cells} | {difference} |")
+
+
+def words(text):
+    return [word for word in text.split(",") if word]
 
 
 def numbers(text):
-    return [int(word) for word in text.split(",") if word]
+    return [int(word) for word in words(text)]
 
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--data", type=Path, default=os.environ.get("SETPOINT_DATA"))
 parser.add_argument("--out", required=True)
-parser.add_argument("--sets", type=lambda text: [word for word in text.split(",") if word], default=["ohsumed", "mq2008", "protein"])
-parser.add_argument("--models", type=lambda text: text.split(","), default=["linear", "trees"])
+parser.add_argument("--sets", type=words, default=["ohsumed", "mq2008", "protein"])
+parser.add_argument("--models", type=words, default=["linear", "trees"])
 parser.add_argument("--partitions", type=numbers, default=[10, 11, 12])
 parser.add_argument("--made", type=numbers, default=[])
+parser.add_argument("--only", choices=["peers", "setpoint"])
 parser.add_argument("--table", action="store_true")
 
 if __name__ == "__main__":

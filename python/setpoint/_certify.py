@@ -4,9 +4,9 @@ import json
 from typing import Any, NamedTuple, Optional
 
 from . import _setpoint
-from ._arrays import coded, scored, together, vector
+from ._arrays import coded, scored, together
 from ._errors import InputError
-from ._queries import empty_name, query_codes, query_goal, ranked
+from ._queries import empty_name, query_goal, scored_rows
 from ._settings import probability, read_goal, setting
 
 
@@ -116,8 +116,7 @@ def certify_queries(
     model was trained or tuned on. Raises InfeasibleError where the queries do not prove `at_least`; the message says
     how many would.
     """
-    values = vector(scores, "scores")
-    rows = ranked(y, query_codes(query, len(values)), positive)
+    rows, values = scored_rows(y, scores, query, positive)
     least = setting("at_least", at_least, Optional[float])
     found, text = _setpoint.certify_queries(
         query_goal(goal), rows, values, empty_name(empty_queries), probability("confidence", confidence), least

@@ -8,7 +8,7 @@ import numpy as np
 from . import _setpoint
 from ._arrays import as_numpy, class_codes, class_names, pays, scored, vector, weighted
 from ._errors import InputError
-from ._queries import query_codes, query_goal, ranked
+from ._queries import query_goal, scored_rows
 from ._settings import read_goal, refuse, setting, shape
 
 
@@ -102,8 +102,7 @@ def step(
 
 
 def _query_step(y: Any, scores: Any, goal: str, query: Any, sharpness: Optional[float]) -> Step:
-    values = vector(scores, "scores", np.float32)
-    rows = ranked(y, query_codes(query, len(values)))
+    rows, values = scored_rows(y, scores, query, dtype=np.float32)
     sharp = 8.0 if sharpness is None else setting("sharpness", sharpness, float)
     value, gradient = _setpoint.query_step(query_goal(goal), rows, values, sharp, 0.0)
     return Step(np.array([]), 1 - value, np.array([]), gradient)

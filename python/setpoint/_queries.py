@@ -53,6 +53,8 @@ def without(X: Any, column: Optional[str]) -> Any:
 
 def query_codes(query: Any, rows: int, column: str = "") -> Groups:
     """The queries of rows, by name and code."""
+    if query is None:
+        raise InputError("query= says which query each row is a result of: a value for each row")
     found = coded(query, str(column), rows, "query")
     if found is None or group_name(None) in found[1]:
         raise InputError("query is missing in some rows: fill it in, or leave the rows out")
@@ -88,6 +90,17 @@ def ranked(y: Any, queries: Groups, positive: Optional[str] = None) -> Ranked:
         raise InputError(f"Found input variables with inconsistent numbers of samples: {counts}")
     rule = "auto" if positive is None else setting("positive", positive, str)
     return Ranked(queries, grades, _setpoint.relevant(rule, grades))
+
+
+def scored_rows(
+    y: Any, scores: Any, query: Any, positive: Optional[str] = None, dtype: Any = np.float64
+) -> tuple[Ranked, np.ndarray]:
+    """Graded rows in queries, and their scores."""
+    values, grades = vector(scores, "scores", dtype), grades_of(y)
+    if len(values) != len(grades):
+        counts = f"y has {len(grades)} values, scores {len(values)}"
+        raise InputError(f"Found input variables with inconsistent numbers of samples: {counts}")
+    return ranked(grades, query_codes(query, len(values)), positive), values
 
 
 def empty_name(value: Any) -> str:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from . import _setpoint
-from ._arrays import pays, scored, vector, weighted
+from ._arrays import pays, scored, weighted
 from ._errors import InfeasibleError, InputError
-from ._queries import empty_name, query_codes, query_goal, ranked
+from ._queries import empty_name, query_goal, scored_rows
 from ._settings import probability, read_goal, refuse, setting, shape
 
 __all__ = [
@@ -91,10 +91,9 @@ def per_query(
     scikit-learn has it, or 1 as LightGBM has it. Rows of equal scores share their places in expectation, as of
     scikit-learn's `ndcg_score`; with `ties="order"` the first of them comes first, as in LightGBM.
     """
-    if ties not in ("expected", "order"):
+    if setting("ties", ties, str) not in ("expected", "order"):
         raise refuse("ties", ties, "expected or order")
-    values = vector(scores, "scores")
-    rows = ranked(y, query_codes(query, len(values)), positive)
+    rows, values = scored_rows(y, scores, query, positive)
     found, mean = _setpoint.query_values(query_goal(goal), rows, values, empty_name(empty_queries), ties == "order")
     if mean is None:
         raise InfeasibleError("no query has a relevant row: the metric is undefined")

@@ -156,7 +156,7 @@ CASES = [
     (
         ranker,
         {},
-        ["X", "y", "query", "goal", "model", "confidence", "at_least", "positive", "empty_queries", "split"],
+        ["query", "goal", "model", "confidence", "at_least", "positive", "empty_queries", "split"],
     ),
     (ranker, {}, ["allow_nan", "random_state", "verbose", "method", "steps"]),
     (setpoint.evaluate, {**SCORED, "goal": GOAL}, [name for name in all_of(setpoint.evaluate) if name != "_page"]),

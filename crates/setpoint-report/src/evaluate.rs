@@ -276,7 +276,7 @@ impl fmt::Display for EvaluateRecord {
                 writeln!(f)?;
             }
             if let Some(table) = queries.extremes() {
-                write!(f, "\n{table}")?;
+                write!(f, "{}{table}", if queries.gains.is_empty() { "" } else { "\n" })?;
             }
         }
         if !self.groups.is_empty() {

@@ -6,7 +6,7 @@
 //! that.
 
 use setpoint::Sample;
-use setpoint::goal::{QueryGoal, QueryMetric};
+use setpoint::goal::QueryGoal;
 use setpoint::rank::{Queries, QueryEngine, QueryOptions};
 use setpoint::train::{Bandwidth, MethodChoice, TrainError};
 
@@ -28,18 +28,16 @@ const FINE_RATE: f64 = 0.3;
 /// Places beyond the goal's that `lambdarank` looks at, as LightGBM advises.
 const BEYOND: usize = 3;
 
-/// Labels as LightGBM's objectives of queries take them, and the gain of each: the distinct grades in their order, or 0
-/// and 1 where the goal knows no grades.
+/// Labels as LightGBM's objectives of queries take them, and the gain of each: the distinct grades in their order.
 pub(crate) fn labels(goal: &QueryGoal, queries: &Queries) -> (Vec<f32>, Vec<f64>) {
-    let QueryMetric::Ndcg(gain) = goal.metric else {
-        let labels = queries.positive().iter().map(|positive| f32::from(u8::from(*positive)));
-        return (labels.collect(), vec![0.0, 1.0]);
-    };
     let mut grades: Vec<f32> = queries.grades().iter().copied().chain([0.0]).collect();
     grades.sort_unstable_by(f32::total_cmp);
     grades.dedup();
     let label = |grade: &f32| grades.partition_point(|other| other < grade) as f32;
-    (queries.grades().iter().map(label).collect(), grades.iter().map(|grade| gain.of(*grade)).collect())
+    (
+        queries.grades().iter().map(label).collect(),
+        grades.iter().map(|grade| goal.gain().of(*grade)).collect(),
+    )
 }
 
 /// The objective of a search's booster, by its number: its name and LightGBM's parameters.

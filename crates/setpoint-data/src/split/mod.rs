@@ -105,6 +105,19 @@ pub enum SplitError {
     /// Both ways of keeping rows together.
     #[error("‹split-by› and ‹split-time› cannot be combined; give one of them")]
     ByAndTime,
+    /// Fewer things that stay whole than parts.
+    #[error(
+        "there are {found} different values of the {}, whose rows stay together: too few for {parts} parts",
+        if column.is_empty() { "query".to_owned() } else { format!("column {}", quote(column)) }
+    )]
+    TooFewWhole {
+        /// The column.
+        column: String,
+        /// Its values.
+        found: usize,
+        /// The parts.
+        parts: usize,
+    },
     /// A part that would be useless.
     #[error(
         "the {part} part would hold no {missing} ({rows} rows of {total}); give it a larger share, or another ‹seed›, or leave it out"
@@ -207,6 +220,10 @@ impl SplitPlan {
         let part_of = match (table.times(), table.entities()) {
             (Some(_), Some(_)) => return Err(SplitError::ByAndTime),
             (Some(times), None) => time::split(times, &shares),
+            (None, Some(entities)) if entities.names.len() < shares.len() => {
+                let (column, found) = (entities.column.clone(), entities.names.len());
+                return Err(SplitError::TooFewWhole { column, found, parts: shares.len() });
+            }
             (None, Some(entities)) => entity::split(&entities.of, entities.names.len(), kinds, &shares, seed),
             (None, None) => {
                 let groups = table.groups().map(|groups| groups.of.as_slice());

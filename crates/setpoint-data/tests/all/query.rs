@@ -130,3 +130,13 @@ fn another_file_is_read_by_the_rule_of_the_first() {
     assert_eq!(data.queries.unwrap().of, [0, 0]);
     assert!(data.sample.is_none());
 }
+
+#[test]
+fn too_few_queries_for_the_parts_are_refused_as_such() {
+    let found = table("q,y,x\na,1,1\na,0,2\nb,1,3\nb,0,4\n", &by("q")).unwrap();
+    let error = SplitPlan::default().split(&found, 0).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "there are 2 different values of the column \"q\", whose rows stay together: too few for 3 parts"
+    );
+}

@@ -79,6 +79,16 @@ impl QueryGoal {
         }
     }
 
+    /// What a row of a grade is worth to losses that know no places. Where the metric knows yes and no alone, grades
+    /// still say more of which rows are alike.
+    #[must_use]
+    pub fn gain(&self) -> Gain {
+        match self.metric {
+            QueryMetric::Ndcg(gain) => gain,
+            _ => Gain::Linear,
+        }
+    }
+
     /// What is improved in each query, as goals write it: `ndcg @ k=10`.
     #[must_use]
     pub fn objective(&self) -> String {

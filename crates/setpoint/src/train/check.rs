@@ -3,6 +3,7 @@
 use super::{Bandwidth, MethodChoice, OptimizerChoice, Settings, Thresholds, TrainError};
 use crate::engine::Inequality;
 use crate::goal::{Constraint, Goal};
+use crate::surrogate::Surrogate;
 
 pub(super) fn check(goal: &Goal, settings: &Settings, linear: bool) -> Result<(), TrainError> {
     let method = settings.method;
@@ -87,6 +88,43 @@ pub(super) fn check(goal: &Goal, settings: &Settings, linear: bool) -> Result<()
         Some((_, what, found, expected)) => {
             Err(TrainError::Setting { what, found: found.to_owned(), expected })
         }
+        None => settings.check_ranges(),
+    }
+}
+
+/// The same for goals of several classes and per query, which may not have any bandwidth.
+pub(super) fn check_other_kinds(settings: &Settings, bandwidth: bool) -> Result<(), TrainError> {
+    let combinations = [
+        (
+            matches!(settings.method, MethodChoice::Lagrangian | MethodChoice::Pairwise),
+            "method",
+            "auto, ico or cross-entropy for several classes and goals per query",
+        ),
+        (settings.shared_threshold, "shared-threshold", "a label of two classes and conditions on groups"),
+        (
+            settings.inequality == Inequality::Slack,
+            "inequality",
+            "active-set for several classes and goals per query",
+        ),
+        (
+            settings.thresholds != Thresholds::Smooth,
+            "thresholds",
+            "smooth for several classes and goals per query",
+        ),
+        (
+            settings.surrogate != Surrogate::Sigmoid,
+            "surrogate",
+            "sigmoid for goals per query, and several classes, where it is the softmax",
+        ),
+        (!bandwidth, "bandwidth", "one in deviations for goals per query; or in scores for several classes"),
+        (
+            settings.batch_size.is_some() && settings.optimizer == OptimizerChoice::Lbfgs,
+            "optimizer",
+            "adam, adagrad or sgd with ‹batch-size›, or lbfgs on the full batch",
+        ),
+    ];
+    match combinations.into_iter().find(|(refused, ..)| *refused) {
+        Some((_, what, expected)) => Err(TrainError::Setting { what, found: String::new(), expected }),
         None => settings.check_ranges(),
     }
 }

@@ -2,19 +2,17 @@
 
 use super::aim::Aim;
 use super::auto::{Fit, Rounds};
+use super::check::check_other_kinds;
 use super::method::{ClassCrossEntropy, ClassIco, Loss};
 use super::stage::{Reporter, Store};
 use super::task::{Start, Task};
 use super::{
-    Bandwidth, ClassBatchLoss, ClassBatchOptions, MethodChoice, Observer, OptimizerChoice, Part, Settings,
-    Thresholds, TrainError,
+    Bandwidth, ClassBatchLoss, ClassBatchOptions, MethodChoice, Observer, Part, Settings, TrainError,
 };
 use crate::class::{Classes, shift, standard_error};
-use crate::engine::Inequality;
 use crate::goal::{ClassGoal, Direction};
 use crate::sample::Sample;
 use crate::shard::Shard;
-use crate::surrogate::Surrogate;
 
 /// Powers of the classes' shares that cross-entropy is tried with, and its shrinkages.
 const BALANCES: [f64; 3] = [0.0, 0.5, 1.0];
@@ -39,7 +37,7 @@ pub fn fit_classes<'r>(
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Store + 'r)>,
 ) -> Result<Fit, TrainError> {
-    check(settings)?;
+    check_other_kinds(settings, !matches!(settings.bandwidth, Bandwidth::Tail(_)))?;
     for sample in [train.sample.whole(), validation.sample.whole()] {
         Classes::of(goal, sample)?;
     }
@@ -47,39 +45,6 @@ pub fn fit_classes<'r>(
     let tasks = tasks(settings, train.model.linear());
     let reporter = &mut Reporter::new(observer, store, tasks.len() * settings.rotations());
     Rounds { aim: &aim, tasks: &tasks, settings }.fit(train, validation, reporter)
-}
-
-fn check(settings: &Settings) -> Result<(), TrainError> {
-    let method = settings.method;
-    let combinations = [
-        (
-            matches!(method, MethodChoice::Lagrangian | MethodChoice::Pairwise),
-            "method",
-            "auto, ico or cross-entropy for several classes",
-        ),
-        (settings.shared_threshold, "shared-threshold", "a label of two classes"),
-        (settings.inequality == Inequality::Slack, "inequality", "active-set for several classes"),
-        (settings.thresholds != Thresholds::Smooth, "thresholds", "smooth for several classes"),
-        (
-            settings.surrogate != Surrogate::Sigmoid,
-            "surrogate",
-            "sigmoid for several classes, where it is the softmax",
-        ),
-        (
-            matches!(settings.bandwidth, Bandwidth::Tail(_)),
-            "bandwidth",
-            "one in deviations or scores for several classes",
-        ),
-        (
-            settings.batch_size.is_some() && settings.optimizer == OptimizerChoice::Lbfgs,
-            "optimizer",
-            "adam, adagrad or sgd with ‹batch-size›, or lbfgs on the full batch",
-        ),
-    ];
-    match combinations.into_iter().find(|(refused, ..)| *refused) {
-        Some((_, what, expected)) => Err(TrainError::Setting { what, found: String::new(), expected }),
-        None => settings.check_ranges(),
-    }
 }
 
 /// The stages of a run, in order; the method that was asked for comes last.

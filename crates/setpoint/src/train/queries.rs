@@ -2,18 +2,15 @@
 
 use super::aim::Aim;
 use super::auto::{Fit, Rounds};
+use super::check::check_other_kinds;
 use super::method::{Compare, CrossEntropy, Loss, QueryBaseline, QueryIco};
 use super::stage::{Reporter, Store};
 use super::task::{Start, Task};
-use super::{
-    Bandwidth, Gain, MethodChoice, Observer, OptimizerChoice, Part, Settings, Thresholds, TrainError,
-};
-use crate::engine::Inequality;
+use super::{Bandwidth, Gain, MethodChoice, Observer, Part, Settings, TrainError};
 use crate::goal::{Direction, QueryGoal};
 use crate::rank::{Convention, Queries, QueryOptions, RankError, Values};
 use crate::sample::Sample;
 use crate::shard::Shard;
-use crate::surrogate::Surrogate;
 
 /// Shrinkages of the baselines.
 const SHRINKAGES: [f64; 3] = [0.001, 0.01, 0.1];
@@ -40,7 +37,8 @@ pub fn fit_queries<'r>(
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Store + 'r)>,
 ) -> Result<Fit, TrainError> {
-    check(settings)?;
+    // Every query has a spread of its own.
+    check_other_kinds(settings, matches!(settings.bandwidth, Bandwidth::Deviations(_)))?;
     for sample in [train.sample.whole(), validation.sample.whole()] {
         mean_of(goal, sample, &vec![0.0; sample.len()])?;
         if sample.weights().is_some() {
@@ -75,35 +73,6 @@ pub fn gain_of(goal: &QueryGoal, sample: &Sample, first: &[f32], second: &[f32])
         difference: difference.mean().unwrap_or_default(),
         standard_error: difference.standard_error(),
     })
-}
-
-fn check(settings: &Settings) -> Result<(), TrainError> {
-    let method = settings.method;
-    let combinations = [
-        (
-            matches!(method, MethodChoice::Lagrangian | MethodChoice::Pairwise),
-            "method",
-            "auto, ico or cross-entropy for a goal per query; pairs are among its starts",
-        ),
-        (settings.shared_threshold, "shared-threshold", "a goal with conditions on groups"),
-        (settings.inequality == Inequality::Slack, "inequality", "active-set for a goal per query"),
-        (settings.thresholds != Thresholds::Smooth, "thresholds", "smooth for a goal per query"),
-        (settings.surrogate != Surrogate::Sigmoid, "surrogate", "sigmoid for a goal per query"),
-        (
-            !matches!(settings.bandwidth, Bandwidth::Deviations(_)),
-            "bandwidth",
-            "one in deviations for a goal per query: every query has a spread of its own",
-        ),
-        (
-            settings.batch_size.is_some() && settings.optimizer == OptimizerChoice::Lbfgs,
-            "optimizer",
-            "adam, adagrad or sgd with ‹batch-size›, or lbfgs on the full batch",
-        ),
-    ];
-    match combinations.into_iter().find(|(refused, ..)| *refused) {
-        Some((_, what, expected)) => Err(TrainError::Setting { what, found: String::new(), expected }),
-        None => settings.check_ranges(),
-    }
 }
 
 /// The stages of a run, in order; the method that was asked for comes last.

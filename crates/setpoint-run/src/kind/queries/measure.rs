@@ -96,8 +96,6 @@ impl ByPlace {
         let queries = Queries::of_sample(sample)?;
         let relevant =
             |query: &usize| queries.rows(*query).iter().any(|row| queries.positive()[*row as usize]);
-        // The baseline itself gains nothing.
-        let base = base.filter(|base| *base != scores);
         let gain = |goal: &QueryGoal| self.difference(goal, sample, scores, base?, confidence?);
         Ok(QueriesRecord {
             column: Some(queries.column()).filter(|column| !column.is_empty()).unwrap_or("query").to_owned(),
@@ -121,6 +119,8 @@ impl ByPlace {
         base: Option<&[f32]>,
         confidence: f64,
     ) -> Result<QueriesRecord, Failure> {
+        // The baseline itself is no comparison.
+        let base = base.filter(|base| *base != scores);
         let values = self.values(&self.goal, sample, scores)?;
         let base_values = base.map(|base| self.values(&self.goal, sample, base)).transpose()?;
         let mut record = self.counted(sample, scores, base, Some(confidence))?;

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::Loss;
-use crate::goal::{QueryGoal, QueryMetric};
+use crate::goal::QueryGoal;
 use crate::optimizer::State;
 use crate::rank::{Queries, QueryEngine, QueryOptions, RankError};
 use crate::shard::Shard;
@@ -105,10 +105,7 @@ impl Loss for QueryBaseline {
         let queries = Queries::of_sample(sample)?;
         let of_query = |query: usize| {
             let rows = queries.rows(query);
-            let worth = |row: &u32| match self.goal.metric {
-                QueryMetric::Ndcg(gain) => gain.of(queries.grades()[*row as usize]),
-                _ => f64::from(u8::from(queries.positive()[*row as usize])),
-            };
+            let worth = |row: &u32| self.goal.gain().of(queries.grades()[*row as usize]);
             let worth: Vec<f64> = rows.iter().map(worth).collect();
             let scores: Vec<f64> = rows.iter().map(|row| f64::from(scores[*row as usize])).collect();
             match self.compare {

@@ -85,7 +85,10 @@ fn the_same_bytes_come_of_any_number_of_threads_and_rotations_average() {
 fn settings_that_several_classes_have_no_use_for_are_refused() {
     let settings = Settings { method: MethodChoice::Pairwise, ..Settings::default() };
     let error = fitted("macro-f1", &settings).unwrap_err();
-    assert_eq!(error.to_string(), "‹method›: expected auto, ico or cross-entropy for several classes");
+    assert_eq!(
+        error.to_string(),
+        "‹method›: expected auto, ico or cross-entropy for several classes and goals per query"
+    );
     let batches =
         Settings { batch_size: Some(256), epochs: 3, method: MethodChoice::Ico, ..Settings::default() };
     assert!(fitted("macro-f1", &batches).is_ok());
