@@ -60,7 +60,7 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
-pub use certificate::{Certificate, CertifiedAmount, CertifiedCondition, CertifiedEntities, Method};
+pub use certificate::{Certificate, CertifiedAmount, CertifiedCondition, CertifiedEntities, Method, Proof};
 pub use class::{
     ClassCertificate, apart, certifiable, certify_classes, class_drift, class_sequence, class_survives_mix,
 };
