@@ -247,12 +247,8 @@ impl fmt::Display for Certificate {
                 write!(f, " at threshold {threshold}")?;
             }
         }
-        if let Some(CertifiedAmount { quantity, bound, observed, assumed }) = &self.amount {
-            let (side, worse) = if quantity == "cost" { ("at most", "more") } else { ("at least", "less") };
-            write!(f, "\n  {quantity}: {side} {bound:.4} a row (observed {observed:.4}), by bets on rows")?;
-            if let Some(assumed) = assumed {
-                write!(f, ", assuming that no row has {worse} than {}", number(*assumed))?;
-            }
+        if let Some(amount) = &self.amount {
+            write!(f, "\n  {amount}")?;
         }
         let mut mixed: Vec<&str> = Vec::new();
         for condition in self.conditions.iter().filter(|condition| condition.depends_on_mix()) {
@@ -264,6 +260,18 @@ impl fmt::Display for Certificate {
             write!(f, "\n  {} at the mix of classes of these examples only", mixed.join(", "))?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for CertifiedAmount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { quantity, bound, observed, assumed } = self;
+        let (side, worse) = if quantity == "cost" { ("at most", "more") } else { ("at least", "less") };
+        write!(f, "{quantity}: {side} {bound:.4} a row (observed {observed:.4}), by bets on rows")?;
+        match assumed {
+            Some(assumed) => write!(f, ", assuming that no row has {worse} than {}", number(*assumed)),
+            None => Ok(()),
+        }
     }
 }
 
