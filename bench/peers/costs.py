@@ -374,7 +374,10 @@ def table(known):
             scale = 1 if money else 100
             mean = scale * np.mean(list(values.values())) if values else float("nan")
             spread = scale * np.std(list(values.values()), ddof=1) if len(values) > 1 else float("nan")
-            cells = [f"{len(values)} of {len(found)}", f"{mean:.2f} ± {spread:.2f}"]
+            cells = [
+                f"{len(values)} of {len(found)}",
+                "-" if not values else f"{mean:.2f} ± {spread:.2f}".replace(" ± nan", ""),
+            ]
             if not money:
                 targets = [float(word.split(">=")[1]) for word in goal.split("@ ")[1].split(",")]
                 rates = [[line.get(rate) for line in found.values()] for rate in ("precision", "npv")]
@@ -385,7 +388,10 @@ def table(known):
                     )
                     for line in found.values()
                 )
-                cells += [f"{100 * np.mean([r for r in rate if r is not None] or [np.nan]):.2f}" for rate in rates]
+                cells += [
+                    f"{100 * np.mean([r for r in rate if r is not None] or [np.nan]):.2f}".replace("nan", "-")
+                    for rate in rates
+                ]
                 cells.append(f"{missed} of {len(values)}")
             told = [line["certified"] for line in found.values() if "certified" in line]
             cells.append(f"{sum(told)} of {len(told)}" if told else "")
