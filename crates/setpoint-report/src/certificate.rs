@@ -120,6 +120,6 @@ impl fmt::Display for CertificateRecord {
                 write!(f, " at threshold {}", number(threshold))?;
             }
         }
-        Ok(())
+        self.full.amount.as_ref().map_or(Ok(()), |amount| write!(f, "\n  {amount}"))
     }
 }

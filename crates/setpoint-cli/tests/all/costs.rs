@@ -137,7 +137,7 @@ fn accuracy_and_gaps_are_certified_along_the_frontier() {
     );
     let record = run.ok().json();
     let method = &record["certificate"]["conditions"][0]["method"];
-    assert_eq!((&method["name"], &method["bets"]), (&Value::from("frontier"), &Value::from(false)));
+    assert_eq!((&method["name"], &method["proof"]), (&Value::from("frontier"), &Value::from("tests")));
     let drift = setpoint(home.path(), &["evaluate", "m", "shop.csv", "--json"]).ok().json();
     assert_eq!(drift["drift"][0]["condition"], "accuracy>=0.8");
 }

@@ -143,8 +143,8 @@ pub enum Method {
         tested: u64,
         /// The p-value at the decisions taken.
         p_value: f64,
-        /// Whether by bets on rows, where no exact binomial test counts them.
-        bets: bool,
+        /// What each is.
+        proof: Proof,
     },
     /// No proof: draws of whole entities put the rate within its target about as often as was asked for.
     Approximate {
@@ -153,6 +153,18 @@ pub enum Method {
         /// The chance of a rate so good, were the true one at its target, as far as the draws tell.
         p_value: f64,
     },
+}
+
+/// What a test at given decisions is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Proof {
+    /// Exact binomial tests.
+    Tests,
+    /// Exact bounds on the rates that are compared.
+    Bounds,
+    /// Bets on rows.
+    Bets,
 }
 
 impl Certificate {
@@ -208,8 +220,9 @@ impl Method {
             Self::Betting { .. } => "bets on entities",
             Self::InverseProbability { .. } => "bets on sampled rows",
             Self::AtPrevalence { .. } => "exact bounds on recall and fpr",
-            Self::Frontier { bets: false, .. } => "exact tests along the validation frontier",
-            Self::Frontier { bets: true, .. } => "bets on rows along the validation frontier",
+            Self::Frontier { proof: Proof::Tests, .. } => "exact tests along the validation frontier",
+            Self::Frontier { proof: Proof::Bounds, .. } => "exact bounds along the validation frontier",
+            Self::Frontier { proof: Proof::Bets, .. } => "bets on rows along the validation frontier",
             Self::Approximate { .. } => "draws of entities (no proof)",
         }
     }
@@ -234,12 +247,8 @@ impl fmt::Display for Certificate {
                 write!(f, " at threshold {threshold}")?;
             }
         }
-        if let Some(CertifiedAmount { quantity, bound, observed, assumed }) = &self.amount {
-            let (side, worse) = if quantity == "cost" { ("at most", "more") } else { ("at least", "less") };
-            write!(f, "\n  {quantity}: {side} {bound:.4} a row (observed {observed:.4}), by bets on rows")?;
-            if let Some(assumed) = assumed {
-                write!(f, ", assuming that no row has {worse} than {}", number(*assumed))?;
-            }
+        if let Some(amount) = &self.amount {
+            write!(f, "\n  {amount}")?;
         }
         let mut mixed: Vec<&str> = Vec::new();
         for condition in self.conditions.iter().filter(|condition| condition.depends_on_mix()) {
@@ -251,6 +260,18 @@ impl fmt::Display for Certificate {
             write!(f, "\n  {} at the mix of classes of these examples only", mixed.join(", "))?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for CertifiedAmount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { quantity, bound, observed, assumed } = self;
+        let (side, worse) = if quantity == "cost" { ("at most", "more") } else { ("at least", "less") };
+        write!(f, "{quantity}: {side} {bound:.4} a row (observed {observed:.4}), by bets on rows")?;
+        match assumed {
+            Some(assumed) => write!(f, ", assuming that no row has {worse} than {}", number(*assumed)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -268,7 +289,9 @@ impl fmt::Display for CertifiedCondition {
             // The rate is not that of the rows as they are.
             Method::InverseProbability { .. }
             | Method::AtPrevalence { .. }
-            | Method::Frontier { bets: true, .. } => write!(f, " from {examples} rows")?,
+            | Method::Frontier { proof: Proof::Bounds | Proof::Bets, .. } => {
+                write!(f, " from {examples} rows")?
+            }
             _ => write!(f, " ({counted} of {examples})")?,
         }
         write!(f, ", by {}", self.method.name())?;

@@ -13,10 +13,9 @@
 //!   over rows, and so does any rate of rows that stand for unequal numbers, weighed by what they stand for: **bets**
 //!   on X, which is bounded below by -L. The wealth Π (1 + l X) of a stake l <= 1/L has a mean of at most 1 while
 //!   E\[X\] <= 0, and so has its mean over stakes fixed in advance: one over it is a p-value (Ville, Markov).
-//! - **balanced accuracy, gap, ratio** compare two slices, whose rows are independent of each other. The rows of the
-//!   larger one are dealt out to those of the smaller, in an order drawn without looking at them, and a bet is on a row x of the one and the mean y of those dealt
-//!   to it: X = g - (x - y) has mean g - (R_a - R_b) for a gap, X = x - q y for a ratio, (x + y)/2 - b for the balance.
-//!   Groups are compared in all ordered pairs.
+//! - **balanced accuracy, gap, ratio** compare two slices: exact bounds on the rates of both, each at half of the level, show that
+//!   the condition holds whatever the two rates are within them (Clopper and Pearson, Bonferroni). The least level at which
+//!   they do is a p-value, since bounds part as the level falls. Groups are compared in all ordered pairs.
 //!
 //! The largest p-value of all of them is one for "some condition is past its target" (intersection-union), and a
 //! sequence fixed in advance that ends at its first failure errs with probability delta at most (fixed sequence): with
@@ -87,8 +86,8 @@ pub fn frontier(
     }
     let mut found: Vec<Vec<f32>> = Vec::new();
     for step in 0..STEPS {
-        // Half of the room at the start, none at the goal itself.
-        let strictness = 0.6 * (1.0 - step as f64 / (STEPS - 1) as f64);
+        // Nearly all of the room is left at the start, none at the goal itself.
+        let strictness = 0.9 * (1.0 - step as f64 / (STEPS - 1) as f64);
         if let Ok(solved) = solve(&held_more_strictly(goal, strictness))
             && found.last() != Some(&solved.thresholds)
         {
@@ -239,7 +238,7 @@ pub fn certify_along(
                 examples: one.examples,
                 counted: one.counted,
                 observed: one.observed,
-                method: Method::Frontier { tested: steps, p_value: one.p_value, bets: one.bets },
+                method: Method::Frontier { tested: steps, p_value: one.p_value, proof: one.proof },
             })
             .collect(),
         amount,

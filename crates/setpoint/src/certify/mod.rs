@@ -12,7 +12,7 @@
 //! | `fpr`, `tnr`, `recall`, `fnr`, `positive-rate` | all thresholds on one side of a limit | one order statistic of the slice's scores |
 //! | `precision`, `fdr`, `npv`, `for` | single thresholds | exact binomial tests on a grid of ranks, or of thresholds fixed in advance |
 //! | the same, `(column)` | a threshold for each group | as above, within each group |
-//! | `accuracy`, `error`, f-beta, `gap`, `ratio`, `coverage`, amounts, ... | decisions [fixed in advance](frontier) | exact tests and bets along a sequence |
+//! | `accuracy`, `error`, f-beta, `gap`, `ratio`, `coverage`, amounts, ... | decisions fixed in advance (`frontier.rs`) | exact tests and bets along a sequence |
 //! | any of these, of examples that come in entities | the same | bets on the entities |
 //! | any of these, of rows [sampled](design) with known chances | the same | bets on the rows, at any time |
 //! | `precision`, `positive-rate` and their like, at another share of positives | single thresholds | exact bounds on recall and fpr |
@@ -61,7 +61,7 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
-pub use certificate::{Certificate, CertifiedAmount, CertifiedCondition, CertifiedEntities, Method};
+pub use certificate::{Certificate, CertifiedAmount, CertifiedCondition, CertifiedEntities, Method, Proof};
 pub use class::{
     ClassCertificate, apart, certifiable, certify_classes, class_drift, class_sequence, class_survives_mix,
 };

@@ -51,15 +51,6 @@ pub fn mean_bound(values: &[f64], low: f64, delta: f64) -> f64 {
     below
 }
 
-/// A row of the smaller list beside the mean of those of the larger that are dealt to it.
-pub(super) fn dealt<'a>(small: &'a [f64], large: &'a [f64]) -> impl Iterator<Item = (f64, f64)> + 'a {
-    let (count, all) = (small.len(), large.len());
-    small.iter().enumerate().map(move |(place, x)| {
-        let part = &large[place * all / count..(place + 1) * all / count];
-        (*x, part.iter().sum::<f64>() / part.len() as f64)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,12 +71,5 @@ mod tests {
         let (few, many) = (mean_bound(&values(200), 0.0, 0.05), mean_bound(&values(20_000), 0.0, 0.05));
         assert!(few > 1.5 && few < many && many < 2.0 && many > 1.95, "{few} {many}");
         assert_eq!(mean_bound(&[], -5.0, 0.05), -5.0);
-    }
-
-    #[test]
-    fn every_row_is_dealt_once() {
-        let (small, large) = ([1.0, 2.0, 3.0], [1.0, 1.0, 2.0, 2.0, 2.0, 6.0, 6.0]);
-        let dealt: Vec<(f64, f64)> = dealt(&small, &large).collect();
-        assert_eq!(dealt, [(1.0, 1.0), (2.0, 2.0), (3.0, 14.0 / 3.0)]);
     }
 }

@@ -1,16 +1,16 @@
 //! Every kind of condition at decisions that are given.
 
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
-
 use super::bet;
+use crate::certify::certificate::Proof;
 use crate::certify::claim::TOP;
 use crate::certify::error::CertifyError;
 use crate::goal::{Constraint, Counts, Fraction, Goal, Rate, Relation};
 use crate::metric::Condition;
-use crate::metric::interval::{lower_tail, upper_tail};
+use crate::metric::interval::{at_least, at_most, lower_tail, upper_tail};
 use crate::sample::Sample;
+
+/// P-values below this are told as this.
+const LEAST: f64 = 1e-9;
 
 /// Rows to be decided.
 #[derive(Clone, Copy)]
@@ -39,7 +39,7 @@ pub(super) struct One {
     pub(super) counted: u64,
     pub(super) observed: f64,
     pub(super) p_value: f64,
-    pub(super) bets: bool,
+    pub(super) proof: Proof,
     /// Whether it holds as observed.
     pub(super) holds: bool,
 }
@@ -186,22 +186,24 @@ impl At<'_> {
             counted: 0,
             observed: observed.unwrap_or(f64::NAN),
             p_value: 1.0,
-            bets: true,
+            proof: if fractions.len() > 1 { Proof::Bounds } else { Proof::Bets },
             holds: observed.is_some_and(|observed| condition.allows(observed)),
         };
         let [fraction] = fractions[..] else {
-            // Balanced accuracy: a row of each class.
-            let [of_positives, of_negatives] = [&fractions[0], &fractions[1]].map(|f| self.slice(f, &rows));
-            let target = condition.target;
-            let worst = if sign > 0.0 { target } else { 1.0 - target };
+            // Balanced accuracy: the rates of both classes.
+            let [positives, negatives] = [&fractions[0], &fractions[1]].map(|f| self.slice(f, &rows));
+            let twice = 2.0 * condition.target;
             one.p_value =
-                self.two(&of_positives, &of_negatives, worst, |x, y| sign * (0.5 * (x + y) - target))?;
+                self.two(&positives, &negatives, |[low, high], [other_low, other_high]| match sign > 0.0 {
+                    true => low + other_low >= twice,
+                    false => high + other_high <= twice,
+                })?;
             return Ok(one);
         };
         if !matches!(condition.rate, Rate::FBeta(_)) && !self.rows.sampled {
             let slice = self.slice(&fraction, &rows);
             let counted: f64 = slice.iter().sum();
-            (one.examples, one.counted, one.bets) = (slice.len() as u64, counted as u64, false);
+            (one.examples, one.counted, one.proof) = (slice.len() as u64, counted as u64, Proof::Tests);
             let (examples, counted) = (one.examples, one.counted);
             if examples > 0 {
                 one.p_value = match at_most != violation {
@@ -261,13 +263,12 @@ impl At<'_> {
         inside.map(|row| fraction.numerator.dot(&self.counts[*row])).collect()
     }
 
-    /// The p-value of a bet on rows of two slices.
+    /// The least delta at which exact bounds on the rates of two slices, each at half of it, show something.
     fn two(
         &self,
         first: &[f64],
         second: &[f64],
-        worst: f64,
-        value: impl Fn(f64, f64) -> f64,
+        shown: impl Fn([f64; 2], [f64; 2]) -> bool,
     ) -> Result<f64, CertifyError> {
         if self.rows.sampled {
             return Err(CertifyError::CannotCertify {
@@ -275,23 +276,28 @@ impl At<'_> {
                 reason: "rows that stand for unequal numbers have no test for it; hold rates instead",
             });
         }
-        if first.is_empty() || second.is_empty() || worst <= 0.0 {
+        if first.is_empty() || second.is_empty() {
             return Ok(1.0);
         }
-        // Rows may come sorted by anything; dealt in that order they would have to do with each other.
-        let mut generator = ChaCha8Rng::seed_from_u64(0);
-        let mut shuffled = |slice: &[f64]| {
-            let mut rows = slice.to_vec();
-            rows.shuffle(&mut generator);
-            rows
+        let bounds = |slice: &[f64], delta: f64| -> Result<[f64; 2], CertifyError> {
+            let (counted, examples) = (slice.iter().sum::<f64>() as u64, slice.len() as u64);
+            let confidence = 1.0 - delta / 2.0;
+            Ok([at_least(counted, examples, confidence)?, at_most(counted, examples, confidence)?])
         };
-        let (first, second) = (&shuffled(first)[..], &shuffled(second)[..]);
-        let values: Vec<f64> = if first.len() <= second.len() {
-            bet::dealt(first, second).map(|(x, y)| value(x, y)).collect()
-        } else {
-            bet::dealt(second, first).map(|(y, x)| value(x, y)).collect()
-        };
-        Ok(bet::p_value(&values, worst))
+        let shown = |delta: f64| Ok::<_, CertifyError>(shown(bounds(first, delta)?, bounds(second, delta)?));
+        let (mut hidden, mut seen) = (LEAST, 1.0 - 1e-9);
+        if !shown(seen)? {
+            return Ok(1.0);
+        }
+        if shown(hidden)? {
+            return Ok(hidden);
+        }
+        // Bounds part as delta falls: by its logarithm, to a thousandth.
+        while seen / hidden > 1.001 {
+            let middle = (hidden * seen).sqrt();
+            if shown(middle)? { seen = middle } else { hidden = middle }
+        }
+        Ok(seen)
     }
 
     /// A gap or ratio, over all ordered pairs of groups.
@@ -319,17 +325,16 @@ impl At<'_> {
         let mut p_values = Vec::new();
         for a in 0..slices.len() {
             for b in (0..slices.len()).filter(|b| *b != a) {
-                let sign = if violation { -1.0 } else { 1.0 };
-                let worst = match (gap, violation) {
-                    (true, false) => 1.0 - target,
-                    (true, true) => 1.0 + target,
-                    (false, false) => target,
-                    (false, true) => 1.0,
-                };
-                p_values.push(self.two(&slices[a], &slices[b], worst, |x, y| match gap {
-                    true => sign * (target - (x - y)),
-                    false => sign * (x - target * y),
-                })?);
+                p_values.push(self.two(
+                    &slices[a],
+                    &slices[b],
+                    |[low, high], [other_low, other_high]| match (gap, violation) {
+                        (true, false) => high - other_low <= target,
+                        (true, true) => low - other_high > target,
+                        (false, false) => low >= target * other_high,
+                        (false, true) => high < target * other_low,
+                    },
+                )?);
             }
         }
         let p_value = match violation {
@@ -345,7 +350,7 @@ impl At<'_> {
             counted: 0,
             observed,
             p_value: if p_values.is_empty() { 1.0 } else { p_value.min(1.0) },
-            bets: true,
+            proof: Proof::Bounds,
             holds,
         })
     }
