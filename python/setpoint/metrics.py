@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from . import _setpoint
-from ._arrays import pays, scored, weighted
+from ._arrays import pays, scored, vector, weighted
 from ._errors import InfeasibleError, InputError
 from ._queries import empty_name, query_goal, scored_rows
 from ._settings import probability, read_goal, refuse, setting, shape
