@@ -7,13 +7,15 @@ use rand_chacha::ChaCha8Rng;
 use super::{ROUNDS, Search, Shifts, adjusted, best, by_share, picked_scores, ties_all};
 use crate::class::confusion::Confusion;
 use crate::class::{ClassError, Classes, ShiftEngine};
-use crate::goal::ClassGoal;
+use crate::goal::{ClassGoal, ClassObjective, Over};
 use crate::sample::Sample;
 
 /// Bandwidth of the smooth rule, in units of the scores' spread.
 pub(super) const BANDWIDTH: f64 = 0.3;
 /// How often the rows are cut in halves.
 const CUTS: u64 = 2;
+/// The rule that is [`best`].
+const BEST: usize = 2;
 
 /// The shifts at which the smooth goal is best, for a surrogate of this width in units of the scores' spread. Those
 /// that conditions tie are then set on counted decisions.
@@ -110,8 +112,33 @@ pub fn choose(
     }
     let ahead =
         (0..merits.len()).reduce(|a, b| if merits[b] > merits[a] { b } else { a }).unwrap_or_default();
-    // What cannot be met on half of the rows may be on all.
-    rule(ahead, sample, scores).or_else(|_| best(goal, sample, scores, starts))
+    let best = best(goal, sample, scores, starts);
+    if ahead == BEST {
+        return best;
+    }
+    // What cannot be met on half of the rows may be on all; and on few rows of a class a rule may be ahead by chance
+    // that pays for its conditions with nearly all decisions.
+    let merit = |found: &Shifts| goal.objective.direction().merit(Some(found.value));
+    match (rule(ahead, sample, scores), best) {
+        (Ok(found), Ok(best)) if merit(&best) - merit(&found) > by_chance(goal, &classes) => Ok(best),
+        (Ok(found), _) => Ok(found),
+        (Err(_), best) => best,
+    }
+}
+
+/// What the best of all shifts gains by chance on the rows that it is chosen on, at most: four standard errors of a
+/// share of the rows that the objective is of.
+fn by_chance(goal: &ClassGoal, classes: &Classes<'_>) -> f64 {
+    let fewest = || classes.totals.iter().copied().filter(|rows| *rows > 0.0).fold(classes.total, f64::min);
+    let (rows, range) = match &goal.objective {
+        ClassObjective::Rate(rate) => match rate.over {
+            Over::All => (classes.total, 1.0),
+            Over::Class(class) => (classes.totals[class], 1.0),
+            Over::Each | Over::Mean | Over::Worst => (fewest(), 1.0),
+        },
+        ClassObjective::Cost { table, .. } => (classes.total, table.iter().copied().fold(0.0, f64::max)),
+    };
+    4.0 * 0.5 * range / rows.max(1.0).sqrt()
 }
 
 /// The rows in two halves, those of every class dealt out in turn.
