@@ -467,7 +467,8 @@ fn few_rows_of_a_class_do_not_cost_all_other_decisions() {
     for seed in 0..20 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         // Ten rows of each of two classes among 1,500, told apart well but for some.
-        let codes: Vec<u32> = (0..1500).map(|row| if row < 10 { 1 } else { 2 * u32::from(row < 20) }).collect();
+        let codes: Vec<u32> =
+            (0..1500).map(|row| if row < 10 { 1 } else { 2 * u32::from(row < 20) }).collect();
         let scores: Vec<f32> = codes
             .iter()
             .flat_map(|y| {
