@@ -462,28 +462,24 @@ fn few_rows_get_one_parameter_and_many_get_a_shift_for_each_class() {
 }
 
 #[test]
-fn few_rows_of_a_class_do_not_cost_all_other_decisions() {
+fn few_rows_of_a_class_do_not_cost_many_other_decisions() {
     let goal = goal("accuracy @ recall(c1)>=0.9, recall(c2)>=0.8", 3);
-    for seed in 0..20 {
+    for seed in 0..15 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        // Ten rows of each of two classes among 1,500, told apart well but for some.
+        // 50 and 10 rows of two classes among 3,000, a tenth of them on the wrong side.
         let codes: Vec<u32> =
-            (0..1500).map(|row| if row < 10 { 1 } else { 2 * u32::from(row < 20) }).collect();
-        let scores: Vec<f32> = codes
-            .iter()
-            .flat_map(|y| {
-                let own = if *y > 0 && rng.random::<f64>() < 0.15 { -4.0 } else { 3.0 };
-                [0, 1, 2].map(|c| rng.random_range(-1.0f32..1.0) + if c == *y { own } else { 0.0 })
-            })
-            .collect();
-        let sample = Sample::of_classes("label", names(3), codes).unwrap();
-        let (Ok(best), Ok(chosen)) =
-            (best(&goal, &sample, &scores, 3), choose(&goal, &sample, &scores, 3, seed))
-        else {
-            continue;
+            (0..3000).map(|row| if row < 50 { 1 } else { 2 * u32::from(row < 60) }).collect();
+        let score = |rng: &mut ChaCha8Rng, y: u32| {
+            let own = if y > 0 && rng.random::<f64>() < 0.1 { -2.0 } else { 3.0 };
+            [0, 1, 2].map(|c| 1.5 * rng.random_range(-1.0f32..1.0) + if c == y { own } else { 0.0 })
         };
-        // Four standard errors of a share of 1,500 rows.
-        assert!(best.value - chosen.value < 0.052, "seed {seed}: {} of {}", chosen.value, best.value);
+        let scores: Vec<f32> = codes.iter().flat_map(|y| score(&mut rng, *y)).collect();
+        let sample = Sample::of_classes("label", names(3), codes).unwrap();
+        let found = [best(&goal, &sample, &scores, 3), choose(&goal, &sample, &scores, 3, seed)];
+        if let [Ok(best), Ok(chosen)] = found {
+            // Four standard errors of a share of 3,000 rows; by halves alone, up to 0.08 were lost.
+            assert!(best.value - chosen.value < 0.0366, "seed {seed}: {} of {}", chosen.value, best.value);
+        }
     }
 }
 
