@@ -72,8 +72,9 @@ fn run(model: &mut Linear, parameters: &[f32], rows: Rows<'_>, v: &[f32]) -> (Ve
     (scores, gradient)
 }
 
-/// Numbers and fields of so many categories in turn, some rows without any, and the same written out.
-fn mixed(rows: usize, categories: &[usize], seed: u64) -> (Features, Vec<f32>) {
+/// Numbers and fields of so many categories in turn, some rows without any, then columns of entries; and the same
+/// written out.
+fn mixed(rows: usize, categories: &[usize], entries: usize, seed: u64) -> (Features, Vec<f32>) {
     let mut layout = Layout::default();
     let (mut places, mut scalings) = (Vec::new(), Vec::new());
     let drawn = numbers(rows * categories.len(), seed);
@@ -88,7 +89,10 @@ fn mixed(rows: usize, categories: &[usize], seed: u64) -> (Features, Vec<f32>) {
         let of = |row: usize| (drawn[row * categories.len() + field].powi(2) * (count + 1) as f32) as u32;
         places.push((0..rows).map(of).map(|place| place.min(*count as u32)).collect::<Vec<_>>());
     }
+    layout.add_entries(entries);
     let columns = layout.columns();
+    let mut thin = numbers(rows * entries, seed + 2);
+    thin_out(&mut thin);
     let values = numbers(rows * categories.len(), seed + 1);
     let mut written = Vec::with_capacity(rows * columns);
     for row in 0..rows {
@@ -97,6 +101,7 @@ fn mixed(rows: usize, categories: &[usize], seed: u64) -> (Features, Vec<f32>) {
             let one = |category: usize| f32::from(u8::from(category + 1 == places[field][row] as usize));
             written.extend(scalings.iter().enumerate().map(|(category, s)| s.apply(one(category))));
         }
+        written.extend_from_slice(&thin[row * entries..][..entries]);
     }
     let mut features = Features::zeros(layout.into(), rows);
     // In pieces, as a table comes in chunks.
@@ -110,6 +115,12 @@ fn mixed(rows: usize, categories: &[usize], seed: u64) -> (Features, Vec<f32>) {
             },
             |field, rows, into| into.copy_from_slice(&places[field][start + rows.start..start + rows.end]),
         );
+    }
+    if entries > 0 {
+        let sparse = to_csr(&thin, entries).into_entries().unwrap();
+        let first = (columns - entries) as u32;
+        let indices = sparse.indices.iter().map(|index| first + index).collect();
+        features = features.with_entries(Sparse { columns, indices, ..sparse }).unwrap();
     }
     (features, written)
 }
@@ -134,7 +145,8 @@ fn cases() -> Vec<(Features, Vec<f32>)> {
         (300, &[1023, 1024, 1]),
         (200, &[70_000, 2]),
     ];
-    cases.extend(categories.map(|(rows, categories)| mixed(rows, categories, 20)));
+    cases.extend(categories.map(|(rows, categories)| mixed(rows, categories, 0, 20)));
+    cases.extend([(1, 1), (9000, 40)].map(|(rows, entries)| mixed(rows, &[3, 1500], entries, 30)));
     cases
 }
 
