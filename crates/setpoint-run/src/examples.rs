@@ -127,7 +127,8 @@ pub fn load(
     let mut encoder = Encoder::fit(&table, parts.rows("train"))?;
     let mut numbered = numbered(&table.identifiers());
     let doubled = table.doubled();
-    numbered.extend(doubled.iter().map(|(column, before)| {
+    let varies = |column: &String| !encoder.constant.contains(column);
+    numbered.extend(doubled.iter().filter(|(column, _)| varies(column)).map(|(column, before)| {
         format!("column {} is the same as {} in every row", quote(column), quote(before))
     }));
     let telling = table.telling(parts.rows("train"));

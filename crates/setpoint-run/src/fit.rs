@@ -1,6 +1,7 @@
 //! Fitting a model of any kind to the train part, chosen on the validation part.
 
-use setpoint::train::{Fit, Observer, Settings, Store};
+use setpoint::goal::AnyGoal;
+use setpoint::train::{Fit, Observer, Settings, Store, fit as fit_two, fit_classes, fit_queries};
 use setpoint_report::{CandidateRecord, RecipeRecord};
 use setpoint_trees::{Data, Parameters, TreesFit};
 
@@ -8,7 +9,7 @@ use crate::blueprint::{Blueprint, Held};
 use crate::choice::ModelChoice;
 use crate::examples::Loaded;
 use crate::failure::Failure;
-use crate::kind::kind_of;
+use crate::kind::goal_of;
 use crate::scorer::Scorer;
 use crate::train::Job;
 
@@ -61,7 +62,7 @@ pub fn fit<'r>(
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Checkpoints + 'r)>,
 ) -> Result<Fitted, Failure> {
-    let (kind, settings) = (kind_of(job, loaded)?, job.settings(loaded)?);
+    let (goal, settings) = (goal_of(job, loaded)?, job.settings(loaded)?);
     let calibrated = loaded.parts.calibration.is_some();
     let (Some(train), Some(validation)) = (&mut loaded.parts.train, &mut loaded.parts.validation) else {
         return Err(Failure::input("training needs a train part and a validation part"));
@@ -74,14 +75,19 @@ pub fn fit<'r>(
         let settings = tree_settings(job, &settings, calibrated);
         let store = store.map(|store| store as &mut dyn setpoint_trees::Store);
         let rounds = settings.rounds;
-        let fit = kind.fit_trees(train, validation, &settings, observer, store)?;
+        let fit = setpoint_trees::fit(&goal, train, validation, &settings, observer, store)?;
         return Ok(Fitted::of_trees(fit, rounds));
     }
     let (Some(train), Some(validation)) = (train.part(), validation.part()) else {
         return Err(Failure::input("the parts were made for different kinds of model"));
     };
     let store = store.map(|store| store as &mut dyn Store);
-    Ok(Fitted::of_model(kind.fit(train, validation, &settings, observer, store)?))
+    let fit = match &goal {
+        AnyGoal::Two(goal) => fit_two(goal, train, validation, &settings, observer, store),
+        AnyGoal::Classes(goal) => fit_classes(goal, train, validation, &settings, observer, store),
+        AnyGoal::Queries(goal) => fit_queries(goal, train, validation, &settings, observer, store),
+    };
+    Ok(Fitted::of_model(fit?))
 }
 
 fn tree_settings(job: &Job, settings: &Settings, calibrated: bool) -> setpoint_trees::Settings {

@@ -7,7 +7,7 @@
 //! | one of several classes | [`ClassGoal`](setpoint::goal::ClassGoal) | a shift for each class: [`ByShift`] |
 //! | a place within a query | [`QueryGoal`](setpoint::goal::QueryGoal) | the order of the scores: [`ByPlace`] |
 //!
-//! A [`Kind`] is a goal tied to a run: it fits, says what scores are worth, and chooses what ships. That is a
+//! A [`Kind`] is a goal tied to a run: it says what scores are worth, and chooses what ships. That is a
 //! [`Decision`], which measures, describes and stores itself.
 
 mod band;
@@ -28,12 +28,10 @@ use setpoint::certify::Certificate;
 use setpoint::certify::monitor::{Certified, Known};
 use setpoint::goal::{AnyGoal, ClassGoal, ClassObjective, Direction, GoalText};
 use setpoint::train::selection::as_fraction;
-use setpoint::train::{Fit, Observer, Part, Settings, Store};
 use setpoint_data::{Codes, cost_table};
 use setpoint_report::{
     Bounds, ByPart, EvaluateRecord, Measured as Rate, RecertifyRecord, ReportRecord, TrainRecord,
 };
-use setpoint_trees::{Data, TreesFit};
 
 use crate::examples::Loaded;
 use crate::failure::Failure;
@@ -54,26 +52,6 @@ pub(crate) trait Kind {
 
     /// Refuses parts on which the goal makes no sense.
     fn check(&self, loaded: &Loaded) -> Result<(), Failure>;
-
-    /// Fits one of the core's models.
-    fn fit<'r>(
-        &self,
-        train: Part<'_>,
-        validation: Part<'_>,
-        settings: &Settings,
-        observer: &'r mut (dyn Observer + 'r),
-        store: Option<&'r mut (dyn Store + 'r)>,
-    ) -> Result<Fit, Failure>;
-
-    /// Fits boosted trees.
-    fn fit_trees<'r>(
-        &self,
-        train: Data<'r>,
-        validation: Data<'r>,
-        settings: &'r setpoint_trees::Settings,
-        observer: &'r mut (dyn Observer + 'r),
-        store: Option<&'r mut (dyn setpoint_trees::Store + 'r)>,
-    ) -> Result<TreesFit, Failure>;
 
     /// The best value that the conditions allow of these scores; `None` where there is none.
     fn value(&self, sample: &Sample, scores: &[f32]) -> Result<Option<f64>, Failure>;

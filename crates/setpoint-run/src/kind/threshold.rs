@@ -1,18 +1,17 @@
 //! Positive or negative: one score against thresholds.
 
+use setpoint::Sample;
 use setpoint::artifact::{ModelFile, Tensor, TensorData};
 use setpoint::certify::monitor::{Certified, Known, Sketch};
 use setpoint::certify::{Certificate, Drift, Verdict, drift, frontier_drift, needs_frontier};
 use setpoint::goal::{Constraint, Direction, Goal, Top};
 use setpoint::metric::confusion;
-use setpoint::train::{Fit, Judge, MethodChoice, Observer, Part, Settings, Store};
-use setpoint::{Sample, train};
+use setpoint::train::{Judge, MethodChoice};
 use setpoint_data::Codes;
 use setpoint_report::{
     Bounds, ByPart, CertificateRecord, Confusion, DriftRecord, EvaluateRecord, GroupRecord, GroupsRecord,
     Measured as Rate, RecertifyRecord, ReportRecord, TrainRecord, decided_alike, widened,
 };
-use setpoint_trees::{Data, TreesFit};
 
 use super::{ByBand, Decision, Decisions, Kind, Measured, Predicted, Rule};
 use crate::examples::Loaded;
@@ -64,28 +63,6 @@ impl Kind for Aim {
     fn check(&self, loaded: &Loaded) -> Result<(), Failure> {
         check_sizes(&self.asked, &loaded.parts)?;
         check_top(&self.asked, loaded)
-    }
-
-    fn fit<'r>(
-        &self,
-        train: Part<'_>,
-        validation: Part<'_>,
-        settings: &Settings,
-        observer: &'r mut (dyn Observer + 'r),
-        store: Option<&'r mut (dyn Store + 'r)>,
-    ) -> Result<Fit, Failure> {
-        Ok(train::fit(&self.asked, train, validation, settings, observer, store)?)
-    }
-
-    fn fit_trees<'r>(
-        &self,
-        train: Data<'r>,
-        validation: Data<'r>,
-        settings: &'r setpoint_trees::Settings,
-        observer: &'r mut (dyn Observer + 'r),
-        store: Option<&'r mut (dyn setpoint_trees::Store + 'r)>,
-    ) -> Result<TreesFit, Failure> {
-        Ok(setpoint_trees::fit(&self.asked, train, validation, settings, observer, store)?)
     }
 
     fn value(&self, sample: &Sample, scores: &[f32]) -> Result<Option<f64>, Failure> {

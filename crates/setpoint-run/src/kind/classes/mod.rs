@@ -11,13 +11,11 @@ use setpoint::certify::{
 use setpoint::class::{ClassProbability, Classes, Confusion, decide, shift, standard_error};
 use setpoint::goal::{ClassCondition, ClassGoal, ClassObjective, Direction};
 use setpoint::metric::interval::normal_quantile;
-use setpoint::train::{Fit, Observer, Part, Settings, Store, fit_classes};
 use setpoint_data::Codes;
 use setpoint_report::{
     AtCondition, Bounds, CertificateRecord, ClassesRecord, EvaluateRecord, Measured as Measure,
     RecertifyRecord, ReportRecord, TrainRecord,
 };
-use setpoint_trees::{Data, TreesFit};
 
 use super::threshold::{PROBABILITY, drift_record};
 use super::{Decision, Decisions, Kind, Measured, Predicted, Rule};
@@ -74,28 +72,6 @@ impl Kind for Aim {
             }
         }
         Ok(())
-    }
-
-    fn fit<'r>(
-        &self,
-        train: Part<'_>,
-        validation: Part<'_>,
-        settings: &Settings,
-        observer: &'r mut (dyn Observer + 'r),
-        store: Option<&'r mut (dyn Store + 'r)>,
-    ) -> Result<Fit, Failure> {
-        Ok(fit_classes(&self.goal, train, validation, settings, observer, store)?)
-    }
-
-    fn fit_trees<'r>(
-        &self,
-        train: Data<'r>,
-        validation: Data<'r>,
-        settings: &'r setpoint_trees::Settings,
-        observer: &'r mut (dyn Observer + 'r),
-        store: Option<&'r mut (dyn setpoint_trees::Store + 'r)>,
-    ) -> Result<TreesFit, Failure> {
-        Ok(setpoint_trees::fit(&self.goal, train, validation, settings, observer, store)?)
     }
 
     fn value(&self, sample: &Sample, scores: &[f32]) -> Result<Option<f64>, Failure> {

@@ -8,13 +8,11 @@ use setpoint::certify::monitor::{Certified, Known};
 use setpoint::certify::{Certificate, MeanCertificate, certify_mean};
 use setpoint::goal::{Direction, QueryGoal, QueryMetric};
 use setpoint::rank::{Empty, Queries, RankError, Values, places};
-use setpoint::train::{Fit, Observer, Part, Settings, Store, fit_queries};
 use setpoint_data::{Codes, LabelRule, Positive};
 use setpoint_report::{
     AtCondition, BoundRecord, Bounds, EvaluateRecord, Measured as Measure, RecertifyRecord, ReportRecord,
     TrainRecord,
 };
-use setpoint_trees::{Data, TreesFit};
 
 use super::{Decision, Decisions, Kind, Measured, Predicted, Rule};
 use crate::examples::Loaded;
@@ -79,28 +77,6 @@ impl Kind for Aim {
             }
         }
         Ok(())
-    }
-
-    fn fit<'r>(
-        &self,
-        train: Part<'_>,
-        validation: Part<'_>,
-        settings: &Settings,
-        observer: &'r mut (dyn Observer + 'r),
-        store: Option<&'r mut (dyn Store + 'r)>,
-    ) -> Result<Fit, Failure> {
-        Ok(fit_queries(&self.goal, train, validation, settings, observer, store)?)
-    }
-
-    fn fit_trees<'r>(
-        &self,
-        train: Data<'r>,
-        validation: Data<'r>,
-        settings: &'r setpoint_trees::Settings,
-        observer: &'r mut (dyn Observer + 'r),
-        store: Option<&'r mut (dyn setpoint_trees::Store + 'r)>,
-    ) -> Result<TreesFit, Failure> {
-        Ok(setpoint_trees::fit(&self.goal, train, validation, settings, observer, store)?)
     }
 
     fn value(&self, sample: &Sample, scores: &[f32]) -> Result<Option<f64>, Failure> {

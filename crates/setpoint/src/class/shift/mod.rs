@@ -16,6 +16,8 @@ use rayon::prelude::*;
 mod choose;
 mod far;
 mod ledger;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 use choose::{BANDWIDTH, smooth_start};
@@ -442,7 +444,7 @@ impl<'a> Search<'a> {
 
 /// What a search over all rows finds, however many they are.
 #[cfg(test)]
-pub(super) fn whole(goal: &ClassGoal, classes: &Classes<'_>, scores: &[f32], starts: usize) -> Vec<f64> {
+fn whole(goal: &ClassGoal, classes: &Classes<'_>, scores: &[f32], starts: usize) -> Vec<f64> {
     Search::new(goal, classes, scores).search(starts, ROUNDS)
 }
 
