@@ -31,12 +31,14 @@ class SetpointClassifier(Decides, Trains):
     ----------
     goal : what to improve, under which conditions (docs/goals.md). With labels of more than two values it is
         one of several classes, such as "macro-f1" or "recall(shirt) @ precision(shirt)>=0.9".
-    model : the kind of model: "linear", "mlp" for a network of dense layers, or "trees" for boosted trees
-        (grown by LightGBM, which must be installed; scoring does without it).
+    model : the kind of model: "linear", "mlp" for a network of dense layers, "trees" for boosted trees (grown by
+        LightGBM, which must be installed; scoring does without it), or "auto" for the better of linear and, where
+        LightGBM is installed, trees: `report_["kinds"]` has both.
     hidden : sizes of the network's hidden layers.
     dropout : share of hidden values left out at random while learning.
-    search : how many configurations of trees are tried.
+    search : how many configurations of trees are tried; by default 12, fewer of many rows.
     rounds : most rounds of boosting.
+    time : seconds that training may take, about: what trees have by then is used.
     confidence : of the certificate; None for the threshold that holds on the calibration rows exactly.
     positive : the label that counts as positive; by default the greater of the two.
     classes : of a label of several classes these alone, in this order; rows of others are left out.
@@ -71,11 +73,12 @@ class SetpointClassifier(Decides, Trains):
         self,
         goal: str = "recall @ fpr<=1%",
         *,
-        model: str = "linear",
+        model: str = "auto",
         hidden: Sequence[int] = (256, 128),
         dropout: float = 0.0,
-        search: int = 12,
+        search: Optional[int] = None,
         rounds: Optional[int] = None,
+        time: Optional[float] = None,
         confidence: Optional[float] = 0.95,
         positive: Any = None,
         classes: Optional[Sequence[Any]] = None,
@@ -133,7 +136,7 @@ class SetpointClassifier(Decides, Trains):
                 coded_groups = self._coded(np.asarray(groups)[kept], len(labels))
         if weights is not None:
             weights = weights.astype(np.float32)
-        if self.model == "trees":
+        if self.model in ("auto", "trees"):
             name_lightgbm()
         line = Line(type(self).__name__) if self.verbose else None
         label: Any = (self._label, *map(str, self.classes_[::-1]))

@@ -30,8 +30,9 @@ class SetpointRanker(Trains):
     ----------
     goal : "ndcg @ k=10 per query", "precision @ k=5 per query", "recall @ top=5% per query", "map per query"
         (docs/goals.md).
-    model : "linear", "mlp", or "trees" (LightGBM's, which must be installed; scoring does without it).
-    hidden, dropout, search, rounds : as of `SetpointClassifier`.
+    model : "linear", "mlp", "trees" (LightGBM's, which must be installed; scoring does without it), or "auto" for
+        the better of linear and trees.
+    hidden, dropout, search, rounds, time : as of `SetpointClassifier`.
     confidence : of the certificate; None for none.
     at_least : what is to be proved of new queries; by default whatever can be.
     positive : which grades are relevant where a metric needs yes or no, as in ">=2"; by default those above 0.
@@ -56,11 +57,12 @@ class SetpointRanker(Trains):
         self,
         goal: str = "ndcg @ k=10 per query",
         *,
-        model: str = "linear",
+        model: str = "auto",
         hidden: Sequence[int] = (256, 128),
         dropout: float = 0.0,
-        search: int = 12,
+        search: Optional[int] = None,
         rounds: Optional[int] = None,
+        time: Optional[float] = None,
         confidence: Optional[float] = 0.95,
         at_least: Optional[float] = None,
         positive: Optional[str] = None,
@@ -85,7 +87,7 @@ class SetpointRanker(Trains):
         X, of, column = taken(X, query)
         X, y, names = self._fit_data(X, y)
         rows = ranked(y, query_codes(of, len(y), column), self.positive)
-        if self.model == "trees":
+        if self.model in ("auto", "trees"):
             name_lightgbm()
         line = Line(type(self).__name__) if self.verbose else None
         inner, record, unmet = _setpoint.fit(

@@ -7,7 +7,16 @@ import subprocess
 import numpy as np
 import pytest
 
+import setpoint
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def linear_unless_said():
+    """Estimators of which a test does not name the model are linear: trees beside each would take hours."""
+    for estimator in (setpoint.SetpointClassifier, setpoint.SetpointRanker):
+        estimator.__init__.__kwdefaults__["model"] = "linear"
 
 
 def make_data(rows=3000, columns=6, seed=0, rate=0.1):

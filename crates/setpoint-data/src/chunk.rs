@@ -16,7 +16,7 @@ pub(crate) const MISSING: u32 = u32::MAX;
 const FEW: usize = 6;
 
 /// Some rows, column by column. A missing number is NaN.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Chunk {
     pub rows: usize,
     /// Distance between columns; at least `rows`.
@@ -33,14 +33,14 @@ pub(crate) struct Chunk {
 }
 
 /// The different texts of one column of a chunk.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LocalTexts {
     index: HashMap<Box<[u8]>, u32>,
     pub values: Vec<LocalText>,
     missing: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LocalText {
     pub text: String,
     /// Where it came first.
@@ -185,7 +185,7 @@ impl LocalTexts {
 }
 
 /// The different texts of one column of a table, in order of first appearance.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
     index: HashMap<String, u32>,
     pub values: Vec<String>,

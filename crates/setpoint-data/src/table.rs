@@ -22,7 +22,7 @@ use crate::sparse::{Numbering, Offsets};
 const HEAD: usize = 1 << 20;
 
 /// A file's rows, before encoding.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Table {
     pub(crate) file: String,
     pub(crate) rows: usize,
@@ -48,7 +48,7 @@ pub struct Table {
     pub(crate) notes: Notes,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Body {
     Dense { columns: Vec<FeatureColumn>, chunks: Vec<Chunk>, texts: Vec<Texts> },
     Sparse { matrix: Sparse, numbering: Numbering<'static>, offsets: Offsets },

@@ -14,7 +14,8 @@ use setpoint_data::{About, ClassRule, Codes, ColumnKind, Inputs, LabelRule, Labe
 use setpoint_onnx::{Decided, export};
 use setpoint_report::{CertificateRecord, Seconds, Together, to_json};
 use setpoint_run::{
-    Decision, Decisions, Examples, Opened, evaluate, load, margins, notes, open, opened, report_model, train,
+    Decision, Decisions, Examples, Opened, evaluate, margins, notes, open, opened, report_model, train,
+    train_best,
 };
 
 use crate::array::{GroupArrays, class_sample, codes, paid, sample, slice, together};
@@ -175,9 +176,15 @@ fn run(
     let start = Instant::now();
     let table = view.table(about, names, None)?;
     let parts = plan.split.split(&table, plan.job.settings.seed)?;
-    let mut loaded = load(table, &parts, plan.min_group, &plan.job.model)?;
-    let load = start.elapsed().as_secs_f64();
-    let mut trained = train(&plan.job, &mut loaded, watch, None)?;
+    let mut load = start.elapsed().as_secs_f64();
+    let mut trained = train_best(&plan.job, &mut |job| {
+        let clock = Instant::now();
+        let mut loaded = setpoint_run::load(table.clone(), &parts, plan.min_group, &job.model)?;
+        load += clock.elapsed().as_secs_f64();
+        let trained = train(job, &mut loaded, watch, None)?;
+        Ok((loaded, trained))
+    })?
+    .trained;
     let total = start.elapsed().as_secs_f64();
     trained.record.seconds = Seconds { load, train: total - load, total, ..Seconds::default() };
     trained.record.sentences().for_each(|text| *text = in_python(text));

@@ -16,8 +16,9 @@ struct Options {
     model: String,
     hidden: Vec<usize>,
     dropout: f64,
-    search: usize,
+    search: Option<usize>,
     rounds: Option<usize>,
+    time: Option<f64>,
     confidence: Option<f64>,
     split: String,
     min_group: Option<u64>,
@@ -55,16 +56,19 @@ impl FitPlan {
         }
         let split: SplitPlan = options.split.parse()?;
         let model = match options.model.as_str() {
+            "auto" => ModelChoice::auto(options.search, options.rounds),
             "linear" => ModelChoice::Linear,
             "mlp" => ModelChoice::Mlp { hidden: options.hidden, dropout: options.dropout },
             "trees" => ModelChoice::Trees { search: options.search, rounds: options.rounds },
             other => {
-                let expected =
-                    "expected \"linear\", \"mlp\" or \"trees\" (\"cnn\", for images, is on the command line)";
+                let expected = "expected \"auto\", \"linear\", \"mlp\" or \"trees\" (\"cnn\", for images, is on the command line)";
                 return Err(Wrong::input(format!("model={other:?}: {expected}")));
             }
         };
         let mut job = Job::new(goal_text(&options.goal)?, model, &options.training, &split, confidence)?;
+        if let Some(seconds) = options.time {
+            job = job.within(seconds)?;
+        }
         let empty = options.empty_queries.as_deref().and_then(Empty::named);
         (job.empty_queries, job.at_least) = (empty.unwrap_or_default(), options.at_least);
         let recorded = [("min-group", min_group.into()), ("columns", options.columns)];

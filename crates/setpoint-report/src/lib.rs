@@ -67,7 +67,8 @@ pub use record::{
 pub use table::Table;
 pub use together::{LabelsRecord, Together};
 pub use train::{
-    BaselineRecord, CandidateRecord, Confusion, GroupsRecord, RecipeRecord, Seconds, Shipped, TrainRecord,
+    BaselineRecord, CandidateRecord, Confusion, GroupsRecord, KindRecord, RecipeRecord, Seconds, Shipped,
+    TrainRecord,
 };
 pub use unmet::UnmetRecord;
 

@@ -103,6 +103,9 @@ pub struct TrainRecord {
     pub baseline: BaselineRecord,
     /// The gain over it.
     pub gain: Option<GainRecord>,
+    /// The kinds of model that were tried, where there were several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<KindRecord>,
     /// Every fit that was tried.
     pub candidates: Vec<CandidateRecord>,
     /// What was tried with them then.
@@ -181,6 +184,26 @@ pub struct RecipeRecord {
     pub taken: bool,
 }
 
+/// A kind of model that was tried.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct KindRecord {
+    /// Which.
+    pub model: String,
+    /// The goal's value on validation.
+    pub validation: Option<f64>,
+    /// How much better it was there than the best of the simpler kinds, by scores of what had not seen the rows.
+    pub gain: Option<f64>,
+    /// The standard error of that.
+    pub standard_error: Option<f64>,
+    /// Whether it is the one that ships.
+    pub kept: bool,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    /// Reading and training.
+    pub seconds: f64,
+}
+
 /// One fit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CandidateRecord {
@@ -221,6 +244,7 @@ impl fmt::Display for TrainRecord {
         if let Some(parts) = &self.queries {
             writeln!(f, "queries   {}", queries::counts(parts))?;
         }
+        self.tried().iter().try_for_each(|line| writeln!(f, "tried     {line}"))?;
         writeln!(f, "kept      {}", self.winner)?;
         let report = match seconds.report {
             0.0 => String::new(),
@@ -370,6 +394,27 @@ impl TrainRecord {
             }
         });
         columns
+    }
+
+    /// What the kinds of model that were tried came to, a line for each.
+    pub(crate) fn tried(&self) -> Vec<String> {
+        let amount = |value: f64| match is_money(&self.goal) {
+            true => number(value),
+            false => value_of(Some(value)),
+        };
+        let line = |kind: &KindRecord| {
+            let value = match (&kind.failed, kind.validation) {
+                (Some(why), _) => why.clone(),
+                (None, Some(value)) => format!("{} on validation", amount(value)),
+                (None, None) => "misses the conditions on validation".to_owned(),
+            };
+            let error = kind.standard_error.map_or_else(String::new, |error| format!(" ± {}", amount(error)));
+            let gain = kind.gain.map_or_else(String::new, |gain| {
+                format!(" ({}{}{error})", if gain < 0.0 { "" } else { "+" }, amount(gain))
+            });
+            format!("{}: {value}{gain}{}", kind.model, if kind.kept { ", kept" } else { "" })
+        };
+        self.kinds.iter().map(line).collect()
     }
 
     fn write_gain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -75,6 +75,7 @@ impl Blueprint {
             ModelChoice::Cnn { .. } => {
                 Err(Failure::input("the cnn model is for images: for a table choose linear, mlp or trees"))
             }
+            ModelChoice::Auto { .. } => Err(Failure::input("rows are made for one kind of model at a time")),
         }
     }
 
@@ -95,7 +96,10 @@ impl Blueprint {
             ModelChoice::Cnn { size: CnnSize::Small } => {
                 Self::network(Architecture::cnn_small(height, width, channels).with_outputs(outputs))
             }
-            ModelChoice::Linear | ModelChoice::Mlp { .. } | ModelChoice::Trees { .. } => {
+            ModelChoice::Linear
+            | ModelChoice::Mlp { .. }
+            | ModelChoice::Trees { .. }
+            | ModelChoice::Auto { .. } => {
                 Err(Failure::input(format!("the {choice} model is for tables: for images choose cnn")))
             }
         }

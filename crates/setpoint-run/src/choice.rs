@@ -27,13 +27,29 @@ pub enum ModelChoice {
         #[serde(rename = "cnn")]
         size: CnnSize,
     },
+    /// The best of several kinds, by the goal's value on validation.
+    Auto {
+        /// The kinds, the simplest first.
+        #[serde(skip)]
+        kinds: Vec<ModelChoice>,
+    },
     /// Boosted trees, grown by LightGBM.
     Trees {
-        /// How many configurations are tried.
-        search: usize,
+        /// How many configurations are tried; `None`: as many as the size of the data bears.
+        search: Option<usize>,
         /// Most rounds of a booster; `None`: 400.
         rounds: Option<usize>,
     },
+}
+
+/// Configurations of boosters that are tried, most and least.
+const SEARCH: (usize, usize) = (12, 3);
+/// Values of the train rows over all configurations that the search is cut to.
+const SEARCHED_VALUES: usize = 60_000_000;
+
+/// How many configurations of boosters data of this size bears.
+pub(crate) fn searched(rows: usize, columns: usize) -> usize {
+    (SEARCHED_VALUES / (rows * columns).max(1)).clamp(SEARCH.1, SEARCH.0)
 }
 
 /// The networks for images.
@@ -56,7 +72,14 @@ impl ModelChoice {
             Self::Mlp { .. } => "mlp",
             Self::Cnn { .. } => "cnn",
             Self::Trees { .. } => "trees",
+            Self::Auto { .. } => "auto",
         }
+    }
+
+    /// For a table: linear, and boosted trees.
+    #[must_use]
+    pub fn auto(search: Option<usize>, rounds: Option<usize>) -> Self {
+        Self::Auto { kinds: vec![Self::Linear, Self::Trees { search, rounds }] }
     }
 
     /// Whether it is for images, not for tables.
@@ -80,8 +103,9 @@ impl ModelChoice {
             Self::Linear | Self::Cnn { .. } => Vec::new(),
             Self::Mlp { hidden, .. } => hidden.iter().map(|size| ("hidden", *size, 65_536)).collect(),
             Self::Trees { search, rounds } => {
-                vec![("search", *search, 1000), ("rounds", rounds.unwrap_or(1), 100_000)]
+                vec![("search", search.unwrap_or(1), 1000), ("rounds", rounds.unwrap_or(1), 100_000)]
             }
+            Self::Auto { kinds } => return kinds.iter().try_for_each(Self::check),
         };
         match counts.into_iter().find(|(_, count, most)| !(1..=*most).contains(count)) {
             Some((name, count, most)) => {
@@ -95,7 +119,7 @@ impl ModelChoice {
     #[must_use]
     pub fn settings(&self) -> Settings {
         match self {
-            Self::Linear | Self::Trees { .. } => Settings::default(),
+            Self::Linear | Self::Trees { .. } | Self::Auto { .. } => Settings::default(),
             Self::Mlp { .. } => of_network(256, 0.005),
             Self::Cnn { size: CnnSize::Small } => of_network(128, 0.005),
             Self::Cnn { size: CnnSize::Paper } => of_network(512, 0.001),
@@ -129,9 +153,9 @@ mod tests {
     fn layers_and_searches_have_sizes() {
         for size in [0, 70_000] {
             assert!(ModelChoice::Mlp { hidden: vec![8, size], dropout: 0.0 }.check().is_err(), "{size}");
-            assert!(ModelChoice::Trees { search: size, rounds: None }.check().is_err(), "{size}");
+            assert!(ModelChoice::auto(Some(size), None).check().is_err(), "{size}");
         }
-        assert!(ModelChoice::Trees { search: 12, rounds: Some(0) }.check().is_err());
+        assert!(ModelChoice::Trees { search: None, rounds: Some(0) }.check().is_err());
         assert!(ModelChoice::Mlp { hidden: vec![256, 128], dropout: 0.0 }.check().is_ok());
     }
 }

@@ -1,17 +1,22 @@
 //! Fitting a model of any kind to the train part, chosen on the validation part.
 
+use std::time::Instant;
+
 use setpoint::goal::AnyGoal;
 use setpoint::train::{Fit, Observer, Settings, Store, fit as fit_two, fit_classes, fit_queries};
 use setpoint_report::{CandidateRecord, RecipeRecord};
 use setpoint_trees::{Data, Parameters, TreesFit};
 
 use crate::blueprint::{Blueprint, Held};
-use crate::choice::ModelChoice;
+use crate::choice::{ModelChoice, searched};
 use crate::examples::Loaded;
 use crate::failure::Failure;
 use crate::kind::goal_of;
 use crate::scorer::Scorer;
 use crate::train::Job;
+
+/// The share of the time that is left which a search of boosters may take; what it chose is grown again then.
+const SEARCHING: f64 = 0.6;
 
 /// Where a run keeps its checkpoints, whatever the kind of model.
 pub trait Checkpoints: Store + setpoint_trees::Store {}
@@ -72,30 +77,38 @@ pub fn fit<'r>(
     {
         let train = Data { features: rows.view(), sample: &train.sample, categorical };
         let validation = Data { features: held_out.view(), sample: &validation.sample, categorical };
-        let settings = tree_settings(job, &settings, calibrated);
+        let size = (rows.view().rows(), rows.view().columns());
+        let settings = tree_settings(job, &settings, calibrated, size);
         let store = store.map(|store| store as &mut dyn setpoint_trees::Store);
         let rounds = settings.rounds;
         let fit = setpoint_trees::fit(&goal, train, validation, &settings, observer, store)?;
         return Ok(Fitted::of_trees(fit, rounds));
     }
-    let (Some(train), Some(validation)) = (train.part(), validation.part()) else {
+    let (Some(train), Some(held_out)) = (train.part(), validation.part()) else {
         return Err(Failure::input("the parts were made for different kinds of model"));
     };
     let store = store.map(|store| store as &mut dyn Store);
     let fit = match &goal {
-        AnyGoal::Two(goal) => fit_two(goal, train, validation, &settings, observer, store),
-        AnyGoal::Classes(goal) => fit_classes(goal, train, validation, &settings, observer, store),
-        AnyGoal::Queries(goal) => fit_queries(goal, train, validation, &settings, observer, store),
-    };
-    Ok(Fitted::of_model(fit?))
+        AnyGoal::Two(goal) => fit_two(goal, train, held_out, &settings, observer, store),
+        AnyGoal::Classes(goal) => fit_classes(goal, train, held_out, &settings, observer, store),
+        AnyGoal::Queries(goal) => fit_queries(goal, train, held_out, &settings, observer, store),
+    }?;
+    let held_out = fit.first.clone().map(|first| validation.scores(&Scorer::Model(first))).transpose()?;
+    Ok(Fitted { held_out, ..Fitted::of_model(fit) })
 }
 
-fn tree_settings(job: &Job, settings: &Settings, calibrated: bool) -> setpoint_trees::Settings {
+fn tree_settings(
+    job: &Job,
+    settings: &Settings,
+    calibrated: bool,
+    (rows, columns): (usize, usize),
+) -> setpoint_trees::Settings {
     let default = setpoint_trees::Settings::default();
     let (search, rounds) = match job.model {
         ModelChoice::Trees { search, rounds } => (search, rounds),
-        _ => (default.configurations.len(), None),
+        _ => (None, None),
     };
+    let search = search.unwrap_or_else(|| searched(rows, columns));
     setpoint_trees::Settings {
         method: settings.method,
         configurations: Parameters::search(search, settings.seed),
@@ -106,6 +119,10 @@ fn tree_settings(job: &Job, settings: &Settings, calibrated: bool) -> setpoint_t
         shared_threshold: settings.shared_threshold,
         rows_scored: settings.rows_scored,
         seed: settings.seed,
+        until: job.until.map(|until| {
+            let now = Instant::now();
+            now + until.saturating_duration_since(now).mul_f64(SEARCHING)
+        }),
         ..default
     }
 }
@@ -178,7 +195,7 @@ impl Fitted {
             rotations: 1,
             kept: fit.kept,
             notes,
-            held_out: fit.held_out,
+            held_out: fit.used_validation.then_some(fit.held_out),
         }
     }
 }

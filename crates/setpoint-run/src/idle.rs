@@ -113,7 +113,7 @@ mod tests {
         assert!(job(json!({"bins": 7}), ModelChoice::Linear, "pr-auc @ recall in 0.95..1").is_ok());
         let mlp = || ModelChoice::Mlp { hidden: vec![8], dropout: 0.0 };
         assert!(job(json!({"epochs": 3, "mix": 0.2, "bandwidth": "0.1sd"}), mlp(), goal).is_ok());
-        let trees = || ModelChoice::Trees { search: 2, rounds: None };
+        let trees = || ModelChoice::Trees { search: Some(2), rounds: None };
         assert!(job(json!({"steps": 3}), trees(), goal).unwrap_err().contains("with ‹model trees›"));
         assert!(job(json!({"seed": 3}), trees(), goal).is_ok());
     }

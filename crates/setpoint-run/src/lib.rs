@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod auto;
 mod blueprint;
 mod certify;
 mod choice;
@@ -37,6 +38,7 @@ mod scorer;
 mod threshold;
 mod train;
 
+pub use auto::{Contender, train_best};
 pub use blueprint::{Blueprint, Held};
 pub use certify::{Asked, Certified, certify, certify_order};
 pub use choice::{CnnSize, ModelChoice};

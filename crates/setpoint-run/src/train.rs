@@ -1,5 +1,7 @@
 //! Training on data that is loaded: fit, choose what ships, measure, and make the model file.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Map, Value, json};
 use setpoint::Sample;
 use setpoint::artifact::ModelFile;
@@ -41,6 +43,10 @@ pub struct Job {
     pub empty_queries: Empty,
     /// What is to be proved of new queries; `None`: whatever can be.
     pub at_least: Option<f64>,
+    /// How long training may take, about: boosters that are not grown by then are left out.
+    pub time: Option<Duration>,
+    /// When that is over, of a run that has begun.
+    pub until: Option<Instant>,
     /// Everything else that the result depends on besides the data, for the model file.
     pub recorded: Map<String, Value>,
 }
@@ -59,7 +65,20 @@ impl Job {
     ) -> Result<Self, Failure> {
         model.check()?;
         let settings = model.settings().with(given)?;
-        refuse_idle(&goal, &model, &settings, given)?;
+        let suits = |model: &ModelChoice| refuse_idle(&goal, model, &settings, given);
+        let model = match model {
+            // A setting that has no effect on one kind asks for the others.
+            ModelChoice::Auto { kinds } if kinds.iter().any(|kind| suits(kind).is_ok()) => {
+                ModelChoice::Auto { kinds: kinds.into_iter().filter(|kind| suits(kind).is_ok()).collect() }
+            }
+            ModelChoice::Auto { kinds } => {
+                return Err(kinds
+                    .iter()
+                    .find_map(|kind| suits(kind).err())
+                    .unwrap_or_else(|| Failure::input("‹model auto›: no kind of model to choose from")));
+            }
+            other => suits(&other).map(|()| other)?,
+        };
         if !split.shares().iter().any(|(name, _)| *name == "validation") {
             return Err(Failure::input(format!(
                 "‹split {split}›: no validation part; training chooses between fits on it, so give it a share"
@@ -67,7 +86,31 @@ impl Job {
         }
         let recorded = Map::from_iter([("split".to_owned(), json!(split.to_string()))]);
         let empty_queries = Empty::default();
-        Ok(Self { goal, model, settings, confidence, empty_queries, at_least: None, recorded })
+        Ok(Self {
+            goal,
+            model,
+            settings,
+            confidence,
+            empty_queries,
+            at_least: None,
+            time: None,
+            until: None,
+            recorded,
+        })
+    }
+
+    /// The same, to end after so many seconds, about; what comes of it then depends on the machine.
+    ///
+    /// # Errors
+    /// If that is no time.
+    pub fn within(mut self, seconds: f64) -> Result<Self, Failure> {
+        let time = Duration::try_from_secs_f64(seconds).ok();
+        self.time = time.filter(|time| !time.is_zero() && Instant::now().checked_add(*time).is_some());
+        if self.time.is_none() {
+            return Err(Failure::input(format!("‹time {seconds}›: expected more than 0 seconds")));
+        }
+        self.recorded.insert("time".to_owned(), json!(seconds));
+        Ok(self)
     }
 
     /// Rows that `k=` will be asked of: those of the test part, or else of validation.
@@ -208,7 +251,9 @@ pub fn train<'r>(
     let fitted = fit(job, loaded, &mut recorder, store.map(|store| store as &mut dyn Checkpoints))?;
     let history = recorder.finish(&fitted.kept, fitted.rotations);
     let mut scores = score(&mut loaded.parts, &fitted.scorer)?;
-    if let Some(held_out) = &fitted.held_out {
+    // Shifts of several classes are found on scores that trees gave before they saw the rows.
+    if let (Some(held_out), Scorer::Trees(_), Some(_)) = (&fitted.held_out, &fitted.scorer, loaded.classes())
+    {
         scores.validation = Some(held_out.clone());
     }
     let decision = choose_by(&*kind, job, &loaded.parts, &scores)?;

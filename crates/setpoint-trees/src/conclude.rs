@@ -62,9 +62,9 @@ pub struct TreesFit {
     pub used_validation: bool,
     /// Which boosters of the search, or ico's after them, it is made of.
     pub kept: Vec<usize>,
-    /// For goals of several classes: the scores of the validation rows by boosters that had not seen them, before
-    /// any retraining. Shifts are found on these.
-    pub held_out: Option<Vec<f32>>,
+    /// The scores of the validation rows by boosters that had not seen them, before head and retraining: shifts of
+    /// several classes are found on these.
+    pub held_out: Vec<f32>,
 }
 
 /// Trains trees for a goal, of two classes or of several; the samples of several are
@@ -129,7 +129,7 @@ impl Session<'_> {
             steps: Vec::new(),
             used_validation: false,
             kept: chosen.iter().position(|chosen| std::ptr::eq(chosen, *baseline)).into_iter().collect(),
-            held_out: (purpose.outputs() > 1).then(|| baseline.scores.to_vec()),
+            held_out: baseline.scores.to_vec(),
         };
         match (self.settings.method, purpose) {
             (MethodChoice::Ico, AnyGoal::Queries(goal)) => {

@@ -65,7 +65,7 @@ impl Session<'_> {
             fit.steps.push(Step { name: format!("average of the {averaged} best boosters"), gain, taken });
         }
         // In the units of what ships, of a single booster too.
-        fit.held_out = fit.held_out.take().map(|_| recipe.scores(&recipe.weights, &all));
+        fit.held_out = recipe.scores(&recipe.weights, &all);
         // A head is fitted on the validation rows: where they choose the threshold, it is none of theirs.
         // Over the scores of several classes it gains nothing that shifts do not.
         if let (true, true, Some(own)) = (several, self.retrains(judge), judge.judge()) {

@@ -75,6 +75,7 @@ impl Session<'_> {
                 stage: (first + at, stages),
                 judges: &[],
                 patience: settings.patience,
+                until: None,
             };
             let growth = Growth {
                 parameters: like.parameters,

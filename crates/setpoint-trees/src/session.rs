@@ -260,8 +260,13 @@ impl<'r> Session<'r> {
         let grow_one = |at: usize, tell: Tell<'_>| {
             let Some(bins) = bins else { unreachable!("set where anything is open") };
             let Wanted { name, objective, parameters, seed } = &wanted[open[at]];
-            let watched =
-                Watched { name, stage: (first + at, stages), judges: &judges, patience: settings.patience };
+            let watched = Watched {
+                name,
+                stage: (first + at, stages),
+                judges: &judges,
+                patience: settings.patience,
+                until: settings.until,
+            };
             let objective = goal.zip(objective.as_deref());
             let growth = Growth {
                 parameters: *parameters,

@@ -1,5 +1,7 @@
 //! Settings of a run.
 
+use std::time::Instant;
+
 use setpoint::train::{Bandwidth, MethodChoice, TrainError};
 
 use crate::parameters::Parameters;
@@ -29,6 +31,8 @@ pub struct Settings {
     pub rows_scored: Option<u64>,
     /// Seed of the draws of rows and columns.
     pub seed: u64,
+    /// When boosters of the search end at their next look, whatever they promise.
+    pub until: Option<Instant>,
     /// Threads for LightGBM; by default those of rayon. Does not change the result.
     pub threads: Option<usize>,
 }
@@ -46,6 +50,7 @@ impl Default for Settings {
             shared_threshold: false,
             rows_scored: None,
             seed: 0,
+            until: None,
             threads: None,
         }
     }

@@ -1,6 +1,7 @@
 //! A booster that is told of as it grows, and ends where it promises nothing better any more.
 
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use setpoint::Sample;
 use setpoint::train::{Progress, StageKind, TrainError};
@@ -24,6 +25,8 @@ pub(crate) struct Watched<'w> {
     pub(crate) judges: &'w [Referee<'w>],
     /// Rounds without a better promise for any goal before it ends.
     pub(crate) patience: usize,
+    /// When it ends whatever it promises.
+    pub(crate) until: Option<Instant>,
 }
 
 impl Watched<'_> {
@@ -51,7 +54,8 @@ impl Watched<'_> {
                 return Err(TrainError::Stopped.into());
             }
             let last = best.iter().flatten().map(|(_, rounds)| *rounds).max().unwrap_or(round.rounds);
-            let stale = round.look.is_some() && round.rounds - last >= self.patience;
+            let late = self.until.is_some_and(|until| Instant::now() >= until);
+            let stale = round.look.is_some() && (late || round.rounds - last >= self.patience);
             Ok(if stale { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         };
         grow(bins, sample, held_out, columns, growth, mixture, &mut after)

@@ -120,8 +120,12 @@ pub struct TrainArgs {
     pub no_certificate: bool,
 
     /// The kind of model
-    #[arg(long, value_enum, default_value_t = ModelArg::Linear, help_heading = "Model")]
+    #[arg(long, value_enum, default_value_t = ModelArg::Auto, help_heading = "Model")]
     pub model: ModelArg,
+    /// About how long training may take, such as 90s, 5m or 1h: what boosted trees have by then is used.
+    /// The model depends on the machine then
+    #[arg(long, value_name = "TIME", value_parser = seconds, help_heading = "Model")]
+    pub time: Option<f64>,
     /// Sizes of the hidden layers, with --model mlp
     /// [default: 256,128]
     #[arg(long, value_name = "N,N", help_heading = "Model",
@@ -164,9 +168,20 @@ fn size(text: &str) -> Result<usize, ParseIntError> {
     text.trim().parse()
 }
 
+/// Seconds of a time such as `5m`.
+fn seconds(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.len() - usize::from(text.ends_with(['s', 'm', 'h'])));
+    let unit = [("s", 1.0), ("m", 60.0), ("h", 3600.0)].into_iter().find(|(name, _)| *name == unit);
+    let found = number.trim().parse::<f64>().ok().zip(unit).map(|(number, (_, seconds))| number * seconds);
+    found.ok_or_else(|| "expected a number with s, m or h, such as 90s or 5m".to_owned())
+}
+
 /// Kinds of model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModelArg {
+    /// The better of linear and trees on validation; for images cnn
+    Auto,
     /// A weight for each column
     Linear,
     /// Dense layers (--hidden), for tables

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use setpoint::goal::{Goal, GoalText};
 use setpoint::message::quote;
-use setpoint_data::{ClassOptions, ImageOptions, QuerySource, ReadOptions, Roles, Several, SplitPlan, list};
+use setpoint_data::{
+    ClassOptions, ImageOptions, QuerySource, ReadOptions, Roles, Several, SplitPlan, list, recognise_images,
+};
 use setpoint_run::{CnnSize, Failure, Job, ModelChoice, confidence_of_each};
 
 use super::image::image_options;
@@ -53,6 +55,7 @@ impl TrainPlan {
         if args.goal.is_empty() {
             return Err(Failure::input("no goal: give one, such as --goal \"recall @ fpr<=1%\""));
         }
+        let args = &TrainArgs { model: resolved(args)?, ..args.clone() };
         let named = args.label.as_deref().map(labels).transpose()?.unwrap_or_default();
         let several = named.len() > 1;
         let known = if named.is_empty() { vec!["label".to_owned()] } else { named.clone() };
@@ -116,6 +119,9 @@ impl TrainPlan {
         let mut job = Job::new(goal, model(args), &args.settings.given, &split, confidence)?;
         job.empty_queries = empty_queries(&args.queries).unwrap_or_default();
         job.at_least = args.at_least;
+        if let Some(seconds) = args.time {
+            job = job.within(seconds)?;
+        }
         job.settings.rotations = rotations(args, job.settings.rotations)?;
         if let Value::Object(recorded) = recorded(args, &job.goal) {
             job.recorded.extend(recorded);
@@ -229,8 +235,21 @@ fn split(args: &TrainArgs) -> Result<SplitPlan, Failure> {
     Ok(plan)
 }
 
+/// The model asked for; what suits images where the data are images.
+fn resolved(args: &TrainArgs) -> Result<ModelArg, Failure> {
+    if args.model != ModelArg::Auto {
+        return Ok(args.model);
+    }
+    let images = args.images != ImageArgs::default() || args.cnn.is_some();
+    let data = args.data.as_ref().unwrap_or(&args.path);
+    // What is not there is told of when it is read.
+    let found = data.exists() && recognise_images(data)?.is_some();
+    Ok(if images || found { ModelArg::Cnn } else { ModelArg::Auto })
+}
+
 fn model(args: &TrainArgs) -> ModelChoice {
     match args.model {
+        ModelArg::Auto => ModelChoice::auto(args.search, args.rounds),
         ModelArg::Linear => ModelChoice::Linear,
         ModelArg::Mlp => ModelChoice::Mlp {
             hidden: args.hidden.clone().unwrap_or_else(|| vec![256, 128]),
@@ -242,21 +261,22 @@ fn model(args: &TrainArgs) -> ModelChoice {
                 Some(CnnArg::Small) => CnnSize::Small,
             },
         },
-        ModelArg::Trees => ModelChoice::Trees { search: args.search.unwrap_or(12), rounds: args.rounds },
+        ModelArg::Trees => ModelChoice::Trees { search: args.search, rounds: args.rounds },
     }
 }
 
 /// Refuses flags that would have no effect with this model or without groups.
 fn check_idle(args: &TrainArgs, roles: &Roles) -> Result<(), Failure> {
     let of_model = [
-        ("hidden", args.hidden.is_some(), ModelArg::Mlp, "mlp"),
-        ("dropout", args.dropout.is_some(), ModelArg::Mlp, "mlp"),
-        ("search", args.search.is_some(), ModelArg::Trees, "trees"),
-        ("rounds", args.rounds.is_some(), ModelArg::Trees, "trees"),
-        ("cnn", args.cnn.is_some(), ModelArg::Cnn, "cnn"),
+        ("hidden", args.hidden.is_some(), &[ModelArg::Mlp][..], "mlp"),
+        ("dropout", args.dropout.is_some(), &[ModelArg::Mlp], "mlp"),
+        ("time", args.time.is_some(), &[ModelArg::Trees, ModelArg::Auto], "trees"),
+        ("search", args.search.is_some(), &[ModelArg::Trees, ModelArg::Auto], "trees"),
+        ("rounds", args.rounds.is_some(), &[ModelArg::Trees, ModelArg::Auto], "trees"),
+        ("cnn", args.cnn.is_some(), &[ModelArg::Cnn], "cnn"),
     ];
     if let Some((flag, .., needed)) =
-        of_model.into_iter().find(|(_, given, needed, _)| *given && args.model != *needed)
+        of_model.into_iter().find(|(_, given, needed, _)| *given && !needed.contains(&args.model))
     {
         return Err(Failure::input(format!(
             "--{flag}: has no effect without --model {needed}; give that too, or leave it out"

@@ -105,6 +105,8 @@ fn job(goal: &Goal, seed: u64) -> Job {
         confidence: Some(CONFIDENCE),
         empty_queries: Empty::default(),
         at_least: None,
+        time: None,
+        until: None,
         recorded: recorded.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect(),
     }
 }

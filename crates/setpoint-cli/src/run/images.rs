@@ -27,8 +27,8 @@ impl Images {
         Ok(Self { set, test })
     }
 
-    /// What a plan trains on, and the plan as these images have it.
-    pub fn load(&self, plan: &TrainPlan) -> Result<(TrainPlan, Loaded), Failure> {
+    /// What a plan trains on; the plan becomes what suits these images.
+    pub fn load(&self, plan: &mut TrainPlan) -> Result<Loaded, Failure> {
         let (set, roles) = (&self.set, &plan.roles);
         let named = roles
             .group_if_there
@@ -46,11 +46,10 @@ impl Images {
             loaded.test_hash = Some(test.hash());
         }
         // Parts that the data gives, such as people apart, stay apart.
-        let mut plan = plan.clone();
         if set.has_parts() {
             plan.job.settings.rotations = plan.job.settings.rotations.or(Some(1));
         }
-        Ok((plan, loaded))
+        Ok(loaded)
     }
 }
 

@@ -65,6 +65,11 @@ impl Display {
         self.prefix = prefix;
     }
 
+    /// That text.
+    pub fn prefixed(&self) -> &str {
+        &self.prefix
+    }
+
     /// The bar, to count on; hidden where there is none.
     pub fn bar(&self) -> ProgressBar {
         match &self.kind {

@@ -7,7 +7,9 @@ use setpoint::artifact::{ModelFile, Models};
 use setpoint::message::{clip, quote};
 use setpoint_data::{Roles, Table};
 use setpoint_report::{LabelsRecord, ReportRecord, Seconds, Together, TrainRecord, to_json};
-use setpoint_run::{Checkpoints, Failure, FailureKind, Loaded, load_more};
+use setpoint_run::{
+    Checkpoints, Contender, Failure, FailureKind, Loaded, ModelChoice, load_more, train_best,
+};
 
 use super::checkpoint::{self, Directory};
 use super::images::Images;
@@ -36,13 +38,7 @@ pub fn train(plans: &[TrainPlan], json: bool, quiet: bool) -> Result<(), Failure
             display.prefix(format!("{label}: "));
         }
         display.show(&format!("reading {}", plan.data.display()));
-        let done = match &images {
-            Some(images) => {
-                images.load(plan).and_then(|(plan, loaded)| run(&plan, loaded, start, &mut display))
-            }
-            None => load(plan).and_then(|loaded| run(plan, loaded, start, &mut display)),
-        };
-        ran.push(done.map_err(|failure| match &plan.label {
+        ran.push(run(plan, images.as_ref(), start, &mut display).map_err(|failure| match &plan.label {
             Some(label) => failure.context(format!("label {}", quote(label))),
             None => failure,
         })?);
@@ -67,7 +63,7 @@ pub fn train(plans: &[TrainPlan], json: bool, quiet: bool) -> Result<(), Failure
 struct Ran {
     record: TrainRecord,
     file: ModelFile,
-    store: Option<Directory>,
+    stores: Vec<Directory>,
     page: Option<ReportRecord>,
 }
 
@@ -88,9 +84,7 @@ fn write(plans: &[TrainPlan], ran: &mut [Ran]) -> Result<(), Failure> {
         }
     }
     for (plan, one) in plans.iter().zip(ran) {
-        if let Some(store) = one.store.take() {
-            store.remove()?;
-        }
+        one.stores.drain(..).try_for_each(Directory::remove)?;
         if let Some(page) = one.page.take() {
             report::write(&plan.report, page)?;
         }
@@ -155,36 +149,54 @@ fn files(others: Files, plan: &TrainPlan) -> Files {
     }
 }
 
-/// Trains on what was loaded since `start`.
-fn run(plan: &TrainPlan, mut loaded: Loaded, start: Instant, display: &mut Display) -> Result<Ran, Failure> {
-    let load = start.elapsed().as_secs_f64();
+/// Reads, trains each kind of model that is asked for, and keeps the best.
+fn run(
+    plan: &TrainPlan,
+    images: Option<&Images>,
+    start: Instant,
+    display: &mut Display,
+) -> Result<Ran, Failure> {
+    let (mut load, mut stores) = (0.0, Vec::new());
+    let prefix = display.prefixed().to_owned();
+    let several = matches!(plan.job.model, ModelChoice::Auto { .. });
+    let mut best = train_best(&plan.job, &mut |job| {
+        let clock = Instant::now();
+        let mut plan = TrainPlan { job: job.clone(), ..plan.clone() };
+        if several {
+            // Each kind goes on from its own checkpoint.
+            plan.checkpoint = plan.checkpoint.map(|folder| folder.join(job.model.name()));
+            display.prefix(format!("{prefix}{}: ", job.model));
+        }
+        let mut loaded = match images {
+            Some(images) => images.load(&mut plan)?,
+            None => self::load(&plan)?,
+        };
+        load += clock.elapsed().as_secs_f64();
+        interrupt::check()?;
+        let mut store = open_store(&plan, &loaded, display)?;
+        let checkpoints = store.as_mut().map(|store| store as &mut dyn Checkpoints);
+        let trained = setpoint_run::train(&plan.job, &mut loaded, display, checkpoints);
+        stores.extend(store);
+        Ok((loaded, trained.map_err(|failure| explain(&plan, failure))?))
+    })?;
     interrupt::check()?;
-    let mut store = open_store(plan, &loaded, display)?;
-    let trained = setpoint_run::train(
-        &plan.job,
-        &mut loaded,
-        display,
-        store.as_mut().map(|store| store as &mut dyn Checkpoints),
-    )
-    .map_err(|failure| explain(plan, failure))?;
-    let train = start.elapsed().as_secs_f64() - load;
-    interrupt::check()?;
-    let mut record = trained.record.clone();
+    let mut record = best.trained.record.clone();
     record.sentences().for_each(|text| *text = in_flags(text));
     record.artifact = plan.output.display().to_string();
-    let mut seconds = Seconds { load, train, report: 0.0, total: start.elapsed().as_secs_f64() };
+    let total = start.elapsed().as_secs_f64();
+    let mut seconds = Seconds { load, train: total - load, report: 0.0, total };
     record.seconds = seconds;
     let mut page = None;
     if report::any(&plan.report) {
         display.show("writing the report");
-        let confidence = plan.job.confidence.unwrap_or(CONFIDENCE);
-        let described = report::described(&plan.data, confidence);
-        page = Some(setpoint_run::report_training(&plan.job, &mut loaded, &trained, &record, &described)?);
+        let described = report::described(&plan.data, plan.job.confidence.unwrap_or(CONFIDENCE));
+        let Contender { job, loaded, trained } = &mut best;
+        page = Some(setpoint_run::report_training(job, loaded, trained, &record, &described)?);
         let total = start.elapsed().as_secs_f64();
         seconds = Seconds { report: total - seconds.total, total, ..seconds };
     }
     record.seconds = seconds;
-    Ok(Ran { record, file: trained.file, store, page })
+    Ok(Ran { record, file: best.trained.file, stores, page })
 }
 
 /// Where checkpoints go, if anywhere.

@@ -69,10 +69,14 @@ impl Run {
     }
 }
 
-/// The binary, to be run in a directory.
+/// The binary, to be run in a directory. What is trained without a word on its kind is linear.
 pub fn command(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_setpoint"));
     command.current_dir(directory).args(arguments);
+    let says = |argument: &&str| *argument == "--model" || argument.ends_with(".toml");
+    if arguments.first() == Some(&"train") && !arguments.iter().any(says) {
+        command.args(["--model", "linear"]);
+    }
     command
 }
 

@@ -169,3 +169,76 @@ fn trees_are_grown_owned_and_scored_without_lightgbm() {
     let page = ["report", "m.safetensors", "shop.csv", "-o", "r.html"];
     setpoint(home.path(), &page).ok();
 }
+
+/// Who buys depends on two numbers together, which no linear model of them tells.
+fn checkered(rows: usize) -> String {
+    let mut random = Random::new(11);
+    let mut text = "a,b,bought\n".to_owned();
+    for _ in 0..rows {
+        let (a, b) = (random.next() * 4.0, random.next() * 4.0);
+        let bought = (a as usize + b as usize).is_multiple_of(2) && random.next() < 0.9;
+        text += &format!("{a:.4},{b:.4},{}\n", u8::from(bought));
+    }
+    text
+}
+
+#[test]
+fn the_better_kind_is_kept_and_both_are_told_of() {
+    let home = directory();
+    write(home.path(), "board.csv", &checkered(2000));
+    write(home.path(), "shop.csv", &shop(2000, 5));
+    let auto = ["--model", "auto", "--search", "2", "--rounds", "60", "--json"];
+    let kinds = |record: &serde_json::Value| -> Vec<(String, bool)> {
+        let kinds = record["kinds"].as_array().unwrap().iter();
+        kinds.map(|kind| (kind["model"].as_str().unwrap().to_owned(), kind["kept"] == true)).collect()
+    };
+    let trees = setpoint_trees::Library::get().is_ok();
+    let run = setpoint(home.path(), &train("board.csv", "bought", &auto)).trained();
+    let board = run.json();
+    if trees {
+        assert_eq!(kinds(&board), [("linear".to_owned(), false), ("trees".to_owned(), true)]);
+        let kind = &board["kinds"][1];
+        assert!(kind["gain"].as_f64() > kind["standard_error"].as_f64(), "{kind}");
+        // The file is that of the kind by itself.
+        let chosen = read(home.path(), "m.safetensors");
+        let alone = ["--model", "trees", "--search", "2", "--rounds", "60", "-q"];
+        setpoint(home.path(), &train("board.csv", "bought", &alone)).trained();
+        assert_eq!(chosen, read(home.path(), "m.safetensors"));
+    } else {
+        eprintln!("LightGBM is not installed: only the linear model is tested");
+        assert!(
+            run.stderr.is_empty() && board["notes"].to_string().contains("pip install lightgbm"),
+            "{run:?}"
+        );
+    }
+    assert_eq!(board["model"], if trees { "trees" } else { "linear" });
+    // Where trees are no better, the simpler kind stays; a setting of one kind leaves the other out.
+    let shop = setpoint(home.path(), &train("shop.csv", "bought", &auto)).ok().json();
+    assert_eq!((&shop["model"], kinds(&shop)[0].1), (&"linear".into(), true), "{}", shop["kinds"]);
+    let of_linear = ["--model", "auto", "--ridge", "0.1", "--method", "ico", "--json"];
+    let shop = setpoint(home.path(), &train("shop.csv", "bought", &of_linear)).ok().json();
+    assert_eq!(kinds(&shop), [("linear".to_owned(), true)]);
+    let none = setpoint(home.path(), &train("shop.csv", "bought", &["--model", "auto", "--ridge", "0.1"]));
+    assert!(none.stderr.contains("--ridge 0.1: has no effect"), "{}", none.stderr);
+}
+
+#[test]
+fn a_time_ends_the_search_and_what_there_is_ships() {
+    let home = directory();
+    write(home.path(), "board.csv", &checkered(2000));
+    for time in ["0s", "soon", "-1m", "1e400h"] {
+        let run = setpoint(home.path(), &train("board.csv", "bought", &["--model", "auto", "--time", time]));
+        assert_eq!(run.code, Some(2), "{run:?}");
+    }
+    let run = setpoint(home.path(), &train("board.csv", "bought", &["--model", "linear", "--time", "1m"]));
+    assert!(run.stderr.contains("--time: has no effect without --model trees"), "{}", run.stderr);
+    let short = ["--model", "auto", "--time", "0.001s", "--json"];
+    let record = setpoint(home.path(), &train("board.csv", "bought", &short)).trained().json();
+    if setpoint_trees::Library::get().is_ok() {
+        assert_eq!(record["kinds"][1]["failed"], "not tried, the time was up");
+        let short = ["--model", "trees", "--time", "0.01s", "--json"];
+        let record = setpoint(home.path(), &train("board.csv", "bought", &short)).trained().json();
+        // Each configuration has its first look, and ends there.
+        assert!(record["candidates"].as_array().unwrap().iter().all(|one| one["step"] == 20), "{record}");
+    }
+}

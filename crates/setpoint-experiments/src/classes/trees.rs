@@ -52,7 +52,7 @@ pub fn run(
         watch.fitted();
         let [calibration, test] =
             [&problem.calibration, &problem.test].map(|part| score(&fit.ensemble, problem, part));
-        let scores: Scores = [fit.held_out.unwrap_or_default(), calibration?, test?];
+        let scores: Scores = [fit.held_out, calibration?, test?];
         let found = if_any(shift::choose(goal, &problem.validation.sample, &scores[0], STARTS, seed))?;
         let rivals = rivals(goal, problem, &searched)?;
         outcomes.push(Outcome {

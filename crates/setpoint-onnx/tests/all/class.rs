@@ -30,7 +30,7 @@ fn models(text: &str) -> Vec<(f64, Opened)> {
     let mlp = ModelChoice::Mlp { hidden: vec![16, 8], dropout: 0.1 };
     let mut choices = vec![(0.0, ModelChoice::Linear, json!({})), (1e-5, mlp, json!({ "epochs": 3 }))];
     if setpoint_trees::Library::get().is_ok() {
-        choices.push((0.0, ModelChoice::Trees { search: 1, rounds: Some(20) }, json!({})));
+        choices.push((0.0, ModelChoice::Trees { search: Some(1), rounds: Some(20) }, json!({})));
     }
     let roles = Roles { categorical: vec!["code".to_owned()], ..roles("y") };
     let train = |(most, choice, settings)| (most, trained(text, "macro-f1", choice, settings, &roles));

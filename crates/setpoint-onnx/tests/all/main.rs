@@ -129,7 +129,7 @@ fn trees_score_and_decide_the_same_to_the_last_bit() {
         return;
     }
     let [known, new] = both();
-    let trees = ModelChoice::Trees { search: 2, rounds: Some(30) };
+    let trees = ModelChoice::Trees { search: Some(2), rounds: Some(30) };
     let model = trained(&known, "recall @ fpr(sex)<=10%", trees, json!({}), &roles(true));
     for text in [&known, &new] {
         let (checked, _) = run(&model, text);

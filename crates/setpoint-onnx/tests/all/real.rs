@@ -28,7 +28,7 @@ fn every_row(name: &str, bytes: &[u8], roles: &Roles, goal: &str) {
     let once = json!({ "method": "cross-entropy", "epochs": 1, "rotations": 1 });
     let mut choices = vec![(ModelChoice::Linear, quick, 0.0), (mlp, once, 1e-5)];
     if setpoint_trees::Library::get().is_ok() {
-        choices.push((ModelChoice::Trees { search: 1, rounds: Some(20) }, json!({}), 0.0));
+        choices.push((ModelChoice::Trees { search: Some(1), rounds: Some(20) }, json!({}), 0.0));
     }
     for (choice, settings, most) in choices {
         let table = Table::from_bytes(name, bytes.to_vec(), &ReadOptions::default(), roles, None).unwrap();

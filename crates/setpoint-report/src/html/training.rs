@@ -22,6 +22,10 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
         figure(title, &detail(title, label, &detailed, value, level), &html! { (caption) })
     };
     let content = html! {
+        @if !training.kinds.is_empty() {
+            p { "Kinds of model that were tried, with what a later one gained over a simpler one:" }
+            ul { @for line in training.tried() { li { (line) } } }
+        }
         p { "Kept: " strong { (training.winner) } ". " (gain(training)) }
         @if !record.history.is_empty() {
             div class="figures" {

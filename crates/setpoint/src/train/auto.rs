@@ -61,6 +61,8 @@ pub struct Fit {
     pub evaluations: u64,
     /// How many rotations of the rows the parameters are the average of.
     pub rotations: usize,
+    /// Of several, what the first one came to: it has not seen the validation rows.
+    pub first: Option<Combined>,
 }
 
 /// Trains a model for a goal.
@@ -290,5 +292,6 @@ fn conclude(
         fell_back,
         evaluations,
         rotations,
+        first: None,
     })
 }

@@ -108,6 +108,10 @@ fn combine(members: Vec<Member>, linear: bool, judged: bool) -> Fit {
     let baseline_validation = average(&|fit| fit.baseline.validation);
     let validation = if fell_back && !linear { baseline_validation } else { average(&|fit| fit.validation) };
     let evaluations = members.iter().map(|member| member.fit.evaluations).sum();
+    let first = members.first().map(|member| match fell_back && !linear {
+        true => member.fit.baseline.combined.clone(),
+        false => member.fit.combined.clone(),
+    });
     let (mut fits, mut baselines, mut candidates) = (Vec::new(), Vec::new(), Vec::new());
     for (rotation, member) in members.into_iter().enumerate() {
         fits.push(member.combined);
@@ -137,6 +141,7 @@ fn combine(members: Vec<Member>, linear: bool, judged: bool) -> Fit {
         fell_back,
         evaluations,
         rotations: count,
+        first,
     }
 }
 

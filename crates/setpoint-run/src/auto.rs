@@ -1,0 +1,121 @@
+//! The best kind of model: each is trained, and the goal's value on validation rows decides.
+
+use std::time::Instant;
+
+use setpoint::goal::Direction;
+use setpoint_report::KindRecord;
+use setpoint_trees::Library;
+
+use crate::choice::ModelChoice;
+use crate::examples::Loaded;
+use crate::failure::{Failure, FailureKind};
+use crate::kind::kind_of;
+use crate::train::{Job, Trained};
+
+/// The confidence at which an interval of a normal law is one standard error to each side.
+const ONE_ERROR: f64 = 0.682_689_492;
+
+/// A kind of model, trained.
+pub struct Contender {
+    /// What it was trained for; its model is never [`ModelChoice::Auto`].
+    pub job: Job,
+    /// The data as this kind takes it.
+    pub loaded: Loaded,
+    /// What came of it.
+    pub trained: Trained,
+}
+
+/// Reads the data for a job of one kind of model, and trains.
+pub type TrainOne<'t> = dyn FnMut(&Job) -> Result<(Loaded, Trained), Failure> + 't;
+
+/// Trains what a job asks for: one kind of model, or each of several, of which the best is kept.
+///
+/// A kind must be better than a simpler one on validation, by scores of what has not seen those rows, by more than the
+/// standard error of the difference.
+///
+/// # Errors
+/// If no kind can be trained, with the reason of the first; or if the run is stopped.
+pub fn train_best(job: &Job, train: &mut TrainOne<'_>) -> Result<Contender, Failure> {
+    let job = Job { until: job.time.map(|time| Instant::now() + time), ..job.clone() };
+    let ModelChoice::Auto { kinds } = &job.model else {
+        let (loaded, trained) = train(&job)?;
+        return Ok(Contender { job, loaded, trained });
+    };
+    let missing = kinds.iter().any(is_trees) && Library::get().is_err();
+    let mut best: Option<Contender> = None;
+    let (mut records, mut reason) = (Vec::new(), None);
+    for kind in kinds.iter().filter(|kind| !(missing && kinds.len() > 1 && is_trees(kind))) {
+        let (clock, job) = (Instant::now(), Job { model: kind.clone(), ..job.clone() });
+        let mut record = KindRecord { model: kind.name().to_owned(), ..KindRecord::default() };
+        let late = best.is_some() && job.until.is_some_and(|until| clock >= until);
+        let trained = if late { Err(Failure::no("not tried, the time was up")) } else { train(&job) };
+        record.seconds = clock.elapsed().as_secs_f64();
+        match trained {
+            Ok((loaded, trained)) => {
+                let next = Contender { job, loaded, trained };
+                record.validation = next.trained.record.objective.validation;
+                let taken = match &best {
+                    Some(best) => next.beats(best, &mut record)?,
+                    None => true,
+                };
+                if taken {
+                    best = Some(next);
+                }
+            }
+            Err(failure) if failure.kind == FailureKind::Interrupted => return Err(failure),
+            Err(failure) => {
+                record.failed = Some(failure.message.clone());
+                reason.get_or_insert(failure);
+            }
+        }
+        records.push(record);
+    }
+    let Some(mut best) = best else {
+        return Err(reason.unwrap_or_else(|| Failure::input("there is no kind of model to train")));
+    };
+    let record = &mut best.trained.record;
+    records.iter_mut().for_each(|one| one.kept = one.model == record.model);
+    record.kinds = records;
+    if missing {
+        record.notes.push(
+            "only a linear model was tried: where LightGBM is installed (pip install lightgbm), boosted trees are too"
+                .to_owned(),
+        );
+    }
+    Ok(best)
+}
+
+fn is_trees(kind: &ModelChoice) -> bool {
+    matches!(kind, ModelChoice::Trees { .. })
+}
+
+impl Contender {
+    /// Whether it is better than a simpler one by more than the standard error of the difference, which goes to the record.
+    fn beats(&self, simpler: &Self, record: &mut KindRecord) -> Result<bool, Failure> {
+        let kind = kind_of(&self.job, &self.loaded)?;
+        let (Some(part), Some(own), Some(other)) =
+            (&self.loaded.parts.validation, self.unseen(), simpler.unseen())
+        else {
+            return Ok(false);
+        };
+        let value = |scores: &[f32]| kind.value(&part.sample, scores);
+        let (own_value, other_value) = match (value(own)?, value(other)?) {
+            (Some(own), Some(other)) => (own, other),
+            (own, other) => return Ok(own.is_some() && other.is_none()),
+        };
+        let (gain, first, second) = match kind.direction() {
+            Direction::Down => (other_value - own_value, other, own),
+            _ => (own_value - other_value, own, other),
+        };
+        let interval = kind.difference(&part.sample, first, second, ONE_ERROR);
+        let error = interval.map(|interval| (interval.upper - interval.lower) / 2.0);
+        (record.gain, record.standard_error) = (Some(gain), error);
+        Ok(gain > error.unwrap_or_default())
+    }
+
+    /// The validation rows' scores by what has not seen them.
+    fn unseen(&self) -> Option<&[f32]> {
+        let fitted = &self.trained.fitted;
+        fitted.held_out.as_deref().or(self.trained.scores.validation.as_deref())
+    }
+}
