@@ -238,7 +238,8 @@ fn a_time_ends_the_search_and_what_there_is_ships() {
         assert_eq!(record["kinds"][1]["failed"], "not tried, the time was up");
         let short = ["--model", "trees", "--time", "0.01s", "--json"];
         let record = setpoint(home.path(), &train("board.csv", "bought", &short)).trained().json();
-        // Each configuration has its first look, and ends there.
-        assert!(record["candidates"].as_array().unwrap().iter().all(|one| one["step"] == 20), "{record}");
+        // Each configuration ends at its next look.
+        let short = |one: &serde_json::Value| one["step"].as_u64() <= Some(60);
+        assert!(record["candidates"].as_array().unwrap().iter().all(short), "{}", record["candidates"]);
     }
 }
