@@ -229,7 +229,8 @@ fn the_demo_prints_its_table() {
     let run = setpoint(home.path(), &["demo", "--quiet"]).ok();
     let lines: Vec<&str> = run.stdout.lines().collect();
     assert!(lines[0].starts_with("UCI Letter Recognition: the letter U against the rest"), "{}", run.stdout);
-    for name in ["cross-entropy  ", "cross-entropy, weighted  ", "Setpoint  "] {
+    let trees = setpoint_trees::Library::get().ok().map(|_| "Setpoint, boosted trees  ");
+    for name in ["cross-entropy  ", "cross-entropy, weighted  ", "Setpoint  "].into_iter().chain(trees) {
         let line = lines.iter().find(|line| line.starts_with(name)).expect(name);
         assert_eq!(line.matches('±').count(), 3, "{line}");
     }
