@@ -52,7 +52,8 @@ def make(directory, rows):
 
 def run(binary, data, directory):
     """Wall seconds, seconds of training, peak memory (MB) and the objective on held-out rows."""
-    command = [binary, "train", *data, "--goal", GOAL, "--json", "-o", os.path.join(directory, "model.safetensors")]
+    command = [binary, "train", *data, "--goal", GOAL, "--model", "linear", "--json"]
+    command += ["-o", os.path.join(directory, "model.safetensors")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     out = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)

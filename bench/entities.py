@@ -63,7 +63,11 @@ def correlated(trainings):
             rng = np.random.default_rng(seed)
             X, y, who = visits(120, rng)
             model = SetpointClassifier(
-                f"recall @ fpr<={target}", method="cross-entropy", confidence=None, split="train=0.75,validation=0.25"
+                f"recall @ fpr<={target}",
+                model="linear",
+                method="cross-entropy",
+                confidence=None,
+                split="train=0.75,validation=0.25",
             ).fit(X, y, entities=who)
             X, y, who = visits(calibration, rng)
             ways = chosen(model._scores(X), y, who, f"fpr<={target}")
@@ -90,7 +94,7 @@ def protein(path, draws):
             rng = np.random.default_rng(seed)
             queries = rng.permutation(np.unique(query))
             training = np.isin(query, queries[:76])
-            model = SetpointClassifier(f"recall @ fpr<={target}", confidence=None, split="train=0.75,validation=0.25")
+            model = SetpointClassifier(f"recall @ fpr<={target}", confidence=None, split="train=0.75,validation=0.25", model="linear")
             model.fit(X[training], y[training], entities=query[training])
             rest = queries[76:]
             rows = {one: np.flatnonzero(query == one) for one in rest}

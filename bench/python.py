@@ -46,12 +46,13 @@ def fit(rounds: int, count: int, columns: int) -> None:
         names = [f"x{i}" for i in range(columns)] + ["label"]
         np.savetxt(f"{home}/d.csv", table, fmt="%.4f", delimiter=",", header=",".join(names), comments="")
         command = [str(ROOT / "target/release/setpoint"), "train", "d.csv", "--label", "label", "--goal", GOAL]
+        command += ["--model", "linear"]
         theirs, ours = [], []
         for _ in range(rounds):
             done = subprocess.run([*command, "--json", "-q"], cwd=home, capture_output=True, check=True)
             record = json.loads(done.stdout)
             theirs.append(record["seconds"]["train"])
-            model = SetpointClassifier(GOAL)
+            model = SetpointClassifier(GOAL, model="linear")
             start = time.perf_counter()
             model.fit(X, y)
             ours.append(time.perf_counter() - start)

@@ -43,7 +43,7 @@ def train(arguments, goal, seed):
     with tempfile.TemporaryDirectory() as folder:
         command = [BINARY, "train", DATA / arguments[0], *arguments[1:], "--goal", goal, "--seed", str(seed)]
         command += ["--split", "train=0.5,validation=0.25,test=0.25", "--json", "--quiet"]
-        command += ["-o", pathlib.Path(folder) / "model.safetensors"]
+        command += ["--model", "linear", "-o", pathlib.Path(folder) / "model.safetensors"]
         return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 

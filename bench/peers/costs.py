@@ -279,7 +279,7 @@ def study(kind, known):
             if kind == "peers":
                 methods = {"peers": None}
             else:
-                own = ["--model", "trees", "--search", "6"] if kind == "trees" else []
+                own = ["--model", kind, *(["--search", "6"] if kind == "trees" else [])]
                 methods = {
                     f"Setpoint, {kind}": own,
                     f"cross-entropy, {kind}": [*own, "--method", "cross-entropy"],

@@ -61,6 +61,7 @@ def setpoint(header, rows, parts, column, rule, seed, more):
         share = len(parts[0]) / (len(parts[0]) + len(parts[1]))
         command = [BINARY, "train", "fit.csv", "--label", "label", "--goal", goal(rule, column), "--split-time", "order"]
         command += ["--split", f"train={share},validation={1 - share}", "--seed", str(seed), "--quiet", "-o", "model"]
+        command += ["--model", "linear"]
         trained = subprocess.run(command + more, cwd=folder, capture_output=True, text=True)
         if trained.returncode == 1:
             return None

@@ -25,6 +25,9 @@ const POSITIVE_WEIGHTS: [f64; 5] = [1.0, 3.0, 10.0, 30.0, 100.0];
 /// Bandwidths and ridges that `auto` tries, see `docs/decisions.md`.
 const BANDWIDTHS: [Bandwidth; 3] =
     [Bandwidth::Deviations(0.05), Bandwidth::Deviations(0.1), Bandwidth::Tail(0.5)];
+/// Of a goal in money, where amounts stretch the scores.
+const MONEY_BANDWIDTHS: [Bandwidth; 3] =
+    [Bandwidth::Deviations(0.01), Bandwidth::Deviations(0.03), Bandwidth::Tail(0.3)];
 const RIDGES: [f64; 3] = [0.0, 0.01, 0.1];
 /// Shrinkages of cross-entropy that `auto` tries.
 const SHRINKAGES: [f64; 2] = [0.0, 0.01];
@@ -344,7 +347,7 @@ pub(super) fn tasks(settings: &Settings, linear: bool, money: bool) -> Vec<Task>
         }
         MethodChoice::Pairwise => tasks.push(Task::Pairwise { bandwidth, ridge }),
         MethodChoice::Auto if linear => {
-            for bandwidth in BANDWIDTHS {
+            for bandwidth in if money { MONEY_BANDWIDTHS } else { BANDWIDTHS } {
                 tasks.extend(RIDGES.map(|ridge| ico(bandwidth, ridge, Start::Ranked(0))));
             }
         }
