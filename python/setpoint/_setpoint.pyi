@@ -51,6 +51,7 @@ class Model:
         entities: Optional[Groups],
         pays: Optional[Scores],
         confidence: float,
+        volume: Optional[float],
         page: Page,
     ) -> str: ...
 

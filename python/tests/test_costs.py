@@ -1,5 +1,7 @@
 """Goals in money, and rows that are left undecided."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -84,6 +86,20 @@ def test_rows_between_two_thresholds_are_left_undecided(paid: tuple[np.ndarray, 
     assert record["band"]["undecided"] == undecided.sum()
     point = operating_point(y, scores, goal)
     assert len(point.thresholds) == 2 and point.value == pytest.approx(record["at_condition"]["value"])
+
+
+def test_a_report_counts_rows_a_day(paid: tuple[np.ndarray, ...], tmp_path: Path) -> None:
+    X, y, _ = paid
+    model = SetpointClassifier("coverage @ precision>=0.7, npv>=0.85", confidence=0.8).fit(X, y)
+    page = tmp_path / "page.html"
+    assert model.report(page, X, y)["band"]["volume"] == 1000
+    assert "of 1,000 a day" in page.read_text()
+    assert model.report(page, X, y, volume=25_000)["band"]["volume"] == 25_000
+    assert "of 25,000 a day" in page.read_text()
+    with pytest.raises(InputError, match=r"volume=-1(\.0)?: expected a number of rows a day"):
+        model.evaluate(X, y, volume=-1)
+    with pytest.raises(InputError, match="volume= is for goals of coverage|volume=: is for goals of coverage"):
+        SetpointClassifier("f1").fit(X, y).evaluate(X, y, volume=10)
 
 
 def test_a_torch_loss_takes_amounts_and_keeps_them_in_its_state(paid: tuple[np.ndarray, ...]) -> None:

@@ -6,7 +6,7 @@ use serde_json::json;
 use setpoint::artifact::{ModelFile, Models};
 use setpoint::message::{clip, quote};
 use setpoint_data::{Roles, Table};
-use setpoint_report::{LabelsRecord, ReportRecord, Seconds, Together, TrainRecord, to_json};
+use setpoint_report::{BandRecord, LabelsRecord, ReportRecord, Seconds, Together, TrainRecord, to_json};
 use setpoint_run::{Checkpoints, Failure, FailureKind, Loaded, load_more};
 
 use super::checkpoint::{self, Directory};
@@ -172,6 +172,9 @@ fn run(plan: &TrainPlan, mut loaded: Loaded, start: Instant, display: &mut Displ
     let mut record = trained.record.clone();
     record.sentences().for_each(|text| *text = in_flags(text));
     record.artifact = plan.output.display().to_string();
+    if let Some(volume) = plan.report.volume {
+        record.band = record.band.map(|band| Some(BandRecord { volume, ..band.clone()? }));
+    }
     let mut seconds = Seconds { load, train, report: 0.0, total: start.elapsed().as_secs_f64() };
     record.seconds = seconds;
     let mut page = None;
