@@ -132,10 +132,14 @@ fn rows_between_two_thresholds_are_left_to_people() {
     let out = String::from_utf8(read(home.path(), "out.csv")).unwrap();
     assert_eq!(out.lines().filter(|line| line.ends_with(",review")).count() as f64, of("undecided"));
     setpoint(home.path(), &["predict", "m", "more.csv", "-o", "out.parquet", "-q"]).ok();
-    for refused in [&["export", "m", "-o", "m.onnx"][..], &["recertify", "m", "more.csv", "-o", "n"]] {
-        let run = setpoint(home.path(), refused);
-        assert_ne!(run.code, Some(0), "{run:?}");
-        assert!(run.stderr.contains("undecided"), "{}", run.stderr);
+    if setpoint_onnx::library_file().is_some() {
+        let run = setpoint(home.path(), &["export", "m", "-o", "m.onnx", "--check", "more.csv"]).ok();
+        assert!(
+            run.stderr.contains("every decision the same, every score the same to the last bit"),
+            "{run:?}"
+        );
+    } else {
+        eprintln!("skipped: export --check without onnxruntime");
     }
 }
 

@@ -18,7 +18,7 @@ use super::claim::Claim;
 use super::cohort::{Cohort, check_weights};
 use super::entity::{Bets, EntityClaim, Test};
 use super::error::{CertifyError, of_group, percent};
-use crate::goal::parse_conditions;
+use crate::goal::{Constraint, parse_conditions};
 use crate::sample::Sample;
 
 /// What new data says about a certified condition.
@@ -124,19 +124,22 @@ pub(super) fn check(certificate: &Certificate) -> Result<(), CertifyError> {
     Err(CertifyError::Damaged { reason })
 }
 
-/// What a certified condition claims, and of which threshold.
-pub(super) fn claim_of(
+/// A certified condition.
+pub(super) fn condition_of(certified: &CertifiedCondition) -> Result<Constraint, CertifyError> {
+    let parsed = parse_conditions(&certified.condition)?;
+    <[Constraint; 1]>::try_from(parsed)
+        .map(|[condition]| condition)
+        .map_err(|_| CertifyError::Damaged { reason: "an entry holds more than one condition" })
+}
+
+/// The threshold that a certified condition is about.
+pub(super) fn threshold_of(
     certificate: &Certificate,
     certified: &CertifiedCondition,
-) -> Result<(Claim, f32), CertifyError> {
-    let parsed = parse_conditions(&certified.condition)?;
-    let [condition] = &parsed[..] else {
-        return Err(CertifyError::Damaged { reason: "an entry holds more than one condition" });
-    };
-    let threshold = certificate
+) -> Result<f32, CertifyError> {
+    certificate
         .threshold(certified.group.as_deref())
-        .ok_or(CertifyError::Damaged { reason: "a condition is on a group without a threshold" })?;
-    Ok((Claim::of(condition)?, threshold))
+        .ok_or(CertifyError::Damaged { reason: "a condition is on a group without a threshold" })
 }
 
 fn test(
@@ -145,7 +148,8 @@ fn test(
     cohorts: &[Cohort],
     level: f64,
 ) -> Result<Drift, CertifyError> {
-    let (claim, threshold) = claim_of(certificate, certified)?;
+    let claim = Claim::of(&condition_of(certified)?)?;
+    let threshold = threshold_of(certificate, certified)?;
     let group = certified.group.as_deref();
     // A group without new examples has nothing to tell.
     let cohort = cohorts.iter().find(|cohort| cohort.name() == group);

@@ -284,8 +284,8 @@ impl Monitor {
                 sums
             } else {
                 let (mut bad, mut examples) = (0, 0);
-                batch.visit(certified, terms, |_, label, predicted| {
-                    let (is_bad, inside) = claim.of_decision(label, predicted);
+                batch.visit(certified, terms, |_, label, decision| {
+                    let (is_bad, inside) = claim.of_decision(label, decision);
                     bad += u64::from(is_bad);
                     examples += u64::from(inside);
                 });
@@ -438,8 +438,8 @@ fn of_units(
 ) -> Vec<(f64, f64)> {
     let entities = sample.entities();
     let mut units = vec![(0.0, 0.0); entities.map_or(sample.len(), crate::sample::Entities::len)];
-    batch.visit(certified, terms, |row, label, predicted| {
-        let (bad, inside) = terms.claim.of_decision(label, predicted);
+    batch.visit(certified, terms, |row, label, decision| {
+        let (bad, inside) = terms.claim.of_decision(label, decision);
         let weight = if weighted { sample.weight(row) } else { 1.0 };
         let unit = &mut units[entities.map_or(row, |entities| entities.of()[row] as usize)];
         unit.0 += if bad { weight } else { 0.0 };
