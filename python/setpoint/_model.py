@@ -290,7 +290,9 @@ class Model:
             names, features, labelled, notes = self._labelled(X, y, positive, sample_weight, groups, column, entities)
             rows = (labelled[0], None, *labelled[1:])
             paid = None if self.classes else pays(self.document["goal"], labelled[0], amounts, X)
-        found = self._inner.evaluate(features, names, *rows, paid, level, setting("volume", volume, Optional[float]), _page)
+        found = self._inner.evaluate(
+            features, names, *rows, paid, level, setting("volume", volume, Optional[float]), _page
+        )
         record = json.loads(found)
         record["notes"] = [*notes, *record["notes"]]
         tell(record["notes"])

@@ -134,6 +134,32 @@ def test_a_report_counts_rows_a_day(paid: tuple[np.ndarray, ...], tmp_path: Path
         SetpointClassifier("f1").fit(X, y).evaluate(X, y, volume=10)
 
 
+def test_rows_left_undecided_are_watched_and_certified_anew(paid: tuple[np.ndarray, ...]) -> None:
+    X, y, _ = paid
+    model = SetpointClassifier("coverage @ precision>=0.65, npv>=0.8", confidence=0.8).fit(X, y).model_
+    assert model.certificate is not None
+    random = np.random.default_rng(1)
+    later = (random.random(2000) < 0.3).astype(int)
+    rows = random.normal(size=(2000, 2)) + np.outer(later, [1.2, 0.6])
+    monitor = setpoint.Monitor(model)
+    status = monitor.update(rows, later)
+    band = model.evaluate(rows, later)["band"]
+    assert [one["rate"] for one in status["conditions"]] == pytest.approx([band["precision"], band["npv"]])
+    assert not status["alarm"]
+    hints = monitor.update(rows)["hints"]
+    assert hints[0]["what"] == "share left to people"
+    assert hints[0]["observed"] == pytest.approx(band["undecided"] / 2000)
+    # Positives as before, and negatives that look like them.
+    assert monitor.update(rows + 1.5 * (later == 0)[:, None], later)["alarm"]
+    again = setpoint.recertify(model, rows, later, confidence=0.8)
+    upper, lower = again.model.thresholds
+    assert upper >= lower and again.record["certificate"]["confidence"] == 0.8
+    decided = again.model.predict(rows)
+    assert ((decided == -1) == ((again.model.scores(rows) < upper) & (again.model.scores(rows) >= lower))).all()
+    with pytest.raises(InputError, match="one threshold alone"):
+        setpoint.recertify(model, rows, later, prevalence=0.1)
+
+
 def test_a_torch_loss_takes_amounts_and_keeps_them_in_its_state(paid: tuple[np.ndarray, ...]) -> None:
     torch = pytest.importorskip("torch")
     from setpoint.torch import OperatingPointLoss

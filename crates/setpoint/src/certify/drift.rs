@@ -90,9 +90,7 @@ pub(super) fn cohorts<'a>(
 ) -> Result<Vec<Cohort<'a>>, CertifyError> {
     sample.check_scores(scores)?;
     check(certificate)?;
-    if let (Some(entities), None) = (&certificate.entities, sample.entities()) {
-        return Err(CertifyError::NoEntities { column: entities.column.clone() });
-    }
+    check_entities(certificate, sample)?;
     let mut cohorts = Cohort::all(sample, scores, certificate.column.as_deref())?;
     for cohort in &cohorts {
         if certificate.threshold(cohort.name()).is_none() {
@@ -107,6 +105,14 @@ pub(super) fn cohorts<'a>(
         cohorts.push(Cohort { sample, scores, group: None });
     }
     Ok(cohorts)
+}
+
+/// Refuses rows without the entities that a certificate counts.
+pub(super) fn check_entities(certificate: &Certificate, sample: &Sample) -> Result<(), CertifyError> {
+    match (&certificate.entities, sample.entities()) {
+        (Some(entities), None) => Err(CertifyError::NoEntities { column: entities.column.clone() }),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses what only a certificate edited by hand can say.

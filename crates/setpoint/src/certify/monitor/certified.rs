@@ -4,7 +4,7 @@ use crate::certify::certificate::{Certificate, CertifiedCondition};
 use crate::certify::claim::Claim;
 use crate::certify::class;
 use crate::certify::cohort::Cohort;
-use crate::certify::drift::{check, cohorts, condition_of, threshold_of};
+use crate::certify::drift::{check, check_entities, cohorts, condition_of, threshold_of};
 use crate::certify::error::CertifyError;
 use crate::class::{Classes, decide};
 use crate::goal::ClassGoal;
@@ -111,7 +111,8 @@ impl<'a> Certified<'a> {
     pub(super) fn batch(&self, sample: &'a Sample, scores: &'a [f32]) -> Result<Batch<'a>, CertifyError> {
         match self {
             Self::Thresholds(certificate) => cohorts(certificate, sample, scores).map(Batch::Cohorts),
-            Self::Band(_) => {
+            Self::Band(certificate) => {
+                check_entities(certificate, sample)?;
                 sample.check_scores(scores)?;
                 Cohort::all(sample, scores, None).map(Batch::Cohorts)
             }

@@ -52,7 +52,7 @@ use evidence::{Draws, Evidence};
 use hint::Shift;
 use interval::Sums;
 
-use super::certificate::{CertifiedCondition, Method};
+use super::certificate::CertifiedCondition;
 use super::claim::Claim;
 use super::error::CertifyError;
 use crate::metric::interval::Interval;
@@ -274,8 +274,8 @@ impl Monitor {
             let claim = &terms.claim;
             let counted = if units {
                 let mut found = of_units(&batch, certified, terms, sample, weighted);
-                let known = match certified.method {
-                    Method::Betting { largest, .. } if !weighted => Some(largest as f64),
+                let known = match certified.method.largest() {
+                    Some(largest) if !weighted => Some(largest as f64),
                     _ => found.iter().map(|unit| unit.1).reduce(f64::max).filter(|largest| *largest > 0.0),
                 };
                 watched.largest = watched.largest.or(known);
