@@ -268,8 +268,8 @@ class SetpointClassifier(Decides, Trains):
         return {} if self.model_.classes else {"positive": self.classes_[1]}
 
     def to_onnx(self, path: Union[str, "os.PathLike[str]"], X: Any = None, groups: Any = None) -> None:
-        """Writes an ONNX file with the decision inside; see `Model.to_onnx`. It decides 1 for the positive class, or
-        one of several by name."""
+        """Writes an ONNX file with the decision inside; see `Model.to_onnx`. It decides 1 for the positive class
+        and -1 for rows left undecided, or one of several classes by name."""
         check_is_fitted(self, "model_")
         self.model_.to_onnx(path, X, groups)
 

@@ -263,6 +263,7 @@ class Model:
         positive: Any = None,
         amounts: Any = None,
         confidence: float = 0.95,
+        volume: Optional[float] = None,
         _page: Optional[tuple[str, str]] = None,
     ) -> dict[str, Any]:
         """Metrics with intervals at the goal's condition and at the threshold, as `setpoint evaluate --json`.
@@ -270,7 +271,8 @@ class Model:
         `entities` says which rows belong together, for intervals and tests that count those. `positive` is the
         label that counts as positive, by default that of training. Of a goal per query, `y` are grades and `query`
         says which query each row is a result of, or names a column of X. `amounts` are those of a goal in money that
-        takes them from columns; columns of X need not be given.
+        takes them from columns; columns of X need not be given. `volume` is the number of rows a day that the report
+        counts by where a model leaves rows undecided, by default 1,000.
         """
         level = probability("confidence", confidence)
         paid = None
@@ -288,7 +290,9 @@ class Model:
             names, features, labelled, notes = self._labelled(X, y, positive, sample_weight, groups, column, entities)
             rows = (labelled[0], None, *labelled[1:])
             paid = None if self.classes else pays(self.document["goal"], labelled[0], amounts, X)
-        found = self._inner.evaluate(features, names, *rows, paid, level, _page)
+        found = self._inner.evaluate(
+            features, names, *rows, paid, level, setting("volume", volume, Optional[float]), _page
+        )
         record = json.loads(found)
         record["notes"] = [*notes, *record["notes"]]
         tell(record["notes"])

@@ -4,8 +4,10 @@ import json
 import os
 from typing import Any, Optional, Union
 
+import numpy as np
+
 from . import _setpoint
-from ._arrays import Measured, measured, scored
+from ._arrays import Measured, measured, pays, scored
 from ._certify import Certificate
 from ._errors import InputError, tell, tell_uncertified
 from ._settings import page_name, probability, read_goal, refuse, setting
@@ -23,6 +25,7 @@ def evaluate(
     groups: Any = None,
     entities: Any = None,
     positive: Any = None,
+    amounts: Any = None,
     confidence: float = 0.95,
     _page: Optional[tuple[str, str]] = None,
 ) -> dict[str, Any]:
@@ -31,7 +34,8 @@ def evaluate(
     The threshold is the one given, or that of a `certificate`, which is tested on these rows (`drift`). Without
     either it is chosen on these rows, as `certify` does, or exactly where that is refused, with a warning
     (UncertifiedWarning); the rows must then not be those that the model was trained on. `confidence` is that of
-    the certificate and of the intervals. The result is that of `setpoint evaluate --json`.
+    the certificate and of the intervals. `amounts` are those of a goal in money that takes them from columns: a
+    mapping by its names, or the values alone. The result is that of `setpoint evaluate --json`.
     """
     truth, values = scored(y, scores, positive)
     column = read_goal(goal)[1] or (None if groups is None else "groups")
@@ -39,6 +43,7 @@ def evaluate(
         goal,
         measured(truth, values, sample_weight, groups, column, entities),
         chosen(threshold, certificate),
+        paid=pays(goal, truth, amounts),
         positive=positive,
         shared_threshold=setting("shared_threshold", shared_threshold, bool),
         level=probability("confidence", confidence),
@@ -79,6 +84,7 @@ def measure(
     rows: Measured,
     found: Optional["_setpoint.Chosen"],
     *,
+    paid: Optional[np.ndarray] = None,
     positive: Any = None,
     here: bool = False,
     shared_threshold: bool = False,
@@ -87,7 +93,7 @@ def measure(
 ) -> dict[str, Any]:
     """The record of rows as `measured` has them; `here` says that thresholds were chosen on these very rows."""
     named = None if positive is None else str(positive)
-    text, refused = _setpoint.evaluate_scores(goal, *rows, named, found, here, shared_threshold, level, page)
+    text, refused = _setpoint.evaluate_scores(goal, *rows, paid, named, found, here, shared_threshold, level, page)
     record = json.loads(text)
     tell(record["notes"])
     if found is None:

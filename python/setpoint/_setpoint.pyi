@@ -51,6 +51,7 @@ class Model:
         entities: Optional[Groups],
         pays: Optional[Scores],
         confidence: float,
+        volume: Optional[float],
         page: Page,
     ) -> str: ...
 
@@ -158,6 +159,7 @@ def choose(
     weights: Optional[Scores],
     groups: Optional[Groups],
     entities: Optional[Groups],
+    pays: Optional[Scores],
     confidence: Optional[float],
 ) -> Chosen: ...
 def evaluate_scores(
@@ -167,6 +169,7 @@ def evaluate_scores(
     weights: Optional[Scores],
     groups: Optional[Groups],
     entities: Optional[Groups],
+    pays: Optional[Scores],
     positive: Optional[str],
     chosen: Optional[Chosen],
     here: bool,

@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from . import _setpoint
-from ._arrays import Groups, array, binary, group_name, measured, together, vector
+from ._arrays import Groups, array, binary, group_name, measured, pays, together, vector
 from ._decide import Decides, counting_rows, seed, strict, two_classes
 from ._errors import InputError, tell, tell_uncertified
 from ._scores import measure
@@ -73,11 +73,14 @@ class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
         sample_weight: Any = None,
         groups: Any = None,
         entities: Any = None,
+        amounts: Any = None,
         **fit_params: Any,
     ) -> "SetpointThreshold":
         """Fits the classifier on some of the rows, unless it is fitted, and chooses on the others.
 
-        `entities` says which rows belong together: they stay on one side, and are counted as one draw.
+        `entities` says which rows belong together: they stay on one side, and are counted as one draw. `amounts` are
+        those of a goal in money: a mapping or frame by the goal's columns, or the values alone where it names one;
+        columns of X need not be given.
         """
         if not (hasattr(self.estimator, "decision_function") or hasattr(self.estimator, "predict_proba")):
             raise refuse("estimator", self.estimator, "a classifier with decision_function or predict_proba")
@@ -92,6 +95,7 @@ class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
         if len(y) == 0:
             raise ValueError("Found array with 0 sample(s) while a minimum of 2 is required.")
         self.classes_, labels, notes = two_classes(y, self.positive)
+        paid = pays(self.goal, labels, amounts, X)
         _, counting = counting_rows(sample_weight, labels)
         rows = np.flatnonzero(counting)
         if setting("prefit", self.prefit, bool):
@@ -118,7 +122,10 @@ class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
             self._coded(coded_groups, len(scores)),
             None if coded_entities is None else (*coded_entities[:2], coded_entities[2][held_out]),
         )
-        thresholds, self.groups_, certificate, approximate, refused = _setpoint.choose(self.goal, *self._rows, level)
+        self._paid = None if paid is None else np.ascontiguousarray(paid.reshape(-1, 2)[held_out].ravel())
+        thresholds, self.groups_, certificate, approximate, refused = _setpoint.choose(
+            self.goal, *self._rows, self._paid, level
+        )
         self._thresholds, self.certificate_refused_ = np.array(thresholds), refused
         self.certificate_ = None if certificate is None else json.loads(certificate)
         self.approximate_ = None if approximate is None else json.loads(approximate)
@@ -187,12 +194,13 @@ class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
         sample_weight: Any = None,
         groups: Any = None,
         entities: Any = None,
+        amounts: Any = None,
         confidence: float = 0.95,
         _page: Optional[tuple[str, str]] = None,
     ) -> dict[str, Any]:
         """Metrics with intervals on labelled rows, and whether the certificate holds there, as `setpoint.evaluate`.
 
-        Without rows those that the threshold was chosen on, which cannot test it.
+        Without rows those that the threshold was chosen on, which cannot test it. `amounts` as in `fit`.
         """
         check_is_fitted(self, "thresholds_")
         level = probability("confidence", confidence)
@@ -203,13 +211,13 @@ class SetpointThreshold(Decides, MetaEstimatorMixin, BaseEstimator):
         if X is None:
             if not hasattr(self, "_rows"):
                 raise refuse("X", X, "labelled rows; those that the threshold was chosen on are not kept in a file")
-            return measure(
-                self.goal, self._rows, found, positive=self.classes_[1], here=True, level=level, page=_page
-            )
+            about: dict[str, Any] = {"positive": self.classes_[1], "here": True, "level": level, "page": _page}
+            return measure(self.goal, self._rows, found, paid=self._paid, **about)
         truth, column = binary(column_or_1d(y), self.classes_[1]), self._column()
         column = column or (None if groups is None else "groups")
         rows = measured(truth, vector(self._scores(X), "scores"), sample_weight, groups, column, entities)
-        return measure(self.goal, rows, found, positive=self.classes_[1], level=level, page=_page)
+        paid = pays(self.goal, truth, amounts, X)
+        return measure(self.goal, rows, found, paid=paid, positive=self.classes_[1], level=level, page=_page)
 
     def report(
         self,

@@ -1,10 +1,12 @@
 """Goals in money, and rows that are left undecided."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import setpoint
-from setpoint import InputError, SetpointClassifier
+from setpoint import InputError, SetpointClassifier, SetpointThreshold
 from setpoint.metrics import operating_point, value_at
 
 MONEY = "profit(tp=amount, fp=-5)"
@@ -66,6 +68,38 @@ def test_amounts_come_by_name_alone_or_from_the_frame(paid: tuple[np.ndarray, ..
         SetpointClassifier("f1").fit(frame, y, amounts=amounts)
 
 
+def test_a_threshold_for_money_around_any_classifier(paid: tuple[np.ndarray, ...]) -> None:
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    pandas = pytest.importorskip("pandas")
+    X, y, amounts = paid
+    names = np.array(["no", "yes"])[y]
+    model = SetpointThreshold(linear_model.LogisticRegression(), MONEY).fit(X, names, amounts=amounts)
+    bound = model.certificate_["amount"]
+    assert bound["quantity"] == "profit" and bound["bound"] < bound["observed"]
+    assert model.certificate_["conditions"] == []
+    # Rows beside those it was chosen on, by hand.
+    record = model.evaluate(X[:500], names[:500], amounts={"amount": amounts[:500]})
+    decided = model.predict(X[:500]) == "yes"
+    assert record["money"]["per_row"] == pytest.approx(profit(y[:500], amounts[:500], decided), rel=1e-9)
+    assert model.evaluate()["money"]["rows"] == 900
+    # The threshold that is best on the calibration rows, where nothing is proved.
+    fitted = linear_model.LogisticRegression().fit(X[:1500], y[:1500])
+    held, pay = fitted.predict_proba(X[1500:])[:, 1], amounts[1500:]
+    exact = SetpointThreshold(fitted, MONEY, confidence=None, prefit=True).fit(X[1500:], y[1500:], amounts=pay)
+    best = max(profit(y[1500:], pay, held >= at) for at in np.append(np.unique(held), np.inf))
+    assert profit(y[1500:], pay, held >= exact.threshold_) == pytest.approx(best, abs=1e-12)
+    record = setpoint.evaluate(y[1500:], held, MONEY, threshold=exact.threshold_, amounts=pay)
+    assert record["money"]["per_row"] == pytest.approx(best, abs=1e-9)
+    # A column of the frame is found by its name, and constants need none.
+    frame = pandas.DataFrame(X, columns=["a", "b"]).assign(amount=amounts)
+    SetpointThreshold(linear_model.LogisticRegression(), MONEY).fit(frame, y)
+    SetpointThreshold(linear_model.LogisticRegression(), "cost(fp=1, fn=4) @ positive-rate<=40%").fit(X, y)
+    with pytest.raises(InputError, match="takes amounts from 'amount': pass amounts="):
+        SetpointThreshold(linear_model.LogisticRegression(), MONEY).fit(X, y)
+    with pytest.raises(InputError, match="leave it out"):
+        SetpointThreshold(linear_model.LogisticRegression(), "f1").fit(X, y, amounts=amounts)
+
+
 def test_rows_between_two_thresholds_are_left_undecided(paid: tuple[np.ndarray, ...]) -> None:
     X, y, _ = paid
     goal = "coverage @ precision>=0.7, npv>=0.85"
@@ -84,6 +118,46 @@ def test_rows_between_two_thresholds_are_left_undecided(paid: tuple[np.ndarray, 
     assert record["band"]["undecided"] == undecided.sum()
     point = operating_point(y, scores, goal)
     assert len(point.thresholds) == 2 and point.value == pytest.approx(record["at_condition"]["value"])
+
+
+def test_a_report_counts_rows_a_day(paid: tuple[np.ndarray, ...], tmp_path: Path) -> None:
+    X, y, _ = paid
+    model = SetpointClassifier("coverage @ precision>=0.7, npv>=0.85", confidence=0.8).fit(X, y)
+    page = tmp_path / "page.html"
+    assert model.report(page, X, y)["band"]["volume"] == 1000
+    assert "of 1,000 a day" in page.read_text()
+    assert model.report(page, X, y, volume=25_000)["band"]["volume"] == 25_000
+    assert "of 25,000 a day" in page.read_text()
+    with pytest.raises(InputError, match=r"volume=-1(\.0)?: expected a number of rows a day"):
+        model.evaluate(X, y, volume=-1)
+    with pytest.raises(InputError, match="volume=: is for goals of coverage"):
+        SetpointClassifier("f1").fit(X, y).evaluate(X, y, volume=10)
+
+
+def test_rows_left_undecided_are_watched_and_certified_anew(paid: tuple[np.ndarray, ...]) -> None:
+    X, y, _ = paid
+    model = SetpointClassifier("coverage @ precision>=0.65, npv>=0.8", confidence=0.8).fit(X, y).model_
+    assert model.certificate is not None
+    random = np.random.default_rng(1)
+    later = (random.random(2000) < 0.3).astype(int)
+    rows = random.normal(size=(2000, 2)) + np.outer(later, [1.2, 0.6])
+    monitor = setpoint.Monitor(model)
+    status = monitor.update(rows, later)
+    band = model.evaluate(rows, later)["band"]
+    assert [one["rate"] for one in status["conditions"]] == pytest.approx([band["precision"], band["npv"]])
+    assert not status["alarm"]
+    hints = monitor.update(rows)["hints"]
+    assert hints[0]["what"] == "share left to people"
+    assert hints[0]["observed"] == pytest.approx(band["undecided"] / 2000)
+    # Positives as before, and negatives that look like them.
+    assert monitor.update(rows + 1.5 * (later == 0)[:, None], later)["alarm"]
+    again = setpoint.recertify(model, rows, later, confidence=0.8)
+    upper, lower = again.model.thresholds
+    assert upper >= lower and again.record["certificate"]["confidence"] == 0.8
+    decided = again.model.predict(rows)
+    assert ((decided == -1) == ((again.model.scores(rows) < upper) & (again.model.scores(rows) >= lower))).all()
+    with pytest.raises(InputError, match="one threshold alone"):
+        setpoint.recertify(model, rows, later, prevalence=0.1)
 
 
 def test_a_torch_loss_takes_amounts_and_keeps_them_in_its_state(paid: tuple[np.ndarray, ...]) -> None:

@@ -99,6 +99,27 @@ def test_one_of_several_classes_is_decided_by_its_name(frame, model, tmp_path):
         assert np.allclose(probability, model.predict_proba(frame), atol=1e-6)
 
 
+@pytest.mark.parametrize("model", models(), ids=lambda model: model.model)
+def test_rows_left_undecided_are_decided_as_minus_one(frame, model, tmp_path):
+    reference = pytest.importorskip("onnx.reference")
+    y = frame.pop("label")
+    model.set_params(goal="coverage @ precision>=0.5, npv>=0.93", confidence=None).fit(frame, y)
+    model.to_onnx(tmp_path / "m.onnx", frame)
+    runtime = session(tmp_path / "m.onnx")
+    fed = feed(runtime.get_inputs(), frame)
+    outputs = {one.name: one.type for one in runtime.get_outputs()}
+    assert outputs == {"score": "tensor(float)", "probability": "tensor(float)", "decision": "tensor(int64)"}
+    own = model.model_.predict(frame)
+    assert set(own) == {-1, 0, 1}
+    assert np.array_equal(runtime.run(["decision"], fed)[0].ravel(), own)
+    if model.model != "trees":
+        texts = {name: values.astype(str) if values.dtype == object else values for name, values in fed.items()}
+        given = reference.ReferenceEvaluator(str(tmp_path / "m.onnx")).run(["decision"], texts)
+        assert np.array_equal(given[0].ravel(), own)
+    metadata = runtime.get_modelmeta().custom_metadata_map
+    assert json.loads(metadata["setpoint.thresholds"]) == [pytest.approx(one) for one in model.thresholds_]
+
+
 def test_each_group_has_its_threshold_and_an_unknown_one_is_refused(frame, tmp_path):
     y = frame.pop("label")
     groups = np.where(np.arange(len(frame)) % 3 == 0, "a", "b")

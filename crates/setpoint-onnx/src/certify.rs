@@ -166,7 +166,8 @@ impl Classifier {
         let [standard, classical] = [0, 1].map(|set| self.versions[set].unwrap_or(NEW[set]));
         let Decision { thresholds, groups, .. } = *decision;
         let (element, versions) = (self.element, [standard, classical]);
-        let rule = Rule { score: &score, element, thresholds, groups, probability: None, versions };
+        let rule =
+            Rule { score: &score, element, thresholds, lower: None, groups, probability: None, versions };
         let name = rule.add(&mut graph)?;
         let needed = [("", true), (ML, groups.is_some())].into_iter().enumerate();
         let missing = needed.filter(|(set, (_, needed))| *needed && self.versions[*set].is_none());

@@ -6,7 +6,7 @@ use prost::Message;
 use setpoint_data::Codes;
 use setpoint_run::{Decision, Decisions, Failure, Opened, Shipped};
 
-use crate::decide::{Observed, spread};
+use crate::decide::{Observed, UNDECIDED, spread};
 use crate::proto::Outline;
 use crate::rows::Rows;
 use crate::runtime::Session;
@@ -106,8 +106,10 @@ pub fn check(file: &[u8], rows: &Rows<'_>, decided: &Decided) -> Result<Checked,
             let at = row - start;
             let same = match &decided.decisions {
                 Decisions::Positive(own) => given[1].values.get(at) == Some(&f64::from(u8::from(own[row]))),
-                // No graph leaves rows undecided.
-                Decisions::Some(_) => false,
+                Decisions::Some(own) => {
+                    let own = own[row].map_or(UNDECIDED as f64, |positive| f64::from(u8::from(positive)));
+                    given[1].values.get(at) == Some(&own)
+                }
                 Decisions::Class { names, of } => given[1].texts.get(at) == names.get(of[row] as usize),
                 Decisions::Place { .. } => true,
             };

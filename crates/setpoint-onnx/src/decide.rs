@@ -18,6 +18,8 @@ use crate::proto::element;
 /// How far a threshold may move, in standard deviations of the scores.
 pub const DISTANCE: f64 = 1e-5;
 pub(crate) const COLUMN: [Option<usize>; 2] = [None, Some(1)];
+/// The decision about rows that are left undecided.
+pub(crate) const UNDECIDED: i64 = -1;
 /// The first versions of the standard operators with `>=`, and with equality of numbers.
 const AT_LEAST: i64 = 12;
 const EQUAL: i64 = 11;
@@ -68,6 +70,8 @@ pub(crate) struct Rule<'a> {
     pub(crate) element: i32,
     /// One, or one for each group.
     pub(crate) thresholds: &'a [f64],
+    /// The score below which rows are negative, where those from there to the threshold are left undecided.
+    pub(crate) lower: Option<f32>,
     /// The groups.
     pub(crate) groups: Option<&'a Groups>,
     /// Scores as probabilities.
@@ -116,7 +120,12 @@ impl Rule<'_> {
             }
         };
         let above = graph.node(compare, &[self.score, &threshold], Vec::new());
-        Ok(graph.cast(&above, element::INT64))
+        let Some(lower) = self.lower else { return Ok(graph.cast(&above, element::INT64)) };
+        let lower = graph.floats(&[1, 1], &[lower]);
+        let below = graph.node("Less", &[self.score, &lower], Vec::new());
+        let [positive, negative, none] = [1, 0, UNDECIDED].map(|decision| graph.ints(&[], &[decision]));
+        let other = graph.node("Where", &[&below, &negative, &none], Vec::new());
+        Ok(graph.node("Where", &[&above, &positive, &other], Vec::new()))
     }
 
     /// The place of each row's group. One that the model does not know is in the pool; without a pool its place is
@@ -250,6 +259,7 @@ mod tests {
                 score: "s",
                 element: element::FLOAT,
                 thresholds,
+                lower: None,
                 groups: Some(&names),
                 probability: None,
                 versions,

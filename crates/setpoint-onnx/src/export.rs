@@ -48,16 +48,25 @@ pub fn export(model: &Opened, observed: Option<Observed<'_>>) -> Result<Vec<u8>,
         // The place of a row is among others of its query: whoever has them all puts them in order.
         graph.output(&score, "score", element::FLOAT, &COLUMN);
     } else {
-        let decision = model.decision.threshold()?;
-        let own = &decision.shipped.thresholds;
-        let placed = observed.map(|observed| decide::place(own, observed));
-        let placed: Vec<f64> = placed.as_ref().unwrap_or(own).iter().copied().map(f64::from).collect();
+        let (shipped, probability, band) = match &model.decision {
+            Decision::Band(decision) => (&decision.shipped, decision.probability, true),
+            other => other.threshold().map(|decision| (&decision.shipped, decision.probability, false))?,
+        };
+        let own = &shipped.thresholds;
+        // The two thresholds of a band are compared with every row.
+        let placed = observed.map(|observed| match band {
+            true => own.iter().flat_map(|one| decide::place(&[*one], observed)).collect(),
+            false => decide::place(own, observed),
+        });
+        let placed = placed.as_ref().unwrap_or(own);
+        let wide: Vec<f64> = placed.iter().copied().map(f64::from).collect();
         let rule = Rule {
             score: &score,
             element: element::FLOAT,
-            thresholds: &placed,
-            groups: decision.shipped.groups.as_ref(),
-            probability: decision.probability,
+            thresholds: &wide,
+            lower: placed.get(1).copied().filter(|_| band),
+            groups: shipped.groups.as_ref(),
+            probability,
             versions: [standard, classical],
         };
         rule.add(&mut graph)?;

@@ -14,8 +14,8 @@ use setpoint_data::{About, ClassRule, Codes, ColumnKind, Inputs, LabelRule, Labe
 use setpoint_onnx::{Decided, export};
 use setpoint_report::{CertificateRecord, Seconds, Together, to_json};
 use setpoint_run::{
-    Decision, Decisions, Examples, Opened, evaluate, margins, notes, open, opened, report_model, train,
-    train_best,
+    Decision, Decisions, Examples, Opened, check_volume, evaluate, margins, notes, open, opened,
+    report_model, train, train_best,
 };
 
 use crate::array::{GroupArrays, class_sample, codes, paid, sample, slice, together};
@@ -389,8 +389,10 @@ impl Model {
         entities: Option<GroupArrays<'py>>,
         pays: Option<PyReadonlyArray1<'py, f64>>,
         confidence: f64,
+        volume: Option<f64>,
         page: Option<Page>,
     ) -> PyResult<String> {
+        check_volume(volume, self.band().is_some()).map_err(Wrong::from)?;
         let weights = weights.as_ref().map(slice).transpose()?;
         let mut sample = match (&grades, &entities) {
             (Some(grades), Some(queries)) => ranked_sample(queries, slice(grades)?, slice(&labels)?)?,
@@ -406,6 +408,9 @@ impl Model {
             let mut examples = Examples { held, sample };
             let mut record = evaluate(&self.opened, &mut examples, confidence)?;
             record.notes.splice(0..0, notes);
+            if let (Some(band), Some(volume)) = (&mut record.band, volume) {
+                band.volume = volume;
+            }
             if let Some(page) = page {
                 let described = described(&page, confidence);
                 write_page(page, report_model(&self.opened, &mut examples, &record, &described)?)?;

@@ -10,7 +10,7 @@ use setpoint::goal::Goal;
 use setpoint_report::{CertificateRecord, LabelRecord, ReportRecord, to_html, to_json};
 use setpoint_run::{Asked, Chosen, Described, ScoredRows, report_scores};
 
-use crate::array::{GroupArrays, sample, slice, together};
+use crate::array::{GroupArrays, paid, sample, slice, together};
 use crate::error::{Wrong, goal, in_python};
 use crate::thread::work;
 
@@ -52,11 +52,13 @@ pub fn choose(
     weights: Option<PyReadonlyArray1<'_, f64>>,
     groups: Option<GroupArrays<'_>>,
     entities: Option<GroupArrays<'_>>,
+    pays: Option<PyReadonlyArray1<'_, f64>>,
     confidence: Option<f64>,
 ) -> PyResult<Parts> {
     let goal = goal(text)?;
     let weights = weights.as_ref().map(slice).transpose()?;
     let sample = together(sample(slice(&labels)?, weights, groups.as_ref())?, entities.as_ref())?;
+    let sample = paid(sample, &goal, pays.as_ref())?;
     let scores = slice(&scores)?;
     let found = work(py, || {
         let Chosen { thresholds, groups, certificate, approximate, refused, caution } =
@@ -98,6 +100,7 @@ pub fn evaluate_scores(
     weights: Option<PyReadonlyArray1<'_, f64>>,
     groups: Option<GroupArrays<'_>>,
     entities: Option<GroupArrays<'_>>,
+    pays: Option<PyReadonlyArray1<'_, f64>>,
     positive: Option<String>,
     parts: Option<Parts>,
     here: bool,
@@ -108,6 +111,7 @@ pub fn evaluate_scores(
     let goal = goal(text)?;
     let weights = weights.as_ref().map(slice).transpose()?;
     let sample = together(sample(slice(&labels)?, weights, groups.as_ref())?, entities.as_ref())?;
+    let sample = paid(sample, &goal, pays.as_ref())?;
     let scores = slice(&scores)?;
     let found = work(py, || {
         let chosen_here = here || parts.is_none();

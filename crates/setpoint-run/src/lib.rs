@@ -55,7 +55,7 @@ pub use operate::{
     Drawn, Meant, Recertified, add, add_unlabelled, begin, monitor_record, recertify, resume, sample,
 };
 pub use probability::Probability;
-pub use report::{Described, report_model, report_training};
+pub use report::{Described, check_volume, report_model, report_training};
 pub use schema::{ImageSchema, Schema};
 pub use scorer::Scorer;
 pub use threshold::{Scored, Shipped, margins};

@@ -259,7 +259,7 @@ fn decision(file: &ModelFile) -> Result<Decision, Failure> {
         let (thresholds, groups) = (document.thresholds.clone(), None);
         let (approximate, refused, from) = (None, None, "calibration");
         let shipped = Shipped { thresholds, groups, certificate, approximate, refused, from };
-        return Ok(Decision::Band(ByBand { goal, shipped, probability }));
+        return Ok(Decision::Band(ByBand { goal, shipped, probability, sketch: sketch(file)? }));
     }
     if document.groups.is_none() && document.thresholds.len() != 1 {
         return Err(bad(format!("holds {} thresholds and no groups", document.thresholds.len())));

@@ -29,6 +29,22 @@ pub struct Described {
     pub confidence: f64,
 }
 
+/// Checks the rows a day that a report is to count by; `abstains` says whether rows are left to people.
+///
+/// # Errors
+/// If that is no number of rows, or no rows are left to people.
+pub fn check_volume(volume: Option<f64>, abstains: bool) -> Result<(), Failure> {
+    match volume {
+        Some(volume) if !(volume > 0.0 && volume.is_finite()) => {
+            Err(Failure::input(format!("‹volume {volume}›: expected a number of rows a day, such as 25000")))
+        }
+        Some(_) if !abstains => Err(Failure::input(
+            "‹volume›: is for goals of coverage, by which rows are left to people; leave it out",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// The report of a training run, on its test part or else the last part there is.
 ///
 /// The record goes in as the caller completed it.
@@ -61,6 +77,9 @@ pub fn report_training(
         if name == "validation" && record.used_validation {
             let held_out = record.objective.validation;
             evaluation.at_condition = held_out.map(|value| AtCondition { value, interval: None });
+        }
+        if let (Some(band), Some(Some(told))) = (&mut evaluation.band, record.band.get(name)) {
+            band.volume = told.volume;
         }
         if let (Some(queries), Some(rows)) = (&mut evaluation.queries, loaded.rows.get(name)) {
             queries.number_rows(rows);

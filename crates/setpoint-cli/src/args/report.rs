@@ -27,6 +27,9 @@ pub struct ReportArgs {
     /// Write the same as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub report_json: Option<PathBuf>,
+    /// Rows a day to count by, of a model that leaves some to people [default: 1000]
+    #[arg(long, value_name = "ROWS", allow_negative_numbers = true)]
+    pub volume: Option<f64>,
 }
 
 /// Reports beside a command's own output.
@@ -38,4 +41,7 @@ pub struct ReportFlags {
     /// Write all that the report shows as JSON
     #[arg(long, value_name = "FILE", help_heading = "Report")]
     pub report_json: Option<PathBuf>,
+    /// Rows a day to count by, where the goal leaves some to people [default: 1000]
+    #[arg(long, value_name = "ROWS", help_heading = "Report", allow_negative_numbers = true)]
+    pub volume: Option<f64>,
 }

@@ -84,7 +84,7 @@ pub fn reports_of(wanted: &ReportFlags, label: Option<&str>) -> ReportFlags {
         (Some(path), Some(label)) => Some(named_after(path, label)),
         (path, _) => path.clone(),
     };
-    ReportFlags { report: named(&wanted.report), report_json: named(&wanted.report_json) }
+    ReportFlags { report: named(&wanted.report), report_json: named(&wanted.report_json), ..wanted.clone() }
 }
 
 /// A label as part of a file's name.

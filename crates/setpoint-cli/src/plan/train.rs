@@ -8,7 +8,7 @@ use setpoint::message::quote;
 use setpoint_data::{
     ClassOptions, ImageOptions, QuerySource, ReadOptions, Roles, Several, SplitPlan, list, recognise_images,
 };
-use setpoint_run::{CnnSize, Failure, Job, ModelChoice, confidence_of_each};
+use setpoint_run::{CnnSize, Failure, Job, ModelChoice, check_volume, confidence_of_each};
 
 use super::image::image_options;
 use super::label::{file_name, goals, joined, labels, reports_of};
@@ -111,6 +111,7 @@ impl TrainPlan {
                 "--at-least: is for goals per query; others say in their conditions what is to hold",
             ));
         }
+        check_volume(args.report.volume, goal.two().is_some_and(Goal::abstains))?;
         let roles = roles(args, &goal)?;
         check_idle(args, &roles)?;
         let split = split(args)?;

@@ -44,7 +44,7 @@ struct Line {
 pub fn demo(quiet: bool) -> Result<(), Failure> {
     let start = Instant::now();
     let goal: Goal = GOAL.parse()?;
-    let wanted = ReportFlags { report: Some(REPORT.into()), report_json: None };
+    let wanted = ReportFlags { report: Some(REPORT.into()), ..ReportFlags::default() };
     report::files(Files::default(), &wanted, "--report").check()?;
     let mut display = Display::new(quiet);
     let mut lines =

@@ -9,7 +9,7 @@ use setpoint_report::{
     EvaluateRecord, LabelsRecord, ReportRecord, Together, to_json, uncertified, uncertified_order,
 };
 use setpoint_run::{
-    Decision, Examples, Failure, ImageSchema, Opened, Schema, hold_images, load_more, open_all,
+    Decision, Examples, Failure, ImageSchema, Opened, Schema, check_volume, hold_images, load_more, open_all,
 };
 
 use super::progress::{Display, line};
@@ -150,6 +150,7 @@ pub fn measure_all(
     let confidence = confidence(&args.confidence)?;
     let (path, data) = match (&args.of_scores.scores, &args.model, &args.data) {
         (Some(path), ..) => {
+            check_volume(wanted.volume, false)?;
             report::files(args.files(), wanted, flag).check()?;
             display.show(&format!("reading {}", path.display()));
             let judged = Judged::new(args, path)?;
@@ -171,6 +172,7 @@ pub fn measure_all(
     named.fold(args.files(), |files, wanted| report::files(files, &wanted, flag)).check()?;
     let mut all = Vec::new();
     for (label, mut model) in models {
+        check_volume(wanted.volume, matches!(model.decision, Decision::Band(_)))?;
         if let (Decision::Place(order), Some(empty)) = (&mut model.decision, empty_queries(&args.queries)) {
             order.empty = empty;
         }
@@ -180,6 +182,9 @@ pub fn measure_all(
         interrupt::check()?;
         display.show("measuring");
         let mut record = setpoint_run::evaluate(&model, &mut examples, confidence)?;
+        if let (Some(band), Some(volume)) = (&mut record.band, wanted.volume) {
+            band.volume = volume;
+        }
         record.artifact = path.display().to_string();
         record.data_hash = hash;
         record.notes.splice(0..0, notes);

@@ -14,7 +14,8 @@ use crate::plan::Files;
 
 /// `setpoint report`: a model on labelled data, as a page.
 pub fn report(args: &ReportArgs, quiet: bool) -> Result<(), Failure> {
-    let wanted = ReportFlags { report: Some(args.output.clone()), report_json: args.report_json.clone() };
+    let (report, report_json) = (Some(args.output.clone()), args.report_json.clone());
+    let wanted = ReportFlags { report, report_json, volume: args.volume };
     let mut display = Display::new(quiet);
     let measured = measure_all(&args.measure, &wanted, "-o", &mut display)?;
     display.finish();

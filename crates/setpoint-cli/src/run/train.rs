@@ -6,7 +6,7 @@ use serde_json::json;
 use setpoint::artifact::{ModelFile, Models};
 use setpoint::message::{clip, quote};
 use setpoint_data::{Roles, Table};
-use setpoint_report::{LabelsRecord, ReportRecord, Seconds, Together, TrainRecord, to_json};
+use setpoint_report::{BandRecord, LabelsRecord, ReportRecord, Seconds, Together, TrainRecord, to_json};
 use setpoint_run::{
     Checkpoints, Contender, Failure, FailureKind, Loaded, ModelChoice, load_more, train_best,
 };
@@ -161,28 +161,31 @@ fn run(
     let several = matches!(plan.job.model, ModelChoice::Auto { .. });
     let mut best = train_best(&plan.job, &mut |job| {
         let clock = Instant::now();
-        let mut plan = TrainPlan { job: job.clone(), ..plan.clone() };
+        let mut own = TrainPlan { job: job.clone(), ..plan.clone() };
         if several {
             // Each kind goes on from its own checkpoint.
-            plan.checkpoint = plan.checkpoint.map(|folder| folder.join(job.model.name()));
+            own.checkpoint = own.checkpoint.map(|folder| folder.join(job.model.name()));
             display.prefix(format!("{prefix}{}: ", job.model));
         }
         let mut loaded = match images {
-            Some(images) => images.load(&mut plan)?,
-            None => self::load(&plan)?,
+            Some(images) => images.load(&mut own)?,
+            None => self::load(&own)?,
         };
         load += clock.elapsed().as_secs_f64();
         interrupt::check()?;
-        let mut store = open_store(&plan, &loaded, display)?;
+        let mut store = open_store(&own, &loaded, display)?;
         let checkpoints = store.as_mut().map(|store| store as &mut dyn Checkpoints);
-        let trained = setpoint_run::train(&plan.job, &mut loaded, display, checkpoints);
+        let trained = setpoint_run::train(&own.job, &mut loaded, display, checkpoints);
         stores.extend(store);
-        Ok((loaded, trained.map_err(|failure| explain(&plan, failure))?))
+        Ok((loaded, trained.map_err(|failure| explain(plan, failure))?))
     })?;
     interrupt::check()?;
     let mut record = best.trained.record.clone();
     record.sentences().for_each(|text| *text = in_flags(text));
     record.artifact = plan.output.display().to_string();
+    if let Some(volume) = plan.report.volume {
+        record.band = record.band.map(|band| Some(BandRecord { volume, ..band.clone()? }));
+    }
     let total = start.elapsed().as_secs_f64();
     let mut seconds = Seconds { load, train: total - load, report: 0.0, total };
     record.seconds = seconds;

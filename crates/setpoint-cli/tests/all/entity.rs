@@ -103,3 +103,25 @@ fn rows_repeated_many_times_over_get_a_caution() {
         setpoint(home.path(), &["train", "shop.csv", "--label", "bought", "--goal", GOAL, "-o", "m"]).ok();
     assert!(run.stdout.contains("caution: of 800 calibration rows only "), "{}", run.stdout);
 }
+
+#[test]
+fn decisions_along_a_frontier_are_proved_by_bets_on_entities() {
+    let home = directory();
+    write(home.path(), "v.csv", &visits(900, 8, 3));
+    write(home.path(), "more.csv", &visits(900, 8, 4));
+    let goal = "error @ coverage>=0.5";
+    let base = ["train", "v.csv", "--label", "y", "--goal", goal, "--drop", "p", "-o", "m", "--json", "-q"];
+    let record = setpoint(home.path(), &[&base[..], &["--split-by", "who"]].concat()).ok().json();
+    let method = &record["certificate"]["conditions"][0]["method"];
+    assert_eq!((&method["name"], &method["largest"]), (&"frontier".into(), &8.into()), "{record}");
+    assert_eq!(record["certificate"]["entities"]["column"], "who");
+    let run = setpoint(home.path(), &["evaluate", "m", "more.csv", "--check"]).ok();
+    assert!(run.stdout.contains("assuming that none has more than 8 such examples"), "{}", run.stdout);
+    setpoint(home.path(), &["monitor", "m", "more.csv", "--state", "w.json"]).ok();
+    let anew = setpoint(home.path(), &["recertify", "m", "more.csv", "-o", "n", "--json"]).ok().json();
+    assert_eq!(anew["certificate"]["conditions"][0]["method"]["largest"], 8);
+    // Rows that do not say what belongs together test and watch nothing.
+    write(home.path(), "other.csv", &visits(60, 8, 2).replace("who,x", "whom,x"));
+    let refused = setpoint(home.path(), &["monitor", "m", "other.csv", "--state", "w.json"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("\"who\""), "{}", refused.stderr);
+}

@@ -240,3 +240,58 @@ fn another_share_of_positives_moves_what_depends_on_it() {
     );
     assert!(run.code == Some(2) && run.stderr.contains("--prevalence 2: expected a probability"), "{run:?}");
 }
+
+#[test]
+fn rows_left_to_people_are_watched_and_certified_anew() {
+    let home = directory();
+    let home = home.path();
+    train(home, "coverage @ precision>=0.6, npv>=0.9", &[]);
+    for night in 0..3 {
+        write(home, "night.csv", &shop(800, 100 + night));
+        let run = monitor(home, "night.csv", &[]).ok();
+        assert!(run.stdout.contains("predicted negatives"), "{run:?}");
+    }
+    let quiet = monitor(home, "night.csv", &["--unlabelled", "--json", "-q"]).ok().json();
+    assert_eq!((quiet["rows"].as_u64(), quiet["unlabelled"].as_u64()), (Some(2400), Some(800)));
+    assert_eq!(quiet["hints"][0]["what"], "share left to people");
+    // The rates are those of `evaluate` on the same rows.
+    let one =
+        setpoint(home, &["monitor", "m.safetensors", "night.csv", "--state", "one.json", "--json"]).ok();
+    let band = setpoint(home, &["evaluate", "m.safetensors", "night.csv", "--json"]).ok().json();
+    for (place, rate) in ["precision", "npv"].into_iter().enumerate() {
+        let watched = one.json()["conditions"][place]["rate"].as_f64().unwrap();
+        assert!((watched - band["band"][rate].as_f64().unwrap()).abs() < 1e-12, "{rate}");
+    }
+    write(home, "night.csv", &drifted(3000, 7));
+    let run = monitor(home, "night.csv", &[]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stderr.contains("precision>=0.6 is broken"), "{run:?}");
+    let anew = ["recertify", "m.safetensors", "night.csv", "-o", "n.safetensors"];
+    let record = setpoint(home, &[&anew[..], &["--json"]].concat()).ok().json();
+    let thresholds = record["thresholds"].as_array().unwrap();
+    assert!(thresholds.len() == 2 && thresholds[0].as_f64() > record["thresholds_before"][0].as_f64());
+    assert_eq!(record["certificate"]["conditions"].as_array().unwrap().len(), 2);
+    write(home, "new.csv", &drifted(3000, 8));
+    let check = ["evaluate", "n.safetensors", "new.csv", "--check", "--json"];
+    let record = setpoint(home, &check).ok().json();
+    assert!(record["band"]["precision"].as_f64().unwrap() >= 0.6, "{record}");
+    setpoint(home, &["monitor", "n.safetensors", "new.csv", "--state", "n.json"]).ok();
+    let refused = setpoint(home, &[&anew[..], &["--prevalence", "10%"]].concat());
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("one threshold alone: have rows of that share labelled"), "{refused:?}");
+}
+
+#[test]
+fn what_is_no_share_of_rows_is_not_watched_and_says_so() {
+    let home = directory();
+    let home = home.path();
+    train(home, "recall @ balanced-accuracy>=0.6", &[]);
+    write(home, "night.csv", &shop(500, 3));
+    let refused = monitor(home, "night.csv", &[]);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.stderr.contains("balanced-accuracy>=0.6 is no share of rows")
+            && refused.stderr.contains("--check"),
+        "{refused:?}"
+    );
+}

@@ -16,6 +16,9 @@ use setpoint_onnx::proto::{Model as Proto, element};
 use setpoint_onnx::{Checked, Decided, Rows, check, export};
 use setpoint_run::{Decision, Decisions, Job, ModelChoice, Opened, POOL, load, opened, train};
 
+/// A goal that leaves rows undecided.
+const BAND: &str = "error @ coverage>=0.8";
+
 /// Whether onnxruntime can be had; says so where not.
 pub fn has_runtime() -> bool {
     let there = setpoint_onnx::library_file().is_some();
@@ -112,7 +115,7 @@ fn linear_models_score_and_decide_the_same_to_the_last_bit() {
         return;
     }
     let [known, new] = both();
-    for goal in ["recall @ fpr<=10%", "recall @ fpr(sex)<=10%"] {
+    for goal in ["recall @ fpr<=10%", "recall @ fpr(sex)<=10%", BAND] {
         let model = trained(&known, goal, ModelChoice::Linear, json!({}), &roles(true));
         for text in [&known, &new] {
             let (checked, bytes) = run(&model, text);
@@ -144,10 +147,12 @@ fn networks_decide_the_same_and_score_within_a_hundred_thousandth() {
     }
     let [known, new] = both();
     let mlp = ModelChoice::Mlp { hidden: vec![16, 8], dropout: 0.1 };
-    let model = trained(&known, "recall @ fpr(sex)<=10%", mlp, json!({ "epochs": 3 }), &roles(true));
-    for text in [&known, &new] {
-        let (checked, _) = run(&model, text);
-        assert!(checked.different.is_empty() && checked.largest < 1e-5, "{checked}");
+    for goal in ["recall @ fpr(sex)<=10%", BAND] {
+        let model = trained(&known, goal, mlp.clone(), json!({ "epochs": 3 }), &roles(true));
+        for text in [&known, &new] {
+            let (checked, _) = run(&model, text);
+            assert!(checked.different.is_empty() && checked.largest < 1e-5, "{checked}");
+        }
     }
 }
 
@@ -193,6 +198,16 @@ fn an_altered_graph_is_found_out_row_by_row() {
     };
     let threshold = model.decision.threshold().unwrap().shipped.thresholds[0];
     assert!(altered(&after("GreaterOrEqual"), threshold).different.is_empty());
+    // Rows left undecided are told from both.
+    let band = trained(&known, BAND, ModelChoice::Linear, json!({}), &roles(true));
+    let Decisions::Some(own) = self::decided(&band, known.as_bytes().to_vec()).1.decisions else {
+        panic!("no rows are left undecided")
+    };
+    assert!([Some(true), Some(false), None].iter().all(|decision| own.contains(decision)));
+    let (rows_of_band, mut turned) = self::decided(&band, known.as_bytes().to_vec());
+    turned.decisions = Decisions::Some(own.iter().map(|one| one.or(Some(false))).collect());
+    let checked = check(&export(&band, None).unwrap(), &rows_of_band, &turned).unwrap();
+    assert_eq!(checked.different.len(), own.iter().filter(|one| one.is_none()).count());
     // Another threshold: the rows between the two.
     let checked = altered(&after("GreaterOrEqual"), threshold + 0.5);
     let between = |row: &usize| (threshold..threshold + 0.5).contains(&decided.scores[*row]);

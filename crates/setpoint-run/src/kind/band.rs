@@ -2,7 +2,7 @@
 
 use setpoint::Sample;
 use setpoint::artifact::ModelFile;
-use setpoint::certify::monitor::{Certified, Known};
+use setpoint::certify::monitor::{Certified, Known, Sketch};
 use setpoint::certify::{Certificate, frontier_drift};
 use setpoint::goal::{Constraint, Counts, Direction, Goal, Rate};
 use setpoint::metric::{Condition, confusion, interval};
@@ -13,12 +13,12 @@ use setpoint_report::{
     widened,
 };
 
-use super::threshold::{drift_record, store_thresholds};
-use super::{Decision, Decisions, Measured, Predicted, Rule};
+use super::threshold::{drift_record, hint, store_thresholds};
+use super::{ByThreshold, Decision, Decisions, Measured, Predicted, Rule};
 use crate::failure::Failure;
 use crate::interval::Measurer;
 use crate::measure::counted;
-use crate::operate::Meant;
+use crate::operate::{Meant, recertify};
 use crate::probability::Probability;
 use crate::report::{BASELINE, Scene};
 use crate::threshold::Shipped;
@@ -45,6 +45,8 @@ pub struct ByBand {
     pub shipped: Shipped,
     /// Scores as probabilities.
     pub probability: Option<Probability>,
+    /// The scores of the calibration part, and how many rows of it are left undecided.
+    pub sketch: Option<Sketch>,
 }
 
 impl ByBand {
@@ -60,6 +62,15 @@ impl ByBand {
     pub fn decide(&self, score: f32) -> Option<bool> {
         let [upper, lower] = self.thresholds();
         (score >= upper).then_some(true).or((score < lower).then_some(false))
+    }
+
+    fn undecided(&self, scores: &[f32]) -> u64 {
+        scores.iter().filter(|score| self.decide(**score).is_none()).count() as u64
+    }
+
+    /// The same with a sketch of calibration rows.
+    pub(crate) fn sketched(self, sample: &Sample, scores: &[f32]) -> Self {
+        Self { sketch: Sketch::of(sample, scores, self.undecided(scores)), ..self }
     }
 
     fn counts(&self, sample: &Sample, scores: &[f32]) -> Result<Counts, Failure> {
@@ -145,7 +156,7 @@ impl Rule for ByBand {
     }
 
     fn store(&self, file: &mut ModelFile) -> Result<(), Failure> {
-        store_thresholds(&self.shipped, self.probability, None, file)
+        store_thresholds(&self.shipped, self.probability, self.sketch.as_ref(), file)
     }
 
     fn metrics(&self, record: &TrainRecord, part: &str) -> Vec<(String, f64)> {
@@ -285,31 +296,41 @@ impl Rule for ByBand {
     }
 
     fn certified(&self) -> Option<Certified<'_>> {
-        None
+        self.shipped.certificate.as_ref().map(Certified::Band)
     }
 
     fn known(&self) -> Option<Vec<Known>> {
-        None
+        self.sketch.as_ref().map(Sketch::known)
     }
 
-    fn seen(&self, _: &[f32], _: Option<&Codes>) -> Result<Vec<Vec<u64>>, Failure> {
-        Ok(Vec::new())
+    fn seen(&self, scores: &[f32], _: Option<&Codes>) -> Result<Vec<Vec<u64>>, Failure> {
+        let undecided = self.undecided(scores);
+        Ok(self.sketch.as_ref().map(|sketch| sketch.seen(scores, undecided)).unwrap_or_default())
     }
 
-    fn hint(&self, _: usize, _: usize) -> (String, Option<f32>) {
-        ("scores".to_owned(), None)
+    fn hint(&self, known: usize, place: usize) -> (String, Option<f32>) {
+        hint(self.sketch.as_ref(), "share left to people", known, place)
     }
 
     fn recertify(
         &self,
-        _: &Sample,
-        _: &[f32],
-        _: &Meant,
-        _: f64,
+        sample: &Sample,
+        scores: &[f32],
+        meant: &Meant,
+        confidence: f64,
     ) -> Result<(Decision, RecertifyRecord), Failure> {
-        Err(Failure::input(
-            "the model leaves rows undecided, and its certificate is along a frontier of validation rows: train anew \
-             to certify it on other rows",
-        ))
+        if let Meant::Prevalence(_) | Meant::Unlabelled(_) = meant {
+            return Err(Failure::input(
+                "the model leaves rows between two thresholds undecided, and another share of positives is certified for \
+                 one threshold alone: have rows of that share labelled, and certify it on those",
+            ));
+        }
+        let Self { goal, shipped, probability, sketch } = self.clone();
+        let own = ByThreshold { goal, shared_threshold: false, shipped, probability, sketch };
+        let (ByThreshold { goal, shipped, probability, .. }, record) =
+            recertify::by_threshold(&own, sample, scores, meant, confidence)?;
+        let now = Self { goal, shipped, probability, sketch: None };
+        let drawn = *meant == Meant::Themselves;
+        Ok((Decision::Band(if drawn { now.sketched(sample, scores) } else { now }), record))
     }
 }

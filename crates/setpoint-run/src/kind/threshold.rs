@@ -86,7 +86,11 @@ impl Kind for Aim {
         let part = calibration.unwrap_or(validation);
         if self.goal.abstains() {
             let probability = Some(Probability::fit(part.sample, part.scores));
-            return Ok(Decision::Band(ByBand { goal: self.goal.clone(), shipped, probability }));
+            let band = ByBand { goal: self.goal.clone(), shipped, probability, sketch: None };
+            return Ok(Decision::Band(match calibration {
+                Some(part) => band.sketched(part.sample, part.scores),
+                None => band,
+            }));
         }
         let sketch = match calibration {
             Some(part) => {
@@ -108,6 +112,19 @@ impl Kind for Aim {
 /// Rows that are decided positive.
 pub(crate) fn positive(margins: &[f32]) -> u64 {
     margins.iter().filter(|margin| **margin >= 0.0).count() as u64
+}
+
+/// What a hint is about: a share of decisions, or scores, and from which one on.
+pub(super) fn hint(
+    sketch: Option<&Sketch>,
+    share: &str,
+    known: usize,
+    place: usize,
+) -> (String, Option<f32>) {
+    match known {
+        0 => (share.to_owned(), None),
+        _ => ("scores".to_owned(), sketch.and_then(|one| one.edges.get(place).copied())),
+    }
 }
 
 /// Puts thresholds and what is known of them into a model file.
@@ -338,7 +355,9 @@ impl Rule for ByThreshold {
     }
 
     fn certified(&self) -> Option<Certified<'_>> {
-        self.shipped.certificate.as_ref().map(Certified::from)
+        // A bound on amounts alone has no conditions to watch.
+        let certificate = self.shipped.certificate.as_ref();
+        certificate.filter(|one| !one.conditions.is_empty()).map(Certified::from)
     }
 
     fn known(&self) -> Option<Vec<Known>> {
@@ -351,10 +370,7 @@ impl Rule for ByThreshold {
     }
 
     fn hint(&self, known: usize, place: usize) -> (String, Option<f32>) {
-        match known {
-            0 => ("share decided positive".to_owned(), None),
-            _ => ("scores".to_owned(), self.sketch.as_ref().and_then(|one| one.edges.get(place).copied())),
-        }
+        hint(self.sketch.as_ref(), "share decided positive", known, place)
     }
 
     fn recertify(
@@ -364,7 +380,8 @@ impl Rule for ByThreshold {
         meant: &Meant,
         confidence: f64,
     ) -> Result<(Decision, RecertifyRecord), Failure> {
-        recertify::by_threshold(self, sample, scores, meant, confidence)
+        let (now, record) = recertify::by_threshold(self, sample, scores, meant, confidence)?;
+        Ok((Decision::Threshold(now), record))
     }
 }
 

@@ -79,7 +79,7 @@ pub fn add(
     let rule = model.decision.rule();
     let Some(certified) = rule.certified() else {
         return Err(Failure::input(
-            "the model has no certificate that labelled rows could break; certify it (setpoint recertify), or watch rows \
+            "the model has no certificate of conditions that labelled rows could break; certify it (setpoint recertify), or watch rows \
              without labels (‹unlabelled›)",
         ));
     };

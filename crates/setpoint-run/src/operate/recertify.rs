@@ -13,7 +13,7 @@ use setpoint::mix::{estimate, same_classes};
 use setpoint_report::{CertificateRecord, MixRecord, RecertifyRecord, widened};
 
 use crate::failure::Failure;
-use crate::kind::{ByThreshold, Decision, positive};
+use crate::kind::{ByThreshold, positive};
 use crate::model::{CAUTION, EARLIER, Opened};
 use crate::probability::Probability;
 use crate::threshold::{Scored, Shipped, solve};
@@ -78,7 +78,7 @@ pub(crate) fn by_threshold(
     scores: &[f32],
     meant: &Meant,
     confidence: f64,
-) -> Result<(Decision, RecertifyRecord), Failure> {
+) -> Result<(ByThreshold, RecertifyRecord), Failure> {
     check_groups(decision, sample)?;
     let goal = decision.goal.operating();
     let mix = mix(decision, sample, scores, meant, confidence)?;
@@ -121,7 +121,7 @@ pub(crate) fn by_threshold(
     };
     let probability = Some(Probability::fit(rows, scores));
     let now = ByThreshold { shipped, probability, sketch, ..decision.clone() };
-    Ok((Decision::Threshold(now), record))
+    Ok((now, record))
 }
 
 /// Refuses rows without some group that the model has a threshold for: it would be lost.
@@ -214,7 +214,7 @@ fn shipped(
     let part = Scored { name: "calibration", sample: weighed, scores };
     let thresholds = solve(goal, decision.shared_threshold, part)?;
     let groups = decision.shipped.groups.clone().filter(|groups| groups.names.len() == thresholds.len());
-    if thresholds.len() > 1 && groups.is_none() {
+    if thresholds.len() > 1 && groups.is_none() && !goal.abstains() {
         return Err(Failure::input("the rows have other groups than the model"));
     }
     let groups = groups.map(|groups| setpoint::artifact::Groups {

@@ -145,6 +145,9 @@ pub enum Method {
         p_value: f64,
         /// What each is.
         proof: Proof,
+        /// What is assumed where entities are betted on: none has more examples that the rate is a share of.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        largest: Option<u64>,
     },
     /// No proof: draws of whole entities put the rate within its target about as often as was asked for.
     Approximate {
@@ -210,6 +213,16 @@ impl CertifiedEntities {
 }
 
 impl Method {
+    /// The most examples that an entity is assumed to have, where entities are betted on.
+    #[must_use]
+    pub fn largest(&self) -> Option<u64> {
+        match self {
+            Self::Betting { largest, .. } => Some(*largest),
+            Self::Frontier { largest, .. } => *largest,
+            _ => None,
+        }
+    }
+
     /// The method's name in reports.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -222,6 +235,7 @@ impl Method {
             Self::AtPrevalence { .. } => "exact bounds on recall and fpr",
             Self::Frontier { proof: Proof::Tests, .. } => "exact tests along the validation frontier",
             Self::Frontier { proof: Proof::Bounds, .. } => "exact bounds along the validation frontier",
+            Self::Frontier { largest: Some(_), .. } => "bets on entities along the validation frontier",
             Self::Frontier { proof: Proof::Bets, .. } => "bets on rows along the validation frontier",
             Self::Approximate { .. } => "draws of entities (no proof)",
         }
@@ -298,6 +312,9 @@ impl fmt::Display for CertifiedCondition {
         match self.method {
             Method::Betting { entities, largest, .. } => {
                 write!(f, ": {entities} of them, assuming that none has more than {largest} such examples")
+            }
+            Method::Frontier { largest: Some(largest), .. } => {
+                write!(f, ", assuming that none has more than {largest} such examples")
             }
             Method::InverseProbability { heaviest, .. } => {
                 write!(f, ", assuming that none that could be a mistake stands for more than {heaviest:.1}")

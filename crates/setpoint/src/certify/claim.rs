@@ -24,10 +24,14 @@ pub(super) enum Slice {
     All,
     PredictedPositives,
     PredictedNegatives,
+    Decided,
 }
 
 /// Why `k` and `top` have no certificate.
 pub(super) const TOP: &str = "it counts off the highest scores of whatever data is scored, so no threshold is kept; hold positive-rate instead";
+
+const NO_SHARE: &str =
+    "it is no share of examples that an exact binomial test could count; hold its cohorts instead";
 
 /// A rate that must stay on one side of a target.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,8 +44,21 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// The claim of a condition, or why it has none.
+    /// The claim of a condition that a threshold can be chosen for, or why it has none.
     pub fn of(condition: &Constraint) -> Result<Self, CertifyError> {
+        let claim = Self::at_decisions(condition)?;
+        let reason = match claim.rate {
+            Rate::Accuracy | Rate::Error => {
+                "it weighs both kinds of mistake, so no order statistic bounds it; hold fpr and recall instead"
+            }
+            Rate::Coverage => NO_SHARE,
+            _ => return Ok(claim),
+        };
+        Err(CertifyError::CannotCertify { condition: condition.to_string(), reason })
+    }
+
+    /// The claim of a condition at decisions that are given: of any share of rows.
+    pub fn at_decisions(condition: &Constraint) -> Result<Self, CertifyError> {
         let refuse = |reason| Err(CertifyError::CannotCertify { condition: condition.to_string(), reason });
         let (rate, relation, target) = match condition {
             Constraint::Rate { rate, relation, target }
@@ -58,19 +75,11 @@ impl Claim {
         let slice = match rate {
             Rate::Recall | Rate::FalseNegativeRate => Slice::Positives,
             Rate::FalsePositiveRate | Rate::TrueNegativeRate => Slice::Negatives,
-            Rate::PositiveRate => Slice::All,
+            Rate::PositiveRate | Rate::Coverage => Slice::All,
             Rate::Precision | Rate::FalseDiscoveryRate => Slice::PredictedPositives,
             Rate::NegativePredictiveValue | Rate::FalseOmissionRate => Slice::PredictedNegatives,
-            Rate::Accuracy | Rate::Error => {
-                return refuse(
-                    "it weighs both kinds of mistake, so no order statistic bounds it; hold fpr and recall instead",
-                );
-            }
-            Rate::BalancedAccuracy | Rate::FBeta(_) | Rate::Coverage | Rate::Cost | Rate::Profit => {
-                return refuse(
-                    "it is no share of examples that an exact binomial test could count; hold its cohorts instead",
-                );
-            }
+            Rate::Accuracy | Rate::Error => Slice::Decided,
+            Rate::BalancedAccuracy | Rate::FBeta(_) | Rate::Cost | Rate::Profit => return refuse(NO_SHARE),
         };
         let side = if relation == Relation::Equal { safe_side(rate) } else { relation };
         Ok(Self { rate, slice, side, target })
@@ -108,7 +117,10 @@ impl Claim {
             Rate::FalseDiscoveryRate => (fp, tp + fp),
             Rate::NegativePredictiveValue => (tn, tn + r#fn),
             Rate::FalseOmissionRate => (r#fn, tn + r#fn),
-            // Positive rate; `of` lets no other rate through.
+            Rate::Accuracy => (tp + tn, tp + r#fn + fp + tn),
+            Rate::Error => (fp + r#fn, tp + r#fn + fp + tn),
+            Rate::Coverage => (tp + r#fn + fp + tn, tp + r#fn + fp + tn),
+            // Positive rate; `at_decisions` lets no other rate through.
             _ => (tp + fp, tp + r#fn + fp + tn),
         }
     }
@@ -118,15 +130,24 @@ impl Claim {
         if self.side == Relation::AtMost { self.target } else { 1.0 - self.target }
     }
 
-    /// Whether an example so decided is bad, and whether it is one that the rate is a share of.
-    pub fn of_decision(&self, label: bool, predicted: bool) -> (bool, bool) {
+    /// Whether an example so decided, or left undecided, is bad, and whether it is one that the rate is a share of.
+    pub fn of_decision(&self, label: bool, decision: impl Into<Option<bool>>) -> (bool, bool) {
         let one = |is: bool| u64::from(is);
-        let (counted, examples) = self.share(&Tally {
-            true_positives: one(label && predicted),
-            false_negatives: one(label && !predicted),
-            false_positives: one(!label && predicted),
-            true_negatives: one(!label && !predicted),
-        });
+        let (counted, examples) = match decision.into() {
+            Some(predicted) => self.share(&Tally {
+                true_positives: one(label && predicted),
+                false_negatives: one(label && !predicted),
+                false_positives: one(!label && predicted),
+                true_negatives: one(!label && !predicted),
+            }),
+            // No decision counts for nothing, among the examples of a label or all.
+            None => match self.slice {
+                Slice::Positives => (0, one(label)),
+                Slice::Negatives => (0, one(!label)),
+                Slice::All => (0, 1),
+                _ => (0, 0),
+            },
+        };
         (self.bad(counted, examples) > 0, examples > 0)
     }
 
@@ -193,6 +214,7 @@ impl Claim {
             Slice::All => "examples",
             Slice::PredictedPositives => "predicted positives",
             Slice::PredictedNegatives => "predicted negatives",
+            Slice::Decided => "decided examples",
         }
     }
 }
@@ -250,6 +272,37 @@ mod tests {
     }
 
     #[test]
+    fn decisions_count_as_the_fractions_of_a_rate_do() {
+        use crate::goal::Counts;
+        for text in [
+            "coverage>=0.8",
+            "accuracy>=0.9",
+            "error<=5%",
+            "precision>=0.9",
+            "for<=2%",
+            "recall>=0.5",
+            "fnr<=10%",
+            "fpr<=10%",
+            "tnr>=0.5",
+            "positive-rate<=5%",
+        ] {
+            let claim = Claim::at_decisions(&parse_conditions(text).unwrap()[0]).unwrap();
+            let fraction = claim.rate.fractions_of_decided()[0];
+            for (label, decision) in [true, false]
+                .into_iter()
+                .flat_map(|label| [Some(true), Some(false), None].map(|d| (label, d)))
+            {
+                let mut row = decision.map_or_else(Counts::default, |one| Counts::decision(label, one));
+                (row.positives, row.negatives) = if label { (1.0, 0.0) } else { (0.0, 1.0) };
+                let inside = fraction.denominator.dot(&row) > 0.0;
+                let counted = inside && fraction.numerator.dot(&row) > 0.0;
+                let bad = if claim.side == Relation::AtMost { counted } else { inside && !counted };
+                assert_eq!(claim.of_decision(label, decision), (bad, inside), "{text} {label} {decision:?}");
+            }
+        }
+    }
+
+    #[test]
     fn claims_read_as_people_write_them() {
         assert_eq!(claim("fpr(sex)=0.1%").text(), "fpr <= 0.1%");
         assert_eq!(claim("recall>=0.95").text(), "recall >= 0.95");
@@ -266,6 +319,7 @@ mod tests {
             "error<=5%",
             "f1>=0.5",
             "balanced-accuracy>=0.5",
+            "coverage>=0.5",
         ] {
             let error = Claim::of(&parse_conditions(text).unwrap()[0]).unwrap_err();
             assert!(error.to_string().starts_with(&format!("{text} cannot be certified: it ")), "{error}");

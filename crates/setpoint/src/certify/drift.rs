@@ -18,7 +18,7 @@ use super::claim::Claim;
 use super::cohort::{Cohort, check_weights};
 use super::entity::{Bets, EntityClaim, Test};
 use super::error::{CertifyError, of_group, percent};
-use crate::goal::parse_conditions;
+use crate::goal::{Constraint, parse_conditions};
 use crate::sample::Sample;
 
 /// What new data says about a certified condition.
@@ -90,9 +90,7 @@ pub(super) fn cohorts<'a>(
 ) -> Result<Vec<Cohort<'a>>, CertifyError> {
     sample.check_scores(scores)?;
     check(certificate)?;
-    if let (Some(entities), None) = (&certificate.entities, sample.entities()) {
-        return Err(CertifyError::NoEntities { column: entities.column.clone() });
-    }
+    check_entities(certificate, sample)?;
     let mut cohorts = Cohort::all(sample, scores, certificate.column.as_deref())?;
     for cohort in &cohorts {
         if certificate.threshold(cohort.name()).is_none() {
@@ -107,6 +105,14 @@ pub(super) fn cohorts<'a>(
         cohorts.push(Cohort { sample, scores, group: None });
     }
     Ok(cohorts)
+}
+
+/// Refuses rows without the entities that a certificate counts.
+pub(super) fn check_entities(certificate: &Certificate, sample: &Sample) -> Result<(), CertifyError> {
+    match (&certificate.entities, sample.entities()) {
+        (Some(entities), None) => Err(CertifyError::NoEntities { column: entities.column.clone() }),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses what only a certificate edited by hand can say.
@@ -124,19 +130,22 @@ pub(super) fn check(certificate: &Certificate) -> Result<(), CertifyError> {
     Err(CertifyError::Damaged { reason })
 }
 
-/// What a certified condition claims, and of which threshold.
-pub(super) fn claim_of(
+/// A certified condition.
+pub(super) fn condition_of(certified: &CertifiedCondition) -> Result<Constraint, CertifyError> {
+    let parsed = parse_conditions(&certified.condition)?;
+    <[Constraint; 1]>::try_from(parsed)
+        .map(|[condition]| condition)
+        .map_err(|_| CertifyError::Damaged { reason: "an entry holds more than one condition" })
+}
+
+/// The threshold that a certified condition is about.
+pub(super) fn threshold_of(
     certificate: &Certificate,
     certified: &CertifiedCondition,
-) -> Result<(Claim, f32), CertifyError> {
-    let parsed = parse_conditions(&certified.condition)?;
-    let [condition] = &parsed[..] else {
-        return Err(CertifyError::Damaged { reason: "an entry holds more than one condition" });
-    };
-    let threshold = certificate
+) -> Result<f32, CertifyError> {
+    certificate
         .threshold(certified.group.as_deref())
-        .ok_or(CertifyError::Damaged { reason: "a condition is on a group without a threshold" })?;
-    Ok((Claim::of(condition)?, threshold))
+        .ok_or(CertifyError::Damaged { reason: "a condition is on a group without a threshold" })
 }
 
 fn test(
@@ -145,7 +154,8 @@ fn test(
     cohorts: &[Cohort],
     level: f64,
 ) -> Result<Drift, CertifyError> {
-    let (claim, threshold) = claim_of(certificate, certified)?;
+    let claim = Claim::of(&condition_of(certified)?)?;
+    let threshold = threshold_of(certificate, certified)?;
     let group = certified.group.as_deref();
     // A group without new examples has nothing to tell.
     let cohort = cohorts.iter().find(|cohort| cohort.name() == group);

@@ -79,6 +79,14 @@ pub enum CertifyError {
         /// Why not, and what can be held instead.
         reason: &'static str,
     },
+    /// A condition that bets cannot watch.
+    #[error(
+        "{condition} is no share of rows, which is what a watch counts; test it on new labelled rows instead (evaluate ‹check›)"
+    )]
+    CannotWatch {
+        /// The condition.
+        condition: String,
+    },
     /// A value whose mean cannot be bounded.
     #[error("{} is not between 0 and 1, so that no draws bound its mean", number(*value))]
     NotAShare {

@@ -17,6 +17,9 @@
 //!   the condition holds whatever the two rates are within them (Clopper and Pearson, Bonferroni). The least level at which
 //!   they do is a p-value, since bounds part as the level falls. Groups are compared in all ordered pairs.
 //!
+//! Where rows come in entities, those are the draws: X is what the rows of one come to together, bounded below by -L
+//! times the most rows of the slice that one has, and betted on, also of a share.
+//!
 //! The largest p-value of all of them is one for "some condition is past its target" (intersection-union), and a
 //! sequence fixed in advance that ends at its first failure errs with probability delta at most (fixed sequence): with
 //! that confidence every condition holds at every decision that passed. The boldest ships.
@@ -32,9 +35,9 @@ mod test;
 pub use bet::mean_bound;
 pub(super) use test::Decided;
 
-use super::certificate::{Certificate, CertifiedAmount, CertifiedCondition, Method};
+use super::certificate::{Certificate, CertifiedAmount, CertifiedCondition, CertifiedEntities, Method};
 use super::cohort::check_weights;
-use super::drift::{Drift, Verdict};
+use super::drift::{Drift, Verdict, check_entities};
 use super::error::CertifyError;
 use crate::goal::{Amount, Constraint, Goal, Money, Relation, parse_conditions};
 use crate::metric::Condition;
@@ -178,13 +181,18 @@ pub fn certify_along(
     if goal.constraints.is_empty() && money.is_none() {
         return Err(CertifyError::NoCondition);
     }
-    let weighed = match options.inclusion {
-        Some(_) if money.is_some() => {
-            return Err(CertifyError::CannotCertify {
-                condition: goal.to_string(),
-                reason: "amounts of rows that stand for unequal numbers have no bound; certify on rows as they come",
-            });
+    let no_bound = match (options.inclusion, money, sample.together()) {
+        (Some(_), Some(_), _) => {
+            Some("amounts of rows that stand for unequal numbers have no bound; certify on rows as they come")
         }
+        (Some(_), _, Some(_)) => Some("its rows come in entities, and those are not sampled by row"),
+        (_, Some(_), Some(_)) => Some("its rows come in entities, and amounts of those have no bound"),
+        _ => None,
+    };
+    if let Some(reason) = no_bound {
+        return Err(CertifyError::CannotCertify { condition: goal.to_string(), reason });
+    }
+    let weighed = match options.inclusion {
         Some(chances) => super::prevalence::weighed_by(sample, chances)?,
         None => {
             check_weights(sample)?;
@@ -224,7 +232,7 @@ pub fn certify_along(
         confidence,
         confidence_each: 1.0 - delta,
         examples: sample.len() as u64,
-        entities: None,
+        entities: CertifiedEntities::of(sample),
         column: groups.map(|groups| groups.column().to_owned()),
         groups: groups.map_or(Vec::new(), |groups| groups.names().to_vec()),
         thresholds: thresholds.repeat(copies),
@@ -238,7 +246,12 @@ pub fn certify_along(
                 examples: one.examples,
                 counted: one.counted,
                 observed: one.observed,
-                method: Method::Frontier { tested: steps, p_value: one.p_value, proof: one.proof },
+                method: Method::Frontier {
+                    tested: steps,
+                    p_value: one.p_value,
+                    proof: one.proof,
+                    largest: one.largest,
+                },
             })
             .collect(),
         amount,
@@ -272,7 +285,8 @@ fn bound(money: &Money, sample: &Sample, paid: &[f64], delta: f64) -> CertifiedA
 /// shared among them, so that any alarm at all is as rare as the certificate allows.
 ///
 /// # Errors
-/// If weights differ, the certificate cannot be read, or the scores do not fit the sample.
+/// If weights differ, the rows lack the entities that the certificate counts, it cannot be read, or the scores do not
+/// fit the sample.
 pub fn frontier_drift(
     goal: &Goal,
     certificate: &Certificate,
@@ -281,7 +295,10 @@ pub fn frontier_drift(
     scores: &[f32],
 ) -> Result<Vec<Drift>, CertifyError> {
     check_weights(sample)?;
-    let at = Decided::new(goal, sample, scores, shared_threshold)?.at(&certificate.thresholds);
+    check_entities(certificate, sample)?;
+    let assumed = certificate.conditions.iter().filter_map(|one| one.method.largest()).max();
+    let decided = Decided::new(goal, sample, scores, shared_threshold)?.with_largest(assumed.unwrap_or(0));
+    let at = decided.at(&certificate.thresholds);
     let level = (1.0 - certificate.confidence) / certificate.conditions.len().max(1) as f64;
     let test = |certified: &CertifiedCondition| {
         let parsed = parse_conditions(&certified.condition)?;

@@ -25,7 +25,7 @@ pub(super) use claim::{claims, named};
 
 use super::certificate::{Certificate, CertifiedCondition, CertifiedEntities, Method};
 use super::cohort::check_weights;
-use super::drift::{Drift, Verdict};
+use super::drift::{Drift, Verdict, check_entities};
 use super::entity::{Bets, EntityClaim};
 use super::error::CertifyError;
 use crate::class::shift;
@@ -110,9 +110,7 @@ pub fn class_drift(
     shifts: &[f64],
 ) -> Result<Vec<Drift>, CertifyError> {
     check_weights(sample)?;
-    if let (Some(entities), None) = (&certificate.entities, sample.entities()) {
-        return Err(CertifyError::NoEntities { column: entities.column.clone() });
-    }
+    check_entities(certificate, sample)?;
     let claims = claims(goal)?;
     let rows = Rows::new(goal, &claims, sample, scores)?;
     let decided = rows.at(shifts)?;

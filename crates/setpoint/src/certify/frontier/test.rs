@@ -21,6 +21,8 @@ pub(in crate::certify) struct Decided<'a> {
     by_group: bool,
     /// Whether weights are one over chances of inclusion.
     sampled: bool,
+    /// Rows of a slice that an entity may have, at least.
+    largest: u64,
 }
 
 /// The largest p-value, and what each condition came to.
@@ -40,6 +42,8 @@ pub(super) struct One {
     pub(super) observed: f64,
     pub(super) p_value: f64,
     pub(super) proof: Proof,
+    /// The most rows of the slice that an entity is assumed to have, where entities are betted on.
+    pub(super) largest: Option<u64>,
     /// Whether it holds as observed.
     pub(super) holds: bool,
 }
@@ -58,23 +62,21 @@ impl<'a> Decided<'a> {
         shared_threshold: bool,
     ) -> Result<Self, CertifyError> {
         sample.check_scores(scores)?;
-        if sample.together().is_some() {
-            return Err(CertifyError::CannotCertify {
-                condition: goal.to_string(),
-                reason: "its rows come in entities, and only rates of one threshold have a test for those",
-            });
-        }
         if let Some(column) = goal.column()
             && sample.groups().is_none_or(|groups| groups.column() != column)
         {
             return Err(CertifyError::NoGroups { column: column.to_owned() });
         }
         let by_group = goal.column().is_some() && !shared_threshold;
-        Ok(Self { sample, scores, abstains: goal.abstains(), by_group, sampled: false })
+        Ok(Self { sample, scores, abstains: goal.abstains(), by_group, sampled: false, largest: 0 })
     }
 
     pub(super) fn sampled(self, sampled: bool) -> Self {
         Self { sampled, ..self }
+    }
+
+    pub(super) fn with_largest(self, largest: u64) -> Self {
+        Self { largest, ..self }
     }
 
     /// The decisions of thresholds: upper and lower, one for each group, or one.
@@ -187,6 +189,7 @@ impl At<'_> {
             observed: observed.unwrap_or(f64::NAN),
             p_value: 1.0,
             proof: if fractions.len() > 1 { Proof::Bounds } else { Proof::Bets },
+            largest: None,
             holds: observed.is_some_and(|observed| condition.allows(observed)),
         };
         let [fraction] = fractions[..] else {
@@ -202,16 +205,18 @@ impl At<'_> {
         };
         if !matches!(condition.rate, Rate::FBeta(_)) && !self.rows.sampled {
             let slice = self.slice(&fraction, &rows);
-            let counted: f64 = slice.iter().sum();
-            (one.examples, one.counted, one.proof) = (slice.len() as u64, counted as u64, Proof::Tests);
-            let (examples, counted) = (one.examples, one.counted);
-            if examples > 0 {
-                one.p_value = match at_most != violation {
-                    true => lower_tail(examples, counted, condition.target),
-                    false => upper_tail(examples, counted, condition.target),
-                };
+            let (examples, counted) = (slice.len() as u64, slice.iter().sum::<f64>() as u64);
+            (one.examples, one.counted) = (examples, counted);
+            if self.rows.sample.together().is_none() {
+                one.proof = Proof::Tests;
+                if examples > 0 {
+                    one.p_value = match at_most != violation {
+                        true => lower_tail(examples, counted, condition.target),
+                        false => upper_tail(examples, counted, condition.target),
+                    };
+                }
+                return Ok(one);
             }
-            return Ok(one);
         }
         // X above 0 is what is to be shown.
         let mut form = Counts::default();
@@ -227,8 +232,8 @@ impl At<'_> {
         let worst = undecided.into_iter().fold(worst, f64::max);
         let weight = |row: usize| if self.rows.sampled { self.rows.sample.weight(row) } else { 1.0 };
         let values: Vec<f64> = rows.iter().map(|row| weight(*row) * form.dot(&self.counts[*row])).collect();
-        one.examples =
-            rows.iter().filter(|row| fraction.denominator.dot(&self.counts[**row]) > 0.0).count() as u64;
+        let inside = |row: &usize| fraction.denominator.dot(&self.counts[*row]) > 0.0;
+        one.examples = rows.iter().filter(|row| inside(row)).count() as u64;
         one.p_value = if worst == 0.0 || one.examples == 0 {
             1.0
         } else if self.rows.sampled {
@@ -251,6 +256,17 @@ impl At<'_> {
             };
             let at_risk = rows.iter().filter(|row| risky(row)).map(|row| weight(*row)).fold(0.0, f64::max);
             bet::p_value_sampled(&values, worst, least, at_risk)
+        } else if let Some(entities) = self.rows.sample.together() {
+            // The draws are entities, each with what its rows come to; others than these count for nothing.
+            let (mut sums, mut sizes) = (vec![0.0; entities.len()], vec![0_u64; entities.len()]);
+            for (row, value) in rows.iter().zip(&values) {
+                let entity = entities.of()[*row] as usize;
+                sums[entity] += value;
+                sizes[entity] += u64::from(inside(row));
+            }
+            let largest = sizes.into_iter().fold(self.rows.largest, u64::max);
+            one.largest = Some(largest);
+            bet::p_value(&sums, worst * largest as f64)
         } else {
             bet::p_value(&values, worst)
         };
@@ -270,10 +286,10 @@ impl At<'_> {
         second: &[f64],
         shown: impl Fn([f64; 2], [f64; 2]) -> bool,
     ) -> Result<f64, CertifyError> {
-        if self.rows.sampled {
+        if self.rows.sampled || self.rows.sample.together().is_some() {
             return Err(CertifyError::CannotCertify {
                 condition: "a comparison of slices".to_owned(),
-                reason: "rows that stand for unequal numbers have no test for it; hold rates instead",
+                reason: "rows that stand for unequal numbers, or come in entities, have no test for it; hold rates instead",
             });
         }
         if first.is_empty() || second.is_empty() {
@@ -351,6 +367,7 @@ impl At<'_> {
             observed,
             p_value: if p_values.is_empty() { 1.0 } else { p_value.min(1.0) },
             proof: Proof::Bounds,
+            largest: None,
             holds,
         })
     }

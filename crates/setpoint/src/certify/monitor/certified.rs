@@ -4,7 +4,7 @@ use crate::certify::certificate::{Certificate, CertifiedCondition};
 use crate::certify::claim::Claim;
 use crate::certify::class;
 use crate::certify::cohort::Cohort;
-use crate::certify::drift::{check, claim_of, cohorts};
+use crate::certify::drift::{check, check_entities, cohorts, condition_of, threshold_of};
 use crate::certify::error::CertifyError;
 use crate::class::{Classes, decide};
 use crate::goal::ClassGoal;
@@ -15,6 +15,8 @@ use crate::sample::Sample;
 pub enum Certified<'a> {
     /// Of one score against its thresholds.
     Thresholds(&'a Certificate),
+    /// Of one score against an upper and a lower threshold, between which rows are left undecided.
+    Band(&'a Certificate),
     /// Of several classes.
     Shifts {
         /// The goal.
@@ -43,8 +45,8 @@ pub(super) struct Terms {
 /// What it takes for positive.
 #[derive(Clone, Copy)]
 enum Cut {
-    /// Scores from here on.
-    Above(f32),
+    /// Scores from the upper threshold on; those below the lower one are negative. They may be one.
+    Scores { upper: f32, lower: f32 },
     /// A class.
     Class(u32),
 }
@@ -58,23 +60,37 @@ pub(super) enum Batch<'a> {
 impl<'a> Certified<'a> {
     pub(super) fn certificate(&self) -> &'a Certificate {
         match *self {
-            Self::Thresholds(certificate) | Self::Shifts { certificate, .. } => certificate,
+            Self::Thresholds(certificate) | Self::Band(certificate) | Self::Shifts { certificate, .. } => {
+                certificate
+            }
         }
     }
 
     /// What its conditions claim, in their order.
     pub(super) fn terms(&self) -> Result<Vec<Terms>, CertifyError> {
         let certificate = self.certificate();
+        let of_scores = |certified: &CertifiedCondition, upper: f32, lower: f32| {
+            let condition = condition_of(certified)?;
+            let claim = Claim::at_decisions(&condition)
+                .map_err(|_| CertifyError::CannotWatch { condition: condition.to_string() })?;
+            let survives_mix = claim.rate.survives_mix();
+            Ok(Terms { claim, noun: claim.noun(), survives_mix, cut: Cut::Scores { upper, lower } })
+        };
         match self {
             Self::Thresholds(_) => {
                 check(certificate)?;
                 let of = |certified| {
-                    let (claim, threshold) = claim_of(certificate, certified)?;
-                    let survives_mix = claim.rate.survives_mix();
-                    Ok(Terms { claim, noun: claim.noun(), survives_mix, cut: Cut::Above(threshold) })
+                    let threshold = threshold_of(certificate, certified)?;
+                    of_scores(certified, threshold, threshold)
                 };
                 certificate.conditions.iter().map(of).collect()
             }
+            Self::Band(_) => match certificate.thresholds[..] {
+                [upper, lower] if upper >= lower => {
+                    certificate.conditions.iter().map(|one| of_scores(one, upper, lower)).collect()
+                }
+                _ => Err(CertifyError::Damaged { reason: "it has no upper and lower threshold" }),
+            },
             Self::Shifts { goal, .. } => {
                 let claims = class::claims(goal)?;
                 let of = |certified: &CertifiedCondition| {
@@ -95,6 +111,11 @@ impl<'a> Certified<'a> {
     pub(super) fn batch(&self, sample: &'a Sample, scores: &'a [f32]) -> Result<Batch<'a>, CertifyError> {
         match self {
             Self::Thresholds(certificate) => cohorts(certificate, sample, scores).map(Batch::Cohorts),
+            Self::Band(certificate) => {
+                check_entities(certificate, sample)?;
+                sample.check_scores(scores)?;
+                Cohort::all(sample, scores, None).map(Batch::Cohorts)
+            }
             Self::Shifts { goal, shifts, .. } => {
                 let classes = Classes::of(goal, sample)?;
                 classes.check_scores(scores)?;
@@ -107,22 +128,25 @@ impl<'a> Certified<'a> {
 }
 
 impl Batch<'_> {
-    /// Every row that a condition is about: its number, whether it is positive, and whether it is decided so.
+    /// Every row that a condition is about: its number, whether it is positive, and whether it is decided so, if at all.
     pub(super) fn visit(
         &self,
         certified: &CertifiedCondition,
         terms: &Terms,
-        mut visit: impl FnMut(usize, bool, bool),
+        mut visit: impl FnMut(usize, bool, Option<bool>),
     ) {
         match (self, terms.cut) {
-            (Self::Cohorts(cohorts), Cut::Above(threshold)) => {
+            (Self::Cohorts(cohorts), Cut::Scores { upper, lower }) => {
                 let cohort = cohorts.iter().find(|cohort| cohort.name() == certified.group.as_deref());
                 let Some(cohort) = cohort else { return };
-                cohort.visit_rows(|row, score, label| visit(row, label, score >= threshold));
+                cohort.visit_rows(|row, score, label| {
+                    let decision = (score >= upper).then_some(true).or((score < lower).then_some(false));
+                    visit(row, label, decision);
+                });
             }
             (Self::Classes { codes, decided }, Cut::Class(class)) => {
                 let rows = codes.iter().zip(decided).enumerate();
-                rows.for_each(|(row, (code, decided))| visit(row, *code == class, *decided == class));
+                rows.for_each(|(row, (code, decided))| visit(row, *code == class, Some(*decided == class)));
             }
             _ => {}
         }

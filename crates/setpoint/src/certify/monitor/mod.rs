@@ -52,7 +52,7 @@ use evidence::{Draws, Evidence};
 use hint::Shift;
 use interval::Sums;
 
-use super::certificate::{CertifiedCondition, Method};
+use super::certificate::CertifiedCondition;
 use super::claim::Claim;
 use super::error::CertifyError;
 use crate::metric::interval::Interval;
@@ -274,8 +274,8 @@ impl Monitor {
             let claim = &terms.claim;
             let counted = if units {
                 let mut found = of_units(&batch, certified, terms, sample, weighted);
-                let known = match certified.method {
-                    Method::Betting { largest, .. } if !weighted => Some(largest as f64),
+                let known = match certified.method.largest() {
+                    Some(largest) if !weighted => Some(largest as f64),
                     _ => found.iter().map(|unit| unit.1).reduce(f64::max).filter(|largest| *largest > 0.0),
                 };
                 watched.largest = watched.largest.or(known);
@@ -284,8 +284,8 @@ impl Monitor {
                 sums
             } else {
                 let (mut bad, mut examples) = (0, 0);
-                batch.visit(certified, terms, |_, label, predicted| {
-                    let (is_bad, inside) = claim.of_decision(label, predicted);
+                batch.visit(certified, terms, |_, label, decision| {
+                    let (is_bad, inside) = claim.of_decision(label, decision);
                     bad += u64::from(is_bad);
                     examples += u64::from(inside);
                 });
@@ -438,8 +438,8 @@ fn of_units(
 ) -> Vec<(f64, f64)> {
     let entities = sample.entities();
     let mut units = vec![(0.0, 0.0); entities.map_or(sample.len(), crate::sample::Entities::len)];
-    batch.visit(certified, terms, |row, label, predicted| {
-        let (bad, inside) = terms.claim.of_decision(label, predicted);
+    batch.visit(certified, terms, |row, label, decision| {
+        let (bad, inside) = terms.claim.of_decision(label, decision);
         let weight = if weighted { sample.weight(row) } else { 1.0 };
         let unit = &mut units[entities.map_or(row, |entities| entities.of()[row] as usize)];
         unit.0 += if bad { weight } else { 0.0 };

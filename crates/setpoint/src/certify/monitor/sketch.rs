@@ -13,7 +13,7 @@ pub struct Sketch {
     pub edges: Vec<f32>,
     /// Negatives and positives below the first edge, then from each edge to the next.
     pub counts: Vec<[u64; 2]>,
-    /// Rows decided positive.
+    /// Rows decided positive; left undecided, where some are.
     pub decided: u64,
 }
 

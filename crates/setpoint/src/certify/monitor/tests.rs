@@ -1,6 +1,6 @@
 use super::*;
-use crate::certify::{Certificate, CertifyOptions, certify, certify_classes};
-use crate::goal::{ClassGoal, parse_conditions};
+use crate::certify::{Certificate, CertifyOptions, FrontierOptions, certify, certify_along, certify_classes};
+use crate::goal::{ClassGoal, Goal, parse_conditions};
 
 /// Negatives of which `above` are decided positive, at scores around a threshold of 0.5.
 fn negatives(above: usize, below: usize) -> (Sample, Vec<f32>) {
@@ -202,4 +202,82 @@ fn conditions_on_classes_are_watched_as_others_are() {
     let other = ClassGoal::parse("accuracy @ recall(a)>=0.9", &names).unwrap();
     let other = Certified::Shifts { goal: &other, certificate: &certificate, shifts: &shifts };
     assert!(matches!(Monitor::new("m", Some(other), 0.05), Err(CertifyError::Damaged { .. })));
+}
+
+/// Rows decided positive, left undecided and decided negative: positives and negatives of each.
+fn three_ways(rows: [[usize; 2]; 3]) -> (Sample, Vec<f32>) {
+    let (mut labels, mut scores) = (Vec::new(), Vec::new());
+    for (counts, score) in rows.into_iter().zip([1.0, 0.5, 0.0]) {
+        for (count, label) in counts.into_iter().zip([true, false]) {
+            labels.extend(vec![label; count]);
+            scores.extend(vec![score; count]);
+        }
+    }
+    (Sample::new(labels).unwrap(), scores)
+}
+
+fn along(goal: &str, thresholds: &[f32], rows: [[usize; 2]; 3]) -> Certificate {
+    let (goal, (sample, scores)): (Goal, _) = (goal.parse().unwrap(), three_ways(rows));
+    let options = FrontierOptions { confidence: 0.9, shared_threshold: false, inclusion: None };
+    certify_along(&goal, &[thresholds.to_vec()], &sample, &scores, &options).unwrap()
+}
+
+const QUIET: [[usize; 2]; 3] = [[90, 10], [100, 100], [10, 390]];
+
+#[test]
+fn rates_of_rows_decided_between_two_thresholds_are_watched() {
+    let certificate = along("recall @ precision>=0.8, npv>=0.9, coverage>=0.6", &[1.0, 0.5], QUIET);
+    let certified = Certified::Band(&certificate);
+    let mut monitor = Monitor::new("m", Some(certified), 0.05).unwrap();
+    let mut add = |rows| {
+        let (sample, scores) = three_ways(rows);
+        monitor.add(certified, &sample, &scores).unwrap();
+        monitor.status(certified).unwrap()
+    };
+    for _ in 0..9 {
+        add(QUIET);
+    }
+    let status = add(QUIET);
+    let counted: Vec<_> = status.iter().map(|one| (one.counted, one.examples, one.noun)).collect();
+    assert_eq!(
+        counted,
+        [
+            (900.0, 1000.0, "predicted positives"),
+            (3900.0, 4000.0, "predicted negatives"),
+            (5000.0, 7000.0, "examples")
+        ]
+    );
+    assert!(status.iter().all(|one| one.alarm.is_none() && !one.survives_mix && one.alarm_at > 59.9));
+    // Positives that are decided negative break npv alone, and rows left to people coverage alone.
+    let alarms = |status: Vec<Status>| status.iter().map(|one| one.alarm.is_some()).collect::<Vec<_>>();
+    let status = add([[90, 10], [100, 100], [200, 390]]);
+    assert_eq!(alarms(status), [false, true, false]);
+    let status = add([[90, 10], [400, 800], [10, 390]]);
+    assert_eq!(alarms(status), [false, true, true]);
+    // Weights count here as elsewhere.
+    let (sample, scores) = three_ways(QUIET);
+    let weights = (0..sample.len()).map(|row| if row % 2 == 0 { 1.0 } else { 3.0 }).collect();
+    let mut weighed = Monitor::new("m", Some(certified), 0.05).unwrap();
+    weighed.add(certified, &sample.with_weights(weights).unwrap(), &scores).unwrap();
+    assert_eq!(weighed.status(certified).unwrap()[2].examples, 1400.0);
+    let damaged = Certificate { thresholds: vec![0.5, 1.0], ..certificate.clone() };
+    let refused = Monitor::new("m", Some(Certified::Band(&damaged)), 0.05);
+    assert!(matches!(refused, Err(CertifyError::Damaged { .. })));
+}
+
+#[test]
+fn shares_of_rows_proved_along_a_frontier_are_watched_and_others_refused_by_name() {
+    let rows = [[400, 20], [0, 0], [20, 560]];
+    let certificate = along("recall @ accuracy>=0.9", &[1.0], rows);
+    let mut monitor = watch(&certificate);
+    let (sample, scores) = three_ways(rows);
+    monitor.add(&certificate, &sample, &scores).unwrap();
+    let status = &monitor.status(&certificate).unwrap()[0];
+    assert_eq!((status.counted, status.examples, status.alarm), (960.0, 1000.0, None));
+    let (sample, scores) = three_ways([[400, 200], [0, 0], [20, 380]]);
+    monitor.add(&certificate, &sample, &scores).unwrap();
+    assert!(monitor.alarmed());
+    let certificate = along("recall @ balanced-accuracy>=0.8", &[1.0], rows);
+    let refused = Monitor::new("m", Some((&certificate).into()), 0.05).unwrap_err().to_string();
+    assert!(refused.starts_with("balanced-accuracy>=0.8 is no share of rows"), "{refused}");
 }

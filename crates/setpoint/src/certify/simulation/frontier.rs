@@ -172,3 +172,34 @@ fn rows_that_stand_for_unequal_numbers_prove_what_holds_of_those_they_stand_for(
         assert_rare(failures);
     }
 }
+
+#[test]
+fn entities_of_alike_rows_are_counted_not_their_rows() {
+    for (seed, goal, candidates) in [
+        (
+            101,
+            "coverage @ precision>=0.75, npv>=0.85",
+            &[&[0.85, 0.12][..], &[0.75, 0.25], &[0.65, 0.3], &[0.61, 0.33], &[0.59, 0.36], &[0.5, 0.4]][..],
+        ),
+        (102, "recall @ accuracy>=0.7", &[&[0.55], &[0.45], &[0.4], &[0.36], &[0.34], &[0.3]]),
+        (103, "precision @ f1>=0.66", &[&[0.5], &[0.6], &[0.65], &[0.69], &[0.7], &[0.75]]),
+    ] {
+        let goal: Goal = goal.parse().unwrap();
+        let candidates: Vec<Vec<f32>> = candidates.iter().map(|one| one.to_vec()).collect();
+        assert!(truth(&goal, &candidates[0]) && !truth(&goal, candidates.last().unwrap()), "{goal}");
+        let (failures, certified) = simulate(seed, |rng| {
+            // One to four copies of each row: an entity is worth one draw.
+            let (rows, scores, _) = drawn(rng, 800);
+            let entities: Vec<u32> =
+                (0..800).flat_map(|row| vec![row; 1 + (4.0 * uniform(rng)) as usize]).collect();
+            let scores: Vec<f32> = entities.iter().map(|row| scores[*row as usize]).collect();
+            let sample = rows.select(&entities).with_entities("who", &entities).unwrap();
+            let certificate = certify_along(&goal, &candidates, &sample, &scores, &OPTIONS).ok()?;
+            assert!(certificate.entities.is_some() && certificate.conditions[0].method.largest() == Some(4));
+            Some(truth(&goal, &certificate.thresholds))
+        });
+        println!("{goal}: {failures} of {certified} certified");
+        assert!(certified > DRAWS / 4, "{goal}: {certified}");
+        assert_rare(failures);
+    }
+}
