@@ -9,7 +9,7 @@ import numpy as np
 from . import _setpoint
 from ._arrays import Groups, Labelled, array, binary, class_codes, coded, group_name, measured, pays
 from ._errors import InputError, refuse_set, tell
-from ._frames import MISSING, beside, for_model, some_rows, texts
+from ._frames import MISSING, beside, for_model, is_frame, some_rows, texts
 from ._queries import query_codes, ranked, taken
 from ._settings import file_name, page_name, probability, setting
 
@@ -262,6 +262,7 @@ class Model:
         query: Any = None,
         positive: Any = None,
         amounts: Any = None,
+        importance: int = 10,
         confidence: float = 0.95,
         _page: Optional[tuple[str, str]] = None,
     ) -> dict[str, Any]:
@@ -270,7 +271,8 @@ class Model:
         `entities` says which rows belong together, for intervals and tests that count those. `positive` is the
         label that counts as positive, by default that of training. Of a goal per query, `y` are grades and `query`
         says which query each row is a result of, or names a column of X. `amounts` are those of a goal in money that
-        takes them from columns; columns of X need not be given.
+        takes them from columns; columns of X need not be given. `importance` is the number of columns whose worth for
+        the goal is measured, those that matter most; 0 for none, which is faster.
         """
         level = probability("confidence", confidence)
         paid = None
@@ -288,11 +290,32 @@ class Model:
             names, features, labelled, notes = self._labelled(X, y, positive, sample_weight, groups, column, entities)
             rows = (labelled[0], None, *labelled[1:])
             paid = None if self.classes else pays(self.document["goal"], labelled[0], amounts, X)
-        found = self._inner.evaluate(features, names, *rows, paid, level, _page)
+        found = self._inner.evaluate(features, names, *rows, paid, setting("importance", importance, int), level, _page)
         record = json.loads(found)
         record["notes"] = [*notes, *record["notes"]]
         tell(record["notes"])
         return record
+
+    def importance(self, X: Any, y: Any, *, columns: int = 10, **given: Any) -> Any:
+        """The columns that the goal's value is owed to, those that matter most first, as a frame.
+
+        `loss` is what the value at the goal's condition loses when the column is shuffled (none where the condition
+        cannot be met without it), between `lower` and `upper`; `adds` says, of a linear model, what a unit of a
+        number, a category or a word adds to the score. Takes what `evaluate` does, whose record has more of them.
+        """
+        found = (self.evaluate(X, y, importance=columns, **given).get("importance") or {}).get("columns", [])
+        added = [[f"{one['of']} {one['weight']:+.3g}" for one in column.get("weights", [])] for column in found]
+        named: dict[str, Any] = {
+            "column": [column["column"] for column in found],
+            "loss": [column["loss"] for column in found],
+            **{end: [(column["interval"] or {}).get(end) for column in found] for end in ("lower", "upper")},
+            "adds": [", ".join(weights) for weights in added],
+        }
+        if is_frame(X) and not hasattr(X, "index"):
+            return type(X)(named)
+        from pandas import DataFrame
+
+        return DataFrame(named)
 
     def report(
         self, path: Union[str, "os.PathLike[str]"], X: Any, y: Any, *, title: str = "labelled rows", **given: Any

@@ -179,7 +179,7 @@ pub fn measure_all(
         let (mut examples, hash, notes) = labelled_rows(&args, data, &model, display)?;
         interrupt::check()?;
         display.show("measuring");
-        let mut record = setpoint_run::evaluate(&model, &mut examples, confidence)?;
+        let mut record = setpoint_run::evaluate(&model, &mut examples, args.importance, confidence)?;
         record.artifact = path.display().to_string();
         record.data_hash = hash;
         record.notes.splice(0..0, notes);
