@@ -275,6 +275,7 @@ class Model:
         the goal is measured, those that matter most; 0 for none, which is faster.
         """
         level = probability("confidence", confidence)
+        columns = setting("importance", importance, int)
         paid = None
         if self._per_query is not None:
             if not all(one is None for one in (sample_weight, groups, entities)):
@@ -290,7 +291,7 @@ class Model:
             names, features, labelled, notes = self._labelled(X, y, positive, sample_weight, groups, column, entities)
             rows = (labelled[0], None, *labelled[1:])
             paid = None if self.classes else pays(self.document["goal"], labelled[0], amounts, X)
-        found = self._inner.evaluate(features, names, *rows, paid, setting("importance", importance, int), level, _page)
+        found = self._inner.evaluate(features, names, *rows, paid, columns, level, _page)
         record = json.loads(found)
         record["notes"] = [*notes, *record["notes"]]
         tell(record["notes"])

@@ -26,16 +26,20 @@ use crate::kind::Kind;
 use crate::schema::Schema;
 use crate::scorer::Scorer;
 
-/// Most rows measured on.
+/// Most rows measured on; shifts of several classes take a search, and so fewer rows.
 const ROWS: usize = 20_000;
+const ROWS_BY_CLASS: usize = 60_000;
+const LEAST_ROWS: usize = 2_000;
 /// Rows of the screen, all columns together and each at least.
 const SCREENED: usize = 200_000;
 const LEAST_SCREENED: usize = 64;
 const MOST_SCREENED: usize = 1_000;
-/// Shuffles of a column that is measured.
+/// Shuffles of a column that is measured; of several classes.
 const SHUFFLES: u64 = 5;
-/// So many times the columns that are shown are measured.
+const SHUFFLES_OF_CLASSES: u64 = 2;
+/// So many times the columns that are shown are measured, and so many at least.
 const MEASURED: usize = 2;
+const LEAST_MEASURED: usize = 20;
 /// Most weights kept of a column.
 const WEIGHTS: usize = 20;
 /// Orders and samples are drawn by it.
@@ -67,13 +71,15 @@ impl Subject<'_> {
     ) -> Result<Option<ImportanceRecord>, Failure> {
         let (Schema::Table(encoder), true) = (self.schema, shown > 0) else { return Ok(None) };
         let columns = columns(encoder);
-        let (mut held, sample) = some_rows(examples, ROWS)?;
+        let (mut held, sample) =
+            some_rows(examples, (ROWS_BY_CLASS / self.schema.outputs()).clamp(LEAST_ROWS, ROWS))?;
         let scores = self.scorer.scores(&mut held)?;
         let Some(value) = self.kind.value(&sample, &scores)? else { return Ok(None) };
         let sign = if self.kind.direction() == Direction::Up { 1.0 } else { -1.0 };
-        let orders = orders(held.rows());
+        let shuffles = if self.schema.outputs() > 1 { SHUFFLES_OF_CLASSES } else { SHUFFLES };
+        let orders = orders(held.rows(), shuffles);
         let mut measured = Vec::new();
-        for column in self.screened(&held, &columns, MEASURED * shown)? {
+        for column in self.screened(&held, &columns, (MEASURED * shown).max(LEAST_MEASURED))? {
             let mut values = Vec::new();
             let mut first = Vec::new();
             for order in &orders {
@@ -113,7 +119,7 @@ impl Subject<'_> {
             goal: self.goal.to_owned(),
             value,
             rows: sample.len() as u64,
-            shuffles: SHUFFLES,
+            shuffles,
             columns_read: columns.len() as u64,
             columns: measured.into_iter().map(record).collect(),
         }))
@@ -149,8 +155,8 @@ fn drawn(count: usize, seed: u64) -> Vec<u32> {
     order
 }
 
-fn orders(rows: usize) -> Vec<Vec<u32>> {
-    (0..SHUFFLES).map(|shuffle| drawn(rows, SEED + 2 + shuffle)).collect()
+fn orders(rows: usize, shuffles: u64) -> Vec<Vec<u32>> {
+    (0..shuffles).map(|shuffle| drawn(rows, SEED + 2 + shuffle)).collect()
 }
 
 /// The columns of the table, each with those of the matrix.
@@ -407,7 +413,7 @@ mod tests {
             for column in &record.columns {
                 let place =
                     ["x", "town", "review", "noise"].iter().position(|name| *name == column.column).unwrap();
-                let values = orders(ROWS).into_iter().map(|order| {
+                let values = orders(ROWS, SHUFFLES).into_iter().map(|order| {
                     let mut shuffled = rows.clone();
                     let other = |(row, other): (&mut [String; 5], u32)| {
                         row[place].clone_from(&rows[other as usize][place]);
