@@ -23,7 +23,7 @@ use crate::schema::Schema;
 use crate::scorer::Scorer;
 
 /// A larger share of the rows held out than this that repeat others is worth a note.
-const REPEATED: f64 = 0.01;
+const REPEATED: f64 = 0.1;
 /// Values up to which rows are compared.
 const MOST_HASHED: usize = 500_000_000;
 
@@ -303,10 +303,12 @@ fn repeated(lists: &[&[u32]], features: &[Features], sample: &Sample, parts: &Pa
         }
     }
     let again = others.iter().filter(|hash| learnt.contains(hash)).count();
-    (again as f64 > REPEATED * others.len() as f64).then(|| {
+    // Where few different rows are possible, they come again by themselves.
+    let differ = 2 * learnt.len() > sample.len() - others.len();
+    (differ && again as f64 > REPEATED * others.len() as f64).then(|| {
         format!(
             "{again} of the {} rows that are held out are the same, label included, as rows that are learnt from: if \
-             copies are one case, say which rows belong together (split_by)",
+             copies are one case, say which rows belong together (‹split-by›)",
             others.len()
         )
     })
