@@ -10,7 +10,7 @@ use crate::certificate::CertificateRecord;
 use crate::classes::{ClassDecisions, ClassesRecord, Matrix, class_table};
 use crate::decision::decided_alike;
 use crate::group::{GroupRecord, group_table};
-use crate::importance::ImportanceRecord;
+use crate::importance::{ImportanceRecord, ON_TERMINAL};
 use crate::label::LabelRecord;
 use crate::money::MoneyRecord;
 use crate::number::{is_money, level, number, percent};
@@ -287,7 +287,7 @@ impl fmt::Display for EvaluateRecord {
             write!(f, "\n{}", group_table(&self.groups))?;
         }
         if let Some(importance) = &self.importance {
-            write!(f, "\n{}\n{}", importance.caption(), importance.table())?;
+            write!(f, "\n{}\n{}", importance.caption(), importance.table(ON_TERMINAL))?;
         }
         if let Some(bound) = &self.bound {
             writeln!(f, "\n{bound}")?;

@@ -8,8 +8,9 @@ use crate::evaluate::Bounds;
 use crate::number::{amount, is_money, level};
 use crate::table::Table;
 
-/// Weights of one column that a table shows; the record has more.
-const SHOWN: usize = 3;
+/// Weights of one column that a terminal and a page show; the record has more.
+pub(crate) const ON_TERMINAL: usize = 3;
+pub(crate) const ON_PAGE: usize = 8;
 
 /// What the goal's value loses when a column is shuffled: row i gets the value of another row, drawn without
 /// replacement, and the value at the condition is solved for anew.
@@ -68,11 +69,11 @@ impl ImportanceRecord {
         )
     }
 
-    /// The columns as a table.
+    /// The columns as a table, with so many weights of each.
     #[must_use]
-    pub fn table(&self) -> Table {
+    pub fn table(&self, most: usize) -> Table {
         let money = is_money(&self.goal);
-        let shown = |value: f64| if money { amount(value) } else { format!("{:.2}", 100.0 * value) };
+        let shown = |value: f64| if money { amount(value) } else { points(value) };
         let bounds = self.columns.iter().find_map(|column| column.interval.as_ref());
         let interval =
             bounds.map_or_else(String::new, |bounds| format!("{} interval", level(bounds.confidence)));
@@ -87,7 +88,7 @@ impl ImportanceRecord {
             let interval = interval.map_or_else(String::new, |bounds| {
                 format!("{} to {}", shown(bounds.lower), shown(bounds.upper))
             });
-            let weights: Vec<String> = column.weights.iter().take(SHOWN).map(ToString::to_string).collect();
+            let weights: Vec<String> = column.weights.iter().take(most).map(ToString::to_string).collect();
             table.row(
                 [setpoint::message::clip(&column.column), loss, interval, weights.join(", ")]
                     .into_iter()
@@ -96,6 +97,12 @@ impl ImportanceRecord {
         }
         table
     }
+}
+
+/// A difference of rates in points, none of them -0.00.
+fn points(value: f64) -> String {
+    let text = format!("{:.2}", 100.0 * value);
+    text.strip_prefix('-').filter(|rest| *rest == "0.00").map_or(text.clone(), str::to_owned)
 }
 
 /// `married +0.31`.
@@ -133,7 +140,7 @@ mod tests {
             ],
         };
         assert_eq!(
-            record.table().to_string(),
+            record.table(ON_TERMINAL).to_string(),
             "column  loss in points   95% interval          adds to the score\n\
              town     cannot be met                 York +1.2, missing -0.031\n\
              age              10.00  5.00 to 15.10            a unit -0.00012\n"
@@ -142,7 +149,8 @@ mod tests {
             record.caption(),
             "loss of recall @ fpr<=1% when a column is shuffled (2 of 9 columns; 500 rows, 5 shuffles)"
         );
+        assert_eq!([-0.000_01, -0.0001, 0.1].map(points), ["0.00", "-0.01", "10.00"]);
         record.columns.iter_mut().for_each(|column| column.weights.clear());
-        assert!(!record.table().to_string().contains("adds"));
+        assert!(!record.table(ON_TERMINAL).to_string().contains("adds"));
     }
 }

@@ -91,7 +91,7 @@ fn importance(record: &ReportRecord) -> Option<Section> {
                 " Beside it what a value adds to the score: a unit of a number, a category or a word where it is there."
             }
         }
-        (page::rows(&crate::number::capital(&importance.caption()), &importance.table()))
+        (page::rows(&crate::number::capital(&importance.caption()), &importance.table(crate::importance::ON_PAGE)))
     };
     Some(Section::new("columns", "What the model uses", content))
 }
