@@ -259,6 +259,12 @@ class SetpointClassifier(Decides, Trains):
         check_is_fitted(self, "model_")
         return self.model_.evaluate(X, y, **{**self._positive(), **given})
 
+    def importance(self, X: Any, y: Any, **given: Any) -> Any:
+        """The columns that the goal's value is owed to, as a frame; the parameters are those of
+        `setpoint.Model.importance`."""
+        check_is_fitted(self, "model_")
+        return self.model_.importance(X, y, **{**self._positive(), **given})
+
     def report(self, path: Union[str, "os.PathLike[str]"], X: Any, y: Any, **given: Any) -> dict[str, Any]:
         """Writes the report of the model on labelled rows, a page to look at; returns what `evaluate` does."""
         check_is_fitted(self, "model_")

@@ -148,6 +148,11 @@ class SetpointRanker(Trains):
         check_is_fitted(self, "model_")
         return self.model_.evaluate(X, y, query=query, **given)
 
+    def importance(self, X: Any, y: Any, query: Any = None, **given: Any) -> Any:
+        """The columns that the goal's value is owed to, as a frame; see `setpoint.Model.importance`."""
+        check_is_fitted(self, "model_")
+        return self.model_.importance(X, y, query=query, **given)
+
     def report(self, path: Union[str, "os.PathLike[str]"], X: Any, y: Any, query: Any = None, **given: Any) -> Any:
         """Writes the report on graded rows, a page to look at; returns what `evaluate` does."""
         check_is_fitted(self, "model_")

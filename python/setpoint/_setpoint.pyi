@@ -50,6 +50,7 @@ class Model:
         groups: Optional[Groups],
         entities: Optional[Groups],
         pays: Optional[Scores],
+        importance: int,
         confidence: float,
         volume: Optional[float],
         page: Page,

@@ -13,6 +13,8 @@ const FIRST: usize = 2_000;
 const AREA: f64 = 0.99;
 /// What a first look must come to for a second.
 const FIRST_AREA: f64 = 0.97;
+/// Columns whose ranks agree so far with those of the times are the order of the rows.
+const RISES: f64 = 0.99;
 /// Rows of each label that a look needs.
 const LEAST: usize = 20;
 
@@ -64,6 +66,25 @@ impl Table {
             (area >= AREA).then_some(Telling { column, area, rows, scores })
         };
         columns.par_iter().filter_map(of).collect()
+    }
+
+    /// Columns of numbers that rise, or fall, with the times of the rows: all but the order of them.
+    #[must_use]
+    pub fn following_time(&self) -> Vec<String> {
+        let (Body::Dense { columns, chunks, .. }, Some(times)) = (&self.body, &self.times) else {
+            return Vec::new();
+        };
+        let rows: Vec<u32> = (0..self.rows as u32).step_by(self.rows.div_ceil(FIRST).max(1)).collect();
+        let times: Vec<f64> = rows.iter().map(|row| times[*row as usize]).collect();
+        let of = |column: &FeatureColumn| {
+            let values = pick(chunks, &rows, |chunk| chunk.number(column.slot));
+            let pairs = values.iter().zip(&times).filter(|(value, _)| !value.is_nan());
+            let (values, times): (Vec<f64>, Vec<f64>) =
+                pairs.map(|(value, time)| (f64::from(*value), *time)).unzip();
+            let follows = values.len() >= 2 * LEAST && agreement(&values, &times).abs() >= RISES;
+            follows.then(|| column.name.clone())
+        };
+        columns.par_iter().filter(|column| column.kind == ColumnKind::Number).filter_map(of).collect()
     }
 
     /// Columns that are the same as an earlier one in every row, and which.
@@ -137,6 +158,25 @@ fn by_rate(codes: &[u32], labels: &[bool], categories: usize) -> Vec<f32> {
     codes.iter().enumerate().map(score).collect()
 }
 
+/// The correlation of ranks, ties in the middle of theirs (Spearman's); 0 where one does not vary.
+fn agreement(one: &[f64], other: &[f64]) -> f64 {
+    let ranks = |values: &[f64]| {
+        let mut order: Vec<usize> = (0..values.len()).collect();
+        order.sort_unstable_by(|a, b| values[*a].total_cmp(&values[*b]));
+        let (mut ranks, mut below) = (vec![0.0; values.len()], 0);
+        for tied in order.chunk_by(|a, b| values[*a] == values[*b]) {
+            let middle = below as f64 + (tied.len() as f64 - values.len() as f64) / 2.0;
+            tied.iter().for_each(|row| ranks[*row] = middle);
+            below += tied.len();
+        }
+        ranks
+    };
+    let (one, other) = (ranks(one), ranks(other));
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let scale = (product(&one, &one) * product(&other, &other)).sqrt();
+    if scale > 0.0 { product(&one, &other) / scale } else { 0.0 }
+}
+
 /// The share of pairs of a positive and a negative in order, ties as halves; `None` with few of either.
 fn area(scores: &[f32], labels: &[bool]) -> Option<f64> {
     let mut order: Vec<u32> = (0..scores.len() as u32).collect();
@@ -191,6 +231,25 @@ mod tests {
             };
             assert!(mean(true) > mean(false) && telling.area >= AREA, "{}", telling.column);
         }
+    }
+
+    #[test]
+    fn columns_that_follow_the_time_of_a_split_are_named() {
+        let mut text = "when,number,left,steps,x,y\n".to_owned();
+        for row in 0..300_u32 {
+            let x = row.wrapping_mul(2_654_435_761) >> 20;
+            let left = if row % 10 == 0 { String::new() } else { (9000 - row * row / 20).to_string() };
+            writeln!(text, "{},{},{left},{},{x},{}", 5 * row, row + x % 3, row / 2 % 9, row % 2).unwrap();
+        }
+        let roles = Roles { label: Some("y".into()), split_time: Some("when".into()), ..Roles::default() };
+        let table =
+            Table::from_bytes("t.csv", text.clone().into(), &ReadOptions::default(), &roles, None).unwrap();
+        assert_eq!(table.following_time(), ["number", "left"]);
+        assert!(super::tests::table(text).following_time().is_empty(), "no split by time");
+        // scipy.stats.spearmanr([1, 2, 2, 4], [1, 3, 2, 4])
+        assert!(
+            (agreement(&[1.0, 2.0, 2.0, 4.0], &[1.0, 3.0, 2.0, 4.0]) - 0.948_683_298_050_513_8).abs() < 1e-12
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! ```text
 //! number     12, -0.5, 1e3, and true and false (in any case) for 1 and 0
 //! written    1,000   1'000.5   1.000,5   12,5   $1,200   12 €   12% (which is 0.12)
-//! date       2024-01-31, 2024-01-31T12:00:00Z: seconds since 1970
+//! date       2024-01-31, 2024-01-31T12:00:00Z, 31/12/2024, 12/31/2024 10:30 pm, 31 Dec 2024: seconds since 1970
 //! ```
 //!
 //! A column that holds booleans, numbers or dates throughout is a column of numbers, whether a file
@@ -17,7 +17,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::time_key;
+use crate::time::{time_key, written_date};
 
 /// How the numbers of a column are written, where not plainly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,13 +32,25 @@ pub enum Form {
     },
     /// Dates of ISO 8601, with or without a time of day.
     Date,
+    /// Dates as people write them, or any of these.
+    LocalDate {
+        /// Whether `1/2/2024` is in February.
+        day_first: bool,
+    },
 }
 
 impl Form {
+    /// Whether its numbers are times.
+    #[must_use]
+    pub fn is_date(self) -> bool {
+        matches!(self, Self::Date | Self::LocalDate { .. })
+    }
+
     /// The number that a text stands for in a column of this form.
     pub(crate) fn read(self, text: &str) -> Option<f64> {
         match self {
             Self::Date => date(text),
+            Self::LocalDate { day_first } => written_date(text, day_first).map(|date| date.seconds),
             Self::Written { decimal, unit } => {
                 let body = Body::of(text)?;
                 let value = body.value(decimal)?;
@@ -53,7 +65,13 @@ impl fmt::Display for Form {
     /// In words, after "read as".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (decimal, unit) = match self {
-            Self::Date => return f.write_str("dates, in seconds since 1970"),
+            Self::Date => return f.write_str("dates, with their parts"),
+            Self::LocalDate { day_first: true } => {
+                return f.write_str("dates, with their parts, the day before the month (31/12/2024)");
+            }
+            Self::LocalDate { day_first: false } => {
+                return f.write_str("dates, with their parts, the month before the day (12/31/2024)");
+            }
             Self::Written { decimal, unit } => (decimal, unit),
         };
         match unit {

@@ -67,9 +67,9 @@ pub use offset::narrow;
 pub use query::QuerySource;
 pub use read::{Format, ReadError, ReadOptions, Separator, hash};
 pub use role::{DEFAULT_MISSING, RoleError, Roles, list};
-pub use split::{PARTS, Parts, SplitError, SplitPlan, later_half};
+pub use split::{PARTS, Parts, SplitError, SplitPlan, later_half, shuffle};
 pub use table::Table;
-pub use time::{time_key, time_text};
+pub use time::{DatePart, time_key, time_text};
 
 /// Anything that can go wrong between a file and a data set.
 #[derive(Debug, thiserror::Error)]

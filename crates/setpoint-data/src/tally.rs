@@ -8,6 +8,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use crate::form::{Body, Form, date, is_odd, is_storable, shortened, truth};
+use crate::time::written_date;
 
 /// So many different numbers may a column of categories have among its texts, and no more.
 const FEW: usize = 20;
@@ -32,6 +33,10 @@ pub(crate) struct Tally {
     no_point: bool,
     no_comma: bool,
     no_date: bool,
+    /// Not all are dates with the day first; with the month first; and some of these have slashes.
+    no_day_first: bool,
+    no_month_first: bool,
+    slashes: bool,
     /// Points between thousands: seen for sure; only possible.
     points: bool,
     perhaps_points: bool,
@@ -95,13 +100,18 @@ impl Tally {
         let body = Body::of(text);
         let value = |decimal| body.as_ref().and_then(|body| body.value(decimal));
         let (point, comma, date) = (value('.').is_some(), value(',').is_some(), date(text).is_some());
-        if !(point || comma || date) {
+        let [day_first, month_first] = [true, false].map(|first| written_date(text, first));
+        let local = day_first.or(month_first);
+        if !(point || comma || local.is_some()) {
             return false;
         }
+        self.no_day_first |= day_first.is_none();
+        self.no_month_first |= month_first.is_none();
+        self.slashes |= local.is_some_and(|date| date.ordered) && text.contains('/');
         self.no_point |= !point;
         self.no_comma |= !comma;
         self.no_date |= !date;
-        if let (Some(body), false) = (&body, date) {
+        if let (Some(body), None) = (&body, local) {
             let (sure, perhaps) = body.points();
             self.points |= sure && comma;
             self.perhaps_points |= perhaps && comma;
@@ -121,6 +131,7 @@ impl Tally {
             self.numbers += 1;
             self.number(value);
             (self.no_comma, self.no_date) = (true, true);
+            (self.no_day_first, self.no_month_first) = (true, true);
         }
         // Truths were stored as 1 and 0.
         self.numbers -= self.truths.min(self.numbers);
@@ -167,6 +178,9 @@ impl Tally {
         self.no_point |= later.no_point;
         self.no_comma |= later.no_comma;
         self.no_date |= later.no_date;
+        self.no_day_first |= later.no_day_first;
+        self.no_month_first |= later.no_month_first;
+        self.slashes |= later.slashes;
         self.points |= later.points;
         self.perhaps_points |= later.perhaps_points;
         self.units_differ |=
@@ -203,6 +217,11 @@ impl Tally {
         }
         if !self.no_date {
             return (self.numbers == 0).then_some(Form::Date);
+        }
+        if !(self.no_day_first && self.no_month_first) {
+            // Where both are possible throughout, slashes are as in the United States.
+            let day_first = !self.no_day_first && (self.no_month_first || !self.slashes);
+            return (self.numbers == 0).then_some(Form::LocalDate { day_first });
         }
         let unit = self.unit;
         if !self.no_point {
@@ -253,6 +272,10 @@ mod tests {
             (&["12 €", "1.000,50 €", "12,5"], written(',', Some('€'))),
             (&["12%", "0.5 %", "0"], written('.', Some('%'))),
             (&["2024-01-31", "2024-01-31T12:00:00Z"], Reading::Form(Form::Date)),
+            (&["31/1/2024", "1/2/2024 10:30"], Reading::Form(Form::LocalDate { day_first: true })),
+            (&["1/2/2024", "1/31/2024", "2024-01-31"], Reading::Form(Form::LocalDate { day_first: false })),
+            (&["1/2/2024", "3/4/2024"], Reading::Form(Form::LocalDate { day_first: false })),
+            (&["1.2.2024", "3.4.2024", "5 May 2024"], Reading::Form(Form::LocalDate { day_first: true })),
         ] {
             assert_eq!(reading(texts), expected, "{texts:?}");
             if let Reading::Form(form) = expected {
@@ -269,7 +292,8 @@ mod tests {
             texts.extend([odd; 5]);
             assert_eq!(reading(&texts), Reading::Mixed, "{odd}");
         }
-        let days: Vec<String> = (1..29).map(|day| format!("{day}/12/2024")).collect();
+        let days: Vec<String> =
+            (1..29).map(|day| format!("{day}/{}/2024", if day == 3 { 13 } else { 12 })).collect();
         assert_eq!(reading(&days.iter().map(String::as_str).collect::<Vec<_>>()), Reading::Mixed);
         let mixed: Vec<String> = (0..30).flat_map(|n| [format!("{n}%"), format!("${n}")]).collect();
         assert_eq!(reading(&mixed.iter().map(String::as_str).collect::<Vec<_>>()), Reading::Mixed);

@@ -138,6 +138,13 @@ impl Columns {
         let (mut means, mut scales) = (Vec::new(), Vec::new());
         let mut at = 0;
         for input in inputs {
+            if input.part.is_some() {
+                return Err(Failure::input(format!(
+                    "column {} holds dates, whose parts cannot be exported to ONNX; train without it (‹drop›), or with \
+                     numbers made of it",
+                    quote(&input.name)
+                )));
+            }
             match &input.encoding {
                 Encoding::Number { scaling, missing } => {
                     let number = number(graph, input);

@@ -279,7 +279,11 @@ impl Model {
         let encoder = self.opened.schema.encoder().map_err(Wrong::from)?;
         Ok(match &encoder.inputs {
             Inputs::Table(inputs) => Some(
-                inputs.iter().map(|input| (input.name.clone(), input.kind() == ColumnKind::Number)).collect(),
+                inputs
+                    .iter()
+                    .filter(|input| input.part.is_none())
+                    .map(|input| (input.name.clone(), input.kind() == ColumnKind::Number))
+                    .collect(),
             ),
             Inputs::Sparse { .. } => None,
         })
@@ -388,6 +392,7 @@ impl Model {
         groups: Option<GroupArrays<'py>>,
         entities: Option<GroupArrays<'py>>,
         pays: Option<PyReadonlyArray1<'py, f64>>,
+        importance: usize,
         confidence: f64,
         volume: Option<f64>,
         page: Option<Page>,
@@ -406,7 +411,7 @@ impl Model {
             let (features, notes) = self.encode(view, names)?;
             let held = self.opened.blueprint.hold(features)?;
             let mut examples = Examples { held, sample };
-            let mut record = evaluate(&self.opened, &mut examples, confidence)?;
+            let mut record = evaluate(&self.opened, &mut examples, importance, confidence)?;
             record.notes.splice(0..0, notes);
             if let (Some(band), Some(volume)) = (&mut record.band, volume) {
                 band.volume = volume;

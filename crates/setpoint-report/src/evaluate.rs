@@ -10,6 +10,7 @@ use crate::certificate::CertificateRecord;
 use crate::classes::{ClassDecisions, ClassesRecord, Matrix, class_table};
 use crate::decision::decided_alike;
 use crate::group::{GroupRecord, group_table};
+use crate::importance::{ImportanceRecord, ON_TERMINAL};
 use crate::label::LabelRecord;
 use crate::money::MoneyRecord;
 use crate::number::{is_money, level, number, percent};
@@ -64,6 +65,9 @@ pub struct EvaluateRecord {
     pub ranking: Vec<Measured>,
     /// The same within each group.
     pub groups: Vec<GroupRecord>,
+    /// Which columns the value at the condition is owed to, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub importance: Option<ImportanceRecord>,
     /// What travels with the model.
     pub certificate: Option<CertificateRecord>,
     /// What travels with a model for a goal per query.
@@ -281,6 +285,9 @@ impl fmt::Display for EvaluateRecord {
         }
         if !self.groups.is_empty() {
             write!(f, "\n{}", group_table(&self.groups))?;
+        }
+        if let Some(importance) = &self.importance {
+            write!(f, "\n{}\n{}", importance.caption(), importance.table(ON_TERMINAL))?;
         }
         if let Some(bound) = &self.bound {
             writeln!(f, "\n{bound}")?;

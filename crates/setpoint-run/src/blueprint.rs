@@ -1,5 +1,6 @@
 //! What a model is built from, and the rows as it takes them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use setpoint::features::Features;
@@ -36,17 +37,28 @@ pub enum Held {
 }
 
 impl Held {
-    /// These of its rows, without a copy.
+    /// These of its rows, for networks without a copy.
     ///
     /// # Errors
-    /// If the kind of model cannot share rows, or there are no such rows.
+    /// If the kind of model cannot be taken apart, or there are no such rows.
     pub fn view(&self, rows: &[u32]) -> Result<Self, Failure> {
         let view = match self {
             Self::Model(whole) => whole.select(rows)?,
-            Self::Rows(_) => None,
+            Self::Rows(whole) => return Ok(Self::Rows(whole.select(rows)?)),
         };
         let cannot = || Failure::input("the rows of this kind of model cannot be shared");
         Ok(Self::Model(view.ok_or_else(cannot)?))
+    }
+
+    /// The same rows, but for these columns, which row i has of row `order[i]`; `None` of images.
+    ///
+    /// # Errors
+    /// If there are no such rows.
+    pub fn shuffled(&self, columns: &Range<usize>, order: &[u32]) -> Result<Option<Self>, Failure> {
+        Ok(match self {
+            Self::Model(model) => model.shuffled(columns, order)?.map(Self::Model),
+            Self::Rows(rows) => Some(Self::Rows(rows.shuffled(columns, order))),
+        })
     }
 
     /// Number of rows.

@@ -4,13 +4,22 @@ use setpoint_report::EvaluateRecord;
 
 use crate::examples::Examples;
 use crate::failure::Failure;
+use crate::importance::Subject;
 use crate::model::Opened;
 
-/// Measures a model; the file's name, the data's hash and notes on reading it are for the caller to add.
+/// Columns whose importance is shown, where no other number is asked for.
+pub const COLUMNS: usize = 10;
+
+/// Measures a model, and how much it owes to so many of its columns; the file's name, the data's hash and notes on reading it are for the caller to add.
 ///
 /// # Errors
 /// If the data lacks the model's groups, or a rate cannot be measured on it.
-pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Result<EvaluateRecord, Failure> {
+pub fn evaluate(
+    model: &Opened,
+    examples: &mut Examples,
+    columns: usize,
+    confidence: f64,
+) -> Result<EvaluateRecord, Failure> {
     let rule = model.decision.rule();
     let (sample, unknown) = rule.as_trained(model.pooled().as_deref(), &examples.sample)?;
     examples.sample = sample;
@@ -19,6 +28,11 @@ pub fn evaluate(model: &Opened, examples: &mut Examples, confidence: f64) -> Res
     let base = baseline.map(|baseline| examples.scores(baseline)).transpose()?;
     let mut record =
         rule.measure(&model.document.goal, &examples.sample, &scores, base.as_deref(), confidence)?;
+    if record.at_condition.is_some() {
+        let (kind, goal) = (model.decision.kind(), &model.document.goal);
+        let subject = Subject { kind: &*kind, scorer: &model.scorer, schema: &model.schema, goal };
+        record.importance = subject.importance(examples, columns, confidence)?;
+    }
     record.label = model.schema.label_record();
     let caution =
         model.certificate_caution().map(|caution| format!("the certificate has a caution: {caution}"));

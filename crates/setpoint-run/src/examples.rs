@@ -22,6 +22,11 @@ use crate::group;
 use crate::schema::Schema;
 use crate::scorer::Scorer;
 
+/// A larger share of the rows held out than this that repeat others is worth a note.
+const REPEATED: f64 = 0.1;
+/// Values up to which rows are compared.
+const MOST_HASHED: usize = 500_000_000;
+
 /// The examples of one part: their features, and what is known of them.
 pub struct Examples {
     /// The features.
@@ -131,6 +136,14 @@ pub fn load(
     numbered.extend(doubled.iter().filter(|(column, _)| varies(column)).map(|(column, before)| {
         format!("column {} is the same as {} in every row", quote(column), quote(before))
     }));
+    numbered.extend(table.following_time().iter().map(|column| {
+        let named = if column.contains(',') { quote(column) } else { clip(column) };
+        format!(
+            "column {} goes with the time that the split goes by: new rows lie beyond all that is learnt of it; if it \
+             is but the order of the rows, leave it out with ‹drop {named}›",
+            quote(column)
+        )
+    }));
     let telling = table.telling(parts.rows("train"));
     let texts = encoder.texts().into_iter().map(quote).collect::<Vec<_>>().join(", ");
     let is_trees = matches!(choice, ModelChoice::Trees { .. });
@@ -178,6 +191,7 @@ pub fn load(
             *place = Some(Examples { held, sample });
         }
     };
+    notes.extend(repeated(&lists, &data.features, &whole, parts));
     let mut features = data.features.into_iter();
     if let Some(features) = features.next().filter(|features| features.rows() > 0) {
         let held = blueprint.hold(features)?;
@@ -261,6 +275,41 @@ fn copies(features: &Features, sample: &Sample) -> Option<String> {
              one case, or several rows belong to one, say so (split_by)",
             sample.len(),
             seen.len()
+        )
+    })
+}
+
+/// A note where many rows that are held out repeat rows that are learnt from: what is measured on them is memory too.
+fn repeated(lists: &[&[u32]], features: &[Features], sample: &Sample, parts: &Parts) -> Option<String> {
+    let cells = features.iter().map(|part| part.rows().saturating_mul(part.columns())).sum::<usize>();
+    if sample.entities().is_some() || sample.queries().is_some() || cells > MOST_HASHED {
+        return None;
+    }
+    let mut held_out: HashSet<u32> = HashSet::new();
+    for (_, rows) in parts.iter().filter(|(name, _)| !LEARNT.contains(name)) {
+        held_out.extend(rows);
+    }
+    let (mut learnt, mut others) = (HashSet::new(), Vec::new());
+    for (rows, features) in lists.iter().zip(features) {
+        for (place, row) in rows.iter().enumerate() {
+            let mut hasher = DefaultHasher::new();
+            sample.labels()[*row as usize].hash(&mut hasher);
+            sample.groups().map(|groups| groups.codes()[*row as usize]).hash(&mut hasher);
+            features.hash_row(place, &mut hasher);
+            match held_out.contains(row) {
+                true => others.push(hasher.finish()),
+                false => drop(learnt.insert(hasher.finish())),
+            }
+        }
+    }
+    let again = others.iter().filter(|hash| learnt.contains(hash)).count();
+    // Where few different rows are possible, they come again by themselves.
+    let differ = 2 * learnt.len() > sample.len() - others.len();
+    (differ && again as f64 > REPEATED * others.len() as f64).then(|| {
+        format!(
+            "{again} of the {} rows that are held out are the same, label included, as rows that are learnt from: if \
+             copies are one case, say which rows belong together (‹split-by›)",
+            others.len()
         )
     })
 }

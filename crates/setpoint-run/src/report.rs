@@ -8,8 +8,10 @@ use setpoint_report::{
     RunRecord, StageRecord, TrainRecord,
 };
 
+use crate::evaluate::COLUMNS;
 use crate::examples::{Examples, Loaded};
 use crate::failure::Failure;
+use crate::importance::Subject;
 use crate::kind::{Rule, kind_of};
 use crate::model::Opened;
 use crate::train::{Job, Trained, choose_by, score};
@@ -96,6 +98,11 @@ pub fn report_training(
         return Err(Failure::input("a report needs rows to show"));
     };
     let beside = found(&base);
+    if let Some(part) = parts.last_mut().filter(|part| part.evaluation.at_condition.is_some()) {
+        let (kind, schema) = (trained.decision.kind(), &loaded.schema);
+        let subject = Subject { kind: &*kind, scorer: &trained.fitted.scorer, schema, goal: &record.goal };
+        part.evaluation.importance = subject.importance(examples, COLUMNS, described.confidence)?;
+    }
     let shown = Shown { name, sample: &examples.sample, scores: &scores, base: beside.as_deref() };
     let run = run_record(&trained.file.document, described, None);
     let source = Source {

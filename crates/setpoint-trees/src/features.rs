@@ -224,6 +224,35 @@ impl Rows {
         }
     }
 
+    /// These of the rows, in this order.
+    ///
+    /// # Errors
+    /// Never for rows that there are.
+    ///
+    /// # Panics
+    /// If a row number is too large.
+    pub fn select(&self, rows: &[u32]) -> Result<Self, TreesError> {
+        Self::stacked(None, &self.view(), rows)
+    }
+
+    /// The same rows, but for these columns, which row i has of row `order[i]`.
+    ///
+    /// # Panics
+    /// If there is a row for which there is no number, or no row of that number.
+    #[must_use]
+    pub fn shuffled(&self, columns: &Range<usize>, order: &[u32]) -> Self {
+        Self(match &self.0 {
+            Owned::Dense { values, columns: width } => {
+                let mut shuffled = values.clone();
+                for (into, other) in shuffled.chunks_exact_mut(*width).zip(order) {
+                    into[columns.clone()].copy_from_slice(&values[span(*other, *width)][columns.clone()]);
+                }
+                Owned::Dense { values: shuffled, columns: *width }
+            }
+            Owned::Sparse(rows) => Owned::Sparse(rows.shuffled(columns, order)),
+        })
+    }
+
     /// The rows, to be read.
     #[must_use]
     pub fn view(&self) -> FeatureView<'_> {
@@ -285,6 +314,21 @@ mod tests {
         let Layout::Dense { values, .. } = *turned.view().layout() else { panic!("dense") };
         assert_eq!(values, [3.0, 4.0, 1.0, 2.0]);
         assert!(Rows::stacked(Some(&dense(&first)), &sparse(&second[..2]), &[]).is_err());
+    }
+
+    #[test]
+    fn shuffled_columns_are_those_of_other_rows_and_the_rest_stay() {
+        let dense = Rows(Owned::Dense { values: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0], columns: 2 });
+        let shuffled = dense.shuffled(&(1..2), &[2, 0, 1]);
+        let Layout::Dense { values, .. } = *shuffled.view().layout() else { panic!("dense") };
+        assert_eq!(values, [1.0, 6.0, 3.0, 2.0, 5.0, 4.0]);
+        let (starts, indices) = (vec![0, 2, 3], vec![0, 2, 1]);
+        let sparse = Sparse { columns: 3, starts, indices, values: vec![1.0, 2.0, 3.0] };
+        let shuffled = Rows(Owned::Sparse(sparse)).shuffled(&(1..2), &[1, 0]);
+        let Layout::Sparse { starts, indices, values, .. } = *shuffled.view().layout() else {
+            panic!("compressed")
+        };
+        assert_eq!((starts, indices, values), (&[0, 3, 3][..], &[0, 1, 2][..], &[1.0, 3.0, 2.0][..]));
     }
 
     #[test]

@@ -69,6 +69,9 @@ pub struct MeasureArgs {
     /// Confidence of the intervals, and of the threshold that is chosen with --scores
     #[arg(long, value_name = "P", default_value = "95%")]
     pub confidence: String,
+    /// Columns whose importance for the goal is shown, those that matter most; 0 for none, which is faster
+    #[arg(long, value_name = "N", default_value_t = setpoint_run::COLUMNS)]
+    pub importance: usize,
     /// Which rows are results of the same query.
     #[command(flatten)]
     pub queries: MeasuredQueryArgs,

@@ -81,6 +81,7 @@ impl RowsArgs {
             group: None,
             split_by: self.split_by.clone(),
             confidence: String::new(),
+            importance: 0,
             queries: MeasuredQueryArgs { of: self.queries.clone(), empty_queries: None },
             read: self.read.clone(),
             images: self.images.clone(),

@@ -181,7 +181,7 @@ pub fn measure_all(
         let (mut examples, hash, notes) = labelled_rows(&args, data, &model, display)?;
         interrupt::check()?;
         display.show("measuring");
-        let mut record = setpoint_run::evaluate(&model, &mut examples, confidence)?;
+        let mut record = setpoint_run::evaluate(&model, &mut examples, args.importance, confidence)?;
         if let (Some(band), Some(volume)) = (&mut record.band, wanted.volume) {
             band.volume = volume;
         }

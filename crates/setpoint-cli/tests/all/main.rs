@@ -26,6 +26,7 @@ mod real;
 mod report;
 mod reproduce;
 mod scores;
+mod tables;
 mod train;
 
 use std::path::Path;

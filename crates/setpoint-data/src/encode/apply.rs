@@ -14,9 +14,10 @@ use super::{EncodeError, Encoder, Encoding, Input, Inputs, Notes, layout};
 use crate::Error;
 use crate::chunk::{Chunk, MISSING, Texts};
 use crate::dataset::{Dataset, checked_sample, fits_memory};
-use crate::form::Key;
+use crate::form::{Form, Key};
 use crate::layout::ColumnKind;
 use crate::table::{Body, FeatureColumn, Table};
+use crate::time::DatePart;
 
 /// An input and where its values are.
 struct Column<'a> {
@@ -28,6 +29,21 @@ struct Column<'a> {
     places: Vec<Option<usize>>,
     /// For each code of the table, the terms of the text.
     terms: Option<Sparse>,
+}
+
+/// Times as a table keeps them: less an offset, in 32 bits.
+pub(super) struct Dates {
+    pub(super) offset: f64,
+}
+
+impl Dates {
+    /// The part that a time has; `None` where it is missing.
+    ///
+    /// 32 bits may have rounded it, by two minutes at most in this century: a time that much before an hour or a
+    /// midnight is taken for it, which most such times are.
+    pub(super) fn part(&self, part: DatePart, kept: f32) -> Option<u32> {
+        part.of(f64::from(kept) + self.offset + f64::from(kept.abs()) * f64::from(f32::EPSILON) / 2.0)
+    }
 }
 
 /// Values of a column that the training rows had no like of.
@@ -141,6 +157,10 @@ fn place<'a>(
             });
         }
         let places = match &input.encoding {
+            Encoding::Category { values, .. } if input.part.is_some() => {
+                let known: Vec<&str> = values.iter().map(|category| category.value.as_str()).collect();
+                places(&known, &input.part.map(DatePart::values).unwrap_or_default())
+            }
             Encoding::Number { .. } | Encoding::Text(_) | Encoding::Plain => Vec::new(),
             Encoding::Category { values, .. } => {
                 let known: Vec<&str> = values.iter().map(|category| category.value.as_str()).collect();
@@ -231,7 +251,7 @@ fn encode_table(
     for (column, total) in columns.iter().zip(unseen) {
         let mut note = |count: u64, list: fn(&mut Notes) -> &mut Vec<(String, u64)>| {
             if count > 0 {
-                list(notes).push((column.input.name.clone(), count));
+                list(notes).push((column.input.label(), count));
             }
         };
         note(total.categories, |notes| &mut notes.unseen_categories);
@@ -259,16 +279,22 @@ impl Column<'_> {
                     *into = if values[row].is_nan() { 0.0 } else { scaling.apply(values[row]) };
                 });
             }
+            Encoding::Plain if self.input.part.is_some() => {
+                let codes = self.codes(chunk);
+                into.for_each(|(into, row)| {
+                    *into = if codes(row) == MISSING { f32::NAN } else { codes(row) as f32 };
+                });
+            }
             Encoding::Plain => {
                 let values = chunk.number(self.slot);
                 into.for_each(|(into, row)| *into = values[row]);
             }
             Encoding::Code { values, rare } => {
-                let codes = chunk.code(self.slot);
+                let codes = self.codes(chunk);
                 let other = if *rare { values.len() as f32 } else { f32::NAN };
                 into.for_each(|(into, row)| {
-                    let absent = if codes[row] == MISSING { f32::NAN } else { other };
-                    *into = self.place(codes[row]).map_or(absent, |place| place as f32);
+                    let absent = if codes(row) == MISSING { f32::NAN } else { other };
+                    *into = self.place(codes(row)).map_or(absent, |place| place as f32);
                 });
             }
             Encoding::Category { .. } | Encoding::Text(_) => {}
@@ -280,13 +306,13 @@ impl Column<'_> {
         let into = into.iter_mut().zip(rows);
         match &self.input.encoding {
             Encoding::Category { values, missing, rare } => {
-                let codes = chunk.code(self.slot);
+                let codes = self.codes(chunk);
                 let place = |there: bool, place: usize| if there { values.len() + place } else { 0 };
                 let other = place(rare.is_some(), 1 + usize::from(missing.is_some()));
                 let missing = place(missing.is_some(), 1);
                 into.for_each(|(into, row)| {
-                    let absent = if codes[row] == MISSING { missing } else { other };
-                    *into = self.place(codes[row]).map_or(absent, |place| place + 1) as u32;
+                    let absent = if codes(row) == MISSING { missing } else { other };
+                    *into = self.place(codes(row)).map_or(absent, |place| place + 1) as u32;
                 });
             }
             _ => {
@@ -294,6 +320,16 @@ impl Column<'_> {
                 into.for_each(|(into, row)| *into = u32::from(values[row].is_nan()));
             }
         }
+    }
+
+    /// What each row has: the code of a text, or the part of a date.
+    fn codes<'c>(&self, chunk: &'c Chunk) -> impl Fn(usize) -> u32 + 'c {
+        let (part, dates) = (self.input.part, Dates { offset: self.input.offset });
+        let (codes, values): (&[u32], &[f32]) = match part {
+            Some(_) => (&[], chunk.number(self.slot)),
+            None => (chunk.code(self.slot), &[]),
+        };
+        move |row| part.map_or_else(|| codes[row], |part| dates.part(part, values[row]).unwrap_or(MISSING))
     }
 
     fn place(&self, code: u32) -> Option<usize> {
@@ -308,14 +344,17 @@ impl Column<'_> {
             Encoding::Plain => (self.input.complete, false),
             Encoding::Text(_) => return,
         };
-        if self.input.kind() == ColumnKind::Number {
+        if self.input.part.is_none() && self.input.kind() == ColumnKind::Number {
             let missing = || chunk.number(self.slot).iter().filter(|value| value.is_nan()).count() as u64;
-            unseen.missing += if is_complete { missing() } else { 0 };
+            // Dates that cannot be read are missing: where all are, the file writes them in another way.
+            let unread = self.input.form.is_some_and(Form::is_date) && missing() == chunk.rows as u64;
+            unseen.missing += if is_complete || unread { missing() } else { 0 };
             return;
         }
-        let codes = chunk.code(self.slot);
-        let count = |is: &dyn Fn(u32) -> bool| codes.iter().filter(|code| is(**code)).count() as u64;
-        if is_complete {
+        let codes = self.codes(chunk);
+        let count = |is: &dyn Fn(u32) -> bool| (0..chunk.rows).filter(|row| is(codes(*row))).count() as u64;
+        // Dates that are missing are counted once, as dates.
+        if is_complete && self.input.part.is_none() {
             unseen.missing += count(&|code| code == MISSING);
         }
         if !has_rare && self.places.contains(&None) {

@@ -5,11 +5,14 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 use setpoint::features::{Scaling, Sparse};
 
+use super::apply::Dates;
 use super::text::{Unit, Words};
 use super::{Category, EncodeError, Encoder, Encoding, Input, Inputs};
 use crate::chunk::{Chunk, MISSING};
+use crate::form::Form;
 use crate::layout::ColumnKind;
-use crate::table::{Body, Table};
+use crate::table::{Body, FeatureColumn, Table};
+use crate::time::DatePart;
 
 /// Most categories that have a column of their own; beyond them, each needs so many rows.
 const CATEGORIES: usize = 1000;
@@ -69,7 +72,20 @@ impl Encoder {
                     match encoding {
                         Column::Encoded(encoding) => {
                             let (name, form, offset) = (column.name.clone(), column.form, column.offset);
-                            inputs.push(Input { name, encoding, form, offset, complete: false });
+                            let own = Input { name, encoding, form, part: None, offset, complete: false };
+                            let parts = if form.is_some_and(Form::is_date) {
+                                date_parts(chunks, column, &chosen)
+                            } else {
+                                Vec::new()
+                            };
+                            let parts = parts.into_iter().map(|(part, encoding)| Input {
+                                part: Some(part),
+                                encoding,
+                                ..own.clone()
+                            });
+                            let parts: Vec<Input> = parts.collect();
+                            inputs.push(own);
+                            inputs.extend(parts);
                         }
                         Column::Constant => constant.push(column.name.clone()),
                         Column::Identifier => identifiers.push(column.name.clone()),
@@ -138,6 +154,28 @@ fn number(chunks: &[Chunk], slot: usize, chosen: &[bool]) -> Option<Encoding> {
         scaling: Scaling { mean: mean as f32, scale: positive(deviation) },
         missing: indicator(missing, count + missing),
     })
+}
+
+/// The parts that the dates of a column have, where they differ.
+fn date_parts(chunks: &[Chunk], column: &FeatureColumn, chosen: &[bool]) -> Vec<(DatePart, Encoding)> {
+    let dates = Dates { offset: column.offset };
+    let of = |part: DatePart| {
+        let mut counts = vec![0u64; part.values().len()];
+        let mut total = 0;
+        for value in chosen_values(chunks, |chunk| chunk.number(column.slot), chosen) {
+            total += 1;
+            if let Some(place) = dates.part(part, value) {
+                counts[place as usize] += 1;
+            }
+        }
+        let values = part.values().into_iter().zip(counts);
+        let values: Vec<Category> = values
+            .filter_map(|(value, count)| Some(Category { value, scaling: indicator(count, total)? }))
+            .collect();
+        let encoding = Encoding::Category { values: values.clone(), missing: None, rare: None };
+        (values.len() > 1).then_some((part, encoding))
+    };
+    DatePart::ALL.into_iter().filter_map(of).collect()
 }
 
 fn category(chunks: &[Chunk], slot: usize, texts: &[String], chosen: &[bool], told: bool) -> Column {

@@ -8,6 +8,7 @@
 //!            kept as one code; beyond 1,000 categories, those that are less frequent are one
 //!            missing -> a category of its own if training rows had missing values
 //! text       one column for each term, see `text`
+//! date       seconds since 1970 as a number; month, weekday, and hour where there are times, as categories
 //! sparse     x -> x / scale                 scale: root mean square over all training rows, zeros included
 //! ```
 //!
@@ -40,6 +41,7 @@ use crate::form::Form;
 use crate::label::LabelRule;
 use crate::layout::{ColumnKind, Expected};
 use crate::sparse::Numbering;
+use crate::time::DatePart;
 
 /// How a table becomes a matrix: plain data, stored with the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,6 +107,9 @@ pub struct Input {
     /// How its numbers are written, where not plainly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
+    /// Which part of its dates this is; they come after the input with the dates themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<DatePart>,
     /// Whether no training row lacked it. Told of what trees read, whose encodings do not say it; files from
     /// before do not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -207,6 +212,8 @@ impl Encoder {
                     };
                     input.complete = missing.is_none();
                     input.encoding = match std::mem::replace(&mut input.encoding, Encoding::Plain) {
+                        // Parts of dates are in order.
+                        _ if input.part.is_some() => Encoding::Plain,
                         Encoding::Category { values, rare, .. } => {
                             let values = values.into_iter().map(|category| category.value).collect();
                             Encoding::Code { values, rare: rare.is_some() }
@@ -255,26 +262,27 @@ impl Encoder {
         };
         let mut names = Vec::new();
         for input in inputs {
+            let name = input.label();
             let (missing, rare) = match &input.encoding {
                 Encoding::Number { missing, .. } => {
-                    names.push(input.name.clone());
+                    names.push(name.clone());
                     (missing, &None)
                 }
                 Encoding::Category { values, missing, rare } => {
-                    names.extend(values.iter().map(|category| format!("{}={}", input.name, category.value)));
+                    names.extend(values.iter().map(|category| format!("{}={}", name, category.value)));
                     (missing, rare)
                 }
                 Encoding::Text(words) => {
-                    names.extend(words.terms.iter().map(|term| format!("{}: {}", input.name, term.text)));
+                    names.extend(words.terms.iter().map(|term| format!("{}: {}", name, term.text)));
                     (&None, &None)
                 }
                 Encoding::Plain | Encoding::Code { .. } => {
-                    names.push(input.name.clone());
+                    names.push(name.clone());
                     (&None, &None)
                 }
             };
-            names.extend(missing.map(|_| format!("{} is missing", input.name)));
-            names.extend(rare.map(|_| format!("{} is rare", input.name)));
+            names.extend(missing.map(|_| format!("{} is missing", name)));
+            names.extend(rare.map(|_| format!("{} is rare", name)));
         }
         names
     }
@@ -342,6 +350,16 @@ impl Encoder {
                 }
             };
             let is_sound = |scaling: &Scaling| scaling.mean.is_finite() && is_scale(scaling.scale);
+            let is_part = |part: DatePart| match &input.encoding {
+                Encoding::Category { values, .. } => {
+                    values.iter().all(|one| part.values().contains(&one.value))
+                }
+                Encoding::Plain => true,
+                _ => false,
+            };
+            if input.part.is_some_and(|part| !is_part(part)) {
+                return damaged(&input.name, "it has no such parts");
+            }
             if !scalings.iter().all(is_sound) || !input.offset.is_finite() {
                 return damaged(&input.name, "means and offsets must be finite and scales positive");
             }
@@ -351,9 +369,10 @@ impl Encoder {
 
     pub(crate) fn expected(&self) -> Option<Expected> {
         let Inputs::Table(inputs) = &self.inputs else { return None };
+        let columns = || inputs.iter().filter(|input| input.part.is_none());
         Some(Expected {
-            columns: inputs.iter().map(|input| (input.name.clone(), input.kind(), input.form)).collect(),
-            offsets: inputs.iter().map(|input| input.offset).collect(),
+            columns: columns().map(|input| (input.name.clone(), input.kind(), input.form)).collect(),
+            offsets: columns().map(|input| input.offset).collect(),
             header: self.header,
             width: self.width,
             label: self.label.as_ref().map(|label| label.position),
@@ -397,10 +416,17 @@ pub fn layout<'a>(inputs: impl IntoIterator<Item = &'a Input>) -> Layout {
 }
 
 impl Input {
+    /// Its name, with the part of dates that it is.
+    #[must_use]
+    pub fn label(&self) -> String {
+        self.part.map_or_else(|| self.name.clone(), |part| format!("{} ({})", self.name, part.name()))
+    }
+
     /// Whether the column holds numbers or categories.
     #[must_use]
     pub fn kind(&self) -> ColumnKind {
         match self.encoding {
+            _ if self.part.is_some() => ColumnKind::Number,
             Encoding::Number { .. } | Encoding::Plain => ColumnKind::Number,
             Encoding::Category { .. } | Encoding::Text(_) | Encoding::Code { .. } => ColumnKind::Category,
         }

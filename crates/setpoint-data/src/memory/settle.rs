@@ -82,7 +82,7 @@ impl<'a> Settled<'a> {
         let is_number = input.kind() == ColumnKind::Number;
         let (texts, of) = match values {
             Values::Numbers(_) if is_number => return Ok(Self::new(values)),
-            Values::Times(times) if input.form == Some(Form::Date) => {
+            Values::Times(times) if input.form.is_some_and(Form::is_date) => {
                 return Ok(Self::new(Values::Numbers(times)));
             }
             Values::Texts { texts, of, .. } => (texts, of),
@@ -96,7 +96,10 @@ impl<'a> Settled<'a> {
         }
         let (texts, of) = tidy(texts, of, |text| missing.text(text.as_bytes()));
         let values: Vec<f64> = texts.iter().map(|text| read(text, input.form).unwrap_or(f64::NAN)).collect();
-        if let Some(row) = of.iter().position(|code| values.get(*code as usize).is_some_and(|v| v.is_nan())) {
+        let is_date = input.form.is_some_and(Form::is_date);
+        if let (false, Some(row)) =
+            (is_date, of.iter().position(|code| values.get(*code as usize).is_some_and(|v| v.is_nan())))
+        {
             let value = shortened(&texts[of[row] as usize]).into_owned();
             let (file, row, expected) = (file.to_owned(), row + 1, expected(input.form));
             return Err(EncodeError::Value { file, row, column: column(), value, expected });

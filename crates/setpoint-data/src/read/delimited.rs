@@ -14,7 +14,7 @@ use super::source::Source;
 use super::{Missing, Raw, ReadError, Request, text_of};
 use crate::Error;
 use crate::chunk::Chunk;
-use crate::form::{is_storable, number, shortened, truth};
+use crate::form::{Form, is_storable, number, shortened, truth};
 use crate::layout::{ColumnKind, Layout, RealKind, Use};
 use crate::offset::narrow;
 use crate::role::Roles;
@@ -199,7 +199,7 @@ impl Parser<'_> {
                         if !self.layout.strict {
                             let tally = chunk.number_tallies[slot].get_or_insert_default();
                             tally.add(&text_of(field), 1, line);
-                        } else if truth.is_none() {
+                        } else if truth.is_none() && !form.is_some_and(Form::is_date) {
                             return Err(self.not_a_number(line(), column, field));
                         }
                         let value = truth.map_or(f64::NAN, |truth| f64::from(u8::from(truth)));

@@ -255,7 +255,7 @@ pub enum ReadError {
 pub(crate) fn expected(form: Option<Form>) -> &'static str {
     match form {
         None => "a number",
-        Some(Form::Date) => "a date",
+        Some(Form::Date | Form::LocalDate { .. }) => "a date",
         Some(Form::Written { unit: Some('%'), .. }) => "a per cent",
         Some(Form::Written { .. }) => "a number written like the others",
     }

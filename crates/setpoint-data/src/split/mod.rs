@@ -363,7 +363,7 @@ impl Parts {
 ///
 /// Written out, because library shuffles may change from version to version,
 /// and a split must not.
-fn shuffle<T>(items: &mut [T], seed: u64) {
+pub fn shuffle<T>(items: &mut [T], seed: u64) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     for last in (1..items.len()).rev() {
         let pick = (u128::from(random.next_u64()) * (last as u128 + 1)) >> 64;

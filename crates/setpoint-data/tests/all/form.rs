@@ -279,7 +279,6 @@ fn numbers_that_are_written_in_one_way_throughout_are_read_so_ever_after() {
         (&|n| format!("${n}.50"), "amounts in $ with a decimal point (1,000.5)"),
         (&|n| format!("\"{n},5 €\""), "amounts in € with a decimal comma (1.000,5)"),
         (&|n| format!("{n}%"), "per cent, 12% as 0.12, with a decimal point (1,000.5)"),
-        (&|n| format!("2024-01-{:02}", 1 + n % 28), "dates, in seconds since 1970"),
     ] {
         let text = csv("x,y", |row| {
             if row % 9 == 4 { format!("NA,{}", row % 2) } else { format!("{},{}", write(row), row % 2) }
@@ -343,4 +342,107 @@ fn categories_with_numbers_among_them_stay_categories() {
     let train = read("t.csv", &text, &label("y"), None).unwrap();
     let encoder = Encoder::fit(&train, &all_rows(&train)).unwrap();
     assert_eq!(encoder.feature_names()[..4], ["doors=2", "doors=3", "doors=4", "doors=5more"]);
+}
+
+#[test]
+fn dates_in_any_format_become_the_same_parts_ever_after() {
+    let days = |row: i64| (1 + row % 28, 1 + row / 3 % 6, 2020 + row % 3);
+    let hour = |row: i64| row * 7 % 24;
+    let clock = |row: i64| match hour(row) {
+        0 => "12:00 AM".to_owned(),
+        hour @ 1..12 => format!("{hour}:00 AM"),
+        12 => "12:00 PM".to_owned(),
+        hour => format!("{}:00 PM", hour - 12),
+    };
+    let month = ["Jan", "February", "Mar", "Apr", "May", "Jun"];
+    let iso = |row: i64| {
+        let (day, month, year) = days(row);
+        format!("{year}-{month:02}-{day:02}T{:02}:00:00", hour(row))
+    };
+    let formats: [(&dyn Fn(i64) -> String, &str); 5] = [
+        (&iso, "dates, with their parts"),
+        (
+            &|row| {
+                let (day, month, year) = days(row);
+                format!("{day}/{month}/{year} {}:00", hour(row))
+            },
+            "dates, with their parts, the day before the month (31/12/2024)",
+        ),
+        (
+            &|row| {
+                let (day, month, year) = days(row);
+                format!("{month}/{day}/{year} {}", clock(row))
+            },
+            "dates, with their parts, the month before the day (12/31/2024)",
+        ),
+        (
+            &|row| {
+                let (day, at, year) = days(row);
+                format!("{day} {} {year} {}:00", month[at as usize - 1], hour(row))
+            },
+            "dates, with their parts, the day before the month (31/12/2024)",
+        ),
+        (
+            // All in one column.
+            &|row| {
+                let (day, month, year) = days(row);
+                if row % 2 == 0 {
+                    iso(row)
+                } else {
+                    format!("{day:02}.{month:02}.{year} {:02}:00", hour(row))
+                }
+            },
+            "dates, with their parts, the day before the month (31/12/2024)",
+        ),
+    ];
+    let mut before: Option<(Encoder, Vec<f32>)> = None;
+    for (write, read_as) in formats {
+        let text =
+            csv(
+                "x,y",
+                |row| if row == 4 { "NA,0".to_owned() } else { format!("{},{}", write(row), row % 2) },
+            );
+        let train = read("t.csv", &text, &label("y"), None).unwrap();
+        assert_eq!(train.notes().read_as, [("x".to_owned(), read_as.to_owned())]);
+        let encoder = Encoder::fit(&train, &all_rows(&train)).unwrap();
+        let names = encoder.feature_names();
+        assert_eq!(names[..3], ["x", "x is missing", "x (month)=01"], "{names:?}");
+        assert!(names.contains(&"x (weekday)=7 Sun".to_owned()) && names.contains(&"x (hour)=23".to_owned()));
+        assert_eq!(names.len(), 2 + 6 + 7 + 24);
+        let plain = encoder.clone().plain().unwrap();
+        assert_eq!(plain.feature_names(), ["x", "x (month)", "x (weekday)", "x (hour)"]);
+        let encoded = dense(&encoder.encode(train).unwrap());
+        let written = serde_json::to_string(&encoder).unwrap();
+        let again: Encoder = serde_json::from_str(&written).unwrap();
+        again.check().unwrap();
+        let for_model = |text: &[u8]| read("p.csv", text, &Roles::default(), Some(&again)).unwrap();
+        assert_eq!(dense(&again.encode(for_model(&text)).unwrap()), encoded, "{read_as}");
+        // Trees get the parts as numbers in order.
+        let as_trees = dense(&plain.encode(for_model(&text)).unwrap());
+        let (_, month, _) = days(7);
+        assert_eq!(as_trees[7 * 4 + 1..][..3], [(month - 1) as f32, as_trees[7 * 4 + 2], hour(7) as f32]);
+        assert!(as_trees[4 * 4..][..4].iter().all(|value| value.is_nan()));
+        // What cannot be read is missing.
+        let odd = for_model(b"x\nmuch\n\n2021-13-45\nNA\n");
+        let odd = dense(&again.encode(odd).unwrap());
+        assert_eq!(odd[..names.len()], odd[2 * names.len()..]);
+        match &before {
+            None => before = Some((encoder, encoded)),
+            Some((first, expected)) => {
+                assert_eq!(&encoded, expected, "{read_as}");
+                assert_eq!(first.feature_names(), encoder.feature_names());
+            }
+        }
+    }
+    // A model from before there were parts reads dates as it did.
+    let (mut old, encoded) = before.unwrap();
+    let width = old.columns();
+    let Inputs::Table(inputs) = &mut old.inputs else { panic!("table") };
+    inputs.truncate(1);
+    let old: Encoder = serde_json::from_value(serde_json::to_value(&old).unwrap()).unwrap();
+    let text = csv("x", iso);
+    let found = old.encode(read("p.csv", &text, &Roles::default(), Some(&old)).unwrap()).unwrap();
+    for (row, found) in dense(&found).chunks(2).enumerate().filter(|(row, _)| *row != 4) {
+        assert_eq!(found, &encoded[row * width..][..2]);
+    }
 }

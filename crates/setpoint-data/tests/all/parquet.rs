@@ -114,9 +114,9 @@ fn a_model_trained_on_csv_reads_parquet() {
 }
 
 #[test]
-fn dates_are_seconds_where_dates_are_known_and_infinity_is_no_number() {
+fn dates_are_dates_where_dates_are_known_and_infinity_is_no_number() {
     let dated = read(small_file(), &label("bought")).unwrap();
-    assert_eq!(dated.notes().read_as, [("day".to_owned(), "dates, in seconds since 1970".to_owned())]);
+    assert_eq!(dated.notes().read_as, [("day".to_owned(), "dates, with their parts".to_owned())]);
     let text = "day,bought\n".to_owned() + &"17,true\n18,false\n".repeat(10);
     let csv = super::table(&text, &label("bought")).unwrap();
     let encoder = Encoder::fit(&csv, &all_rows(&csv)).unwrap();

@@ -46,6 +46,7 @@ pub fn to_html(record: &ReportRecord) -> String {
         pictures.map(score::section),
         pictures.map(|pictures| explore::section(record, pictures)),
         group::section(record),
+        importance(record),
         training::section(record),
         Some(table::section(record)),
         Some(run::section(record)),
@@ -76,6 +77,23 @@ pub fn to_html(record: &ReportRecord) -> String {
         script: SCRIPT,
     };
     shell.to_html()
+}
+
+/// Which columns the goal's value is owed to.
+fn importance(record: &ReportRecord) -> Option<Section> {
+    let importance = record.evaluation()?.importance.as_ref()?;
+    let content = html! {
+        p {
+            "How much of the goal's value at its condition is lost when the values of one column are dealt out among \
+             the rows anew: what the model knows from that column alone. Columns that say the same share what they \
+             are worth, and each by itself may seem to matter little."
+            @if importance.columns.iter().any(|column| !column.weights.is_empty()) {
+                " Beside it what a value adds to the score: a unit of a number, a category or a word where it is there."
+            }
+        }
+        (page::rows(&crate::number::capital(&importance.caption()), &importance.table(crate::importance::ON_PAGE)))
+    };
+    Some(Section::new("columns", "What the model uses", content))
 }
 
 /// A table that scrolls sideways where it must.

@@ -133,7 +133,7 @@ impl Block {
     }
 }
 
-fn rows(caption: &str, cells: &Table) -> Markup {
+pub(super) fn rows(caption: &str, cells: &Table) -> Markup {
     let rows = html! {
         @for row in cells.body() {
             tr {

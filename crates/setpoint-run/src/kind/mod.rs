@@ -26,7 +26,7 @@ use setpoint::Sample;
 use setpoint::artifact::ModelFile;
 use setpoint::certify::Certificate;
 use setpoint::certify::monitor::{Certified, Known};
-use setpoint::goal::{AnyGoal, ClassGoal, ClassObjective, Direction, GoalText};
+use setpoint::goal::{AnyGoal, ClassGoal, ClassObjective, Direction, Goal, GoalText};
 use setpoint::train::selection::as_fraction;
 use setpoint_data::{Codes, cost_table};
 use setpoint_report::{
@@ -260,6 +260,23 @@ impl Decision {
             Self::Band(decision) => decision,
             Self::Shift(decision) => decision,
             Self::Place(decision) => decision,
+        }
+    }
+
+    /// The goal that it was chosen for, of any rows.
+    pub(crate) fn kind(&self) -> Box<dyn Kind> {
+        let aim = |goal: &Goal, shared_threshold: bool| threshold::Aim {
+            asked: goal.clone(),
+            goal: goal.clone(),
+            shared_threshold,
+        };
+        match self {
+            Self::Threshold(decision) => Box::new(aim(&decision.goal, decision.shared_threshold)),
+            Self::Band(decision) => Box::new(aim(&decision.goal, false)),
+            Self::Shift(decision) => Box::new(classes::Aim { goal: decision.goal.clone() }),
+            Self::Place(ByPlace { goal, empty, .. }) => {
+                Box::new(queries::Aim { goal: *goal, empty: *empty, at_least: None })
+            }
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) enum Pack {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Field {
     /// The column of the first category.
-    first: usize,
+    pub(super) first: usize,
     scalings: Vec<Scaling>,
     pub(super) pack: Pack,
     stride: usize,
@@ -72,6 +72,11 @@ impl Field {
     /// The weights of its categories, each with its scaling.
     pub(super) fn weighted<'a>(&'a self, weights: &'a [f32]) -> impl Iterator<Item = (f32, Scaling)> + 'a {
         weights[self.first..].iter().copied().zip(self.scalings.iter().copied())
+    }
+
+    /// What its place adds to a code of the pack.
+    pub(super) fn part(&self, code: usize) -> usize {
+        code / self.stride % (self.scalings.len() + 1) * self.stride
     }
 
     /// Writes the columns of one row.

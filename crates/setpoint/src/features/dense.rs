@@ -83,6 +83,14 @@ impl Tiles {
         });
     }
 
+    /// Writes one column of another of the same shape, row i as row `order[i]` here.
+    pub(super) fn reorder(&self, column: usize, order: &[u32], into: &mut Self) {
+        let place = |row: usize| (row / TILE * self.columns + column) * TILE + row % TILE;
+        for (row, other) in order.iter().enumerate() {
+            into.values[place(row)] = self.values[place(*other as usize)];
+        }
+    }
+
     /// Row, column and value of the first number that is NaN or infinite.
     pub(super) fn not_finite(&self) -> Option<(usize, usize, f32)> {
         // Without an early exit, so that it compiles to vectors.

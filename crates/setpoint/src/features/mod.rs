@@ -309,6 +309,41 @@ impl Features {
         Ok(selected)
     }
 
+    /// The same rows, but for these columns, which row i has of row `order[i]`.
+    ///
+    /// Columns of a category or a text go together: a range that cuts one moves those that begin in it.
+    ///
+    /// # Errors
+    /// If there is not one row number for each row, each below [`Features::rows`].
+    pub fn shuffled(&self, columns: &Range<usize>, order: &[u32]) -> Result<Self, ModelError> {
+        check_length("row numbers", self.rows, order.len())?;
+        check_rows(order, self.rows)?;
+        let mut shuffled = self.clone();
+        for (number, column) in self.layout.numbers.iter().enumerate() {
+            if columns.contains(column) {
+                self.numbers.reorder(number, order, &mut shuffled.numbers);
+            }
+        }
+        for field in self.layout.fields.iter().filter(|field| columns.contains(&field.first)) {
+            match field.pack {
+                Pack::Narrow(pack) => {
+                    let (from, into) = (&self.narrow[pack], &mut shuffled.narrow[pack]);
+                    let part = |row: usize| field.part(usize::from(from[row])) as u16;
+                    into.iter_mut()
+                        .zip(order)
+                        .enumerate()
+                        .for_each(|(row, (code, other))| *code = *code - part(row) + part(*other as usize));
+                }
+                Pack::Wide(pack) => {
+                    let (from, into) = (&self.wide[pack], &mut shuffled.wide[pack]);
+                    into.iter_mut().zip(order).for_each(|(code, other)| *code = from[*other as usize]);
+                }
+            }
+        }
+        shuffled.entries = self.entries.as_ref().map(|entries| entries.shuffled(columns, order));
+        Ok(shuffled)
+    }
+
     /// A matrix of the same columns to gather rows into.
     pub(crate) fn no_rows(&self) -> Self {
         let entries = self.entries.as_ref().map(Sparse::no_rows);

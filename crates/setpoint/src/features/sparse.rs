@@ -101,6 +101,31 @@ impl Sparse {
         }
     }
 
+    /// The same rows, but for these columns, which row i has of row `order[i]`. Columns that ascend still do.
+    ///
+    /// # Panics
+    /// If there is a row for which there is no number, or no row of that number.
+    #[must_use]
+    pub fn shuffled(&self, columns: &Range<usize>, order: &[u32]) -> Self {
+        let mut shuffled = self.no_rows();
+        let (first, end) = (columns.start as u32, columns.end as u32);
+        for (row, other) in order.iter().enumerate() {
+            let mut take = |row: usize, is_taken: &dyn Fn(u32) -> bool| {
+                let (indices, values) = self.entries(row);
+                let taken = indices.iter().zip(values).filter(|(column, _)| is_taken(**column));
+                taken.for_each(|(column, value)| {
+                    shuffled.indices.push(*column);
+                    shuffled.values.push(*value);
+                });
+            };
+            take(row, &|column| column < first);
+            take(*other as usize, &|column| (first..end).contains(&column));
+            take(row, &|column| column >= end);
+            shuffled.starts.push(shuffled.values.len());
+        }
+        shuffled
+    }
+
     pub(super) fn append(&mut self, other: &Self) {
         let before = self.values.len();
         self.starts.extend(other.starts.iter().skip(1).map(|start| before + start));

@@ -151,6 +151,34 @@ fn cases() -> Vec<(Features, Vec<f32>)> {
 }
 
 #[test]
+fn shuffled_columns_are_those_of_other_rows_and_the_rest_stay() {
+    // Three fields that share codes, one alone, and entries: number, categories, number, categories, .., entries.
+    let (rows, categories, entries) = (300, [2, 3, 1500], 40);
+    let (features, values) = mixed(rows, &categories, entries, 7);
+    let columns = features.columns();
+    let order: Vec<u32> = (0..rows as u32).map(|row| (row * 7 + 5) % rows as u32).collect();
+    let mut ranges = Vec::new();
+    let mut first = 0;
+    for count in categories {
+        ranges.extend([first..first + 1, first + 1..first + 1 + count]);
+        first += 1 + count;
+    }
+    ranges.extend([first..first + entries, first + 3..first + 5]);
+    for own in ranges {
+        let shuffled = features.shuffled(&own, &order).unwrap();
+        for (row, other) in order.iter().enumerate() {
+            let mut expected = values[row * columns..][..columns].to_vec();
+            expected[own.clone()].copy_from_slice(&values[*other as usize * columns..][own.clone()]);
+            let mut found = vec![0.0; columns];
+            shuffled.write_row(row, &mut found);
+            assert_eq!(found, expected, "{own:?}, row {row}");
+        }
+    }
+    assert!(features.shuffled(&(0..1), &order[1..]).is_err());
+    assert!(features.shuffled(&(0..1), &vec![rows as u32; rows]).is_err());
+}
+
+#[test]
 fn every_kind_matches_plain_loops_as_a_whole_and_in_batches() {
     for (features, values) in cases() {
         let (rows, columns) = (features.rows(), features.columns());

@@ -11,6 +11,7 @@
 //! for memory), so narrower vectors give the same bits.
 
 use std::any::Any;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Model, ModelError, Rows, check_length, check_rows};
@@ -117,6 +118,11 @@ impl Model for Linear {
 
     fn select(&self, rows: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
         Ok(Some(Box::new(Self::new(self.features.select(rows)?).with_outputs(self.outputs))))
+    }
+
+    fn shuffled(&self, features: &Range<usize>, order: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
+        let shuffled = self.features.shuffled(features, order)?;
+        Ok(Some(Box::new(Self::new(shuffled).with_outputs(self.outputs))))
     }
 
     fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {

@@ -88,6 +88,16 @@ pub trait Model {
         Ok(None)
     }
 
+    /// A model over the same examples, but for these features, which example i has of example `order[i]`; `None`
+    /// where examples are no rows of features.
+    ///
+    /// # Errors
+    /// If there is not one row number for each example, each below [`Model::rows`].
+    fn shuffled(&self, features: &Range<usize>, order: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
+        let _ = (features, order);
+        Ok(None)
+    }
+
     /// A model over its examples and then those of others; `None` where the parts of such a model could
     /// not learn together, or are not of one kind.
     fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {

@@ -322,6 +322,8 @@ impl Value<'_> {
                     Some(form) => form.read(&text),
                 };
                 let number = if time { number.or_else(|| time_key(&text)) } else { number };
+                // Only a file for a model can have others: training has seen all of its own.
+                let number = number.or(place.form.filter(|form| form.is_date()).map(|_| f64::NAN));
                 number.ok_or_else(|| place.not_a_number(&text))
             }
         }

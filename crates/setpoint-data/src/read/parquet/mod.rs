@@ -86,7 +86,9 @@ fn read_checked(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
         for (index, use_) in layout.uses.iter().enumerate() {
             let refused = match meanings[index] {
                 Meaning::Other => *use_ != Use::Skip,
-                Meaning::Time(_) => matches!(use_, Use::Number(_)) && layout.forms[index] != Some(Form::Date),
+                Meaning::Time(_) => {
+                    matches!(use_, Use::Number(_)) && !layout.forms[index].is_some_and(Form::is_date)
+                }
                 _ => false,
             };
             if refused {

@@ -176,6 +176,15 @@ impl Model for Network {
         Ok(Some(Box::new(self.selected(rows)?)))
     }
 
+    fn shuffled(&self, features: &Range<usize>, order: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
+        let Inputs::Matrix(rows) = &*self.inputs else { return Ok(None) };
+        let shuffled = match &self.view {
+            Some(view) => rows.select(view)?.shuffled(features, order)?,
+            None => rows.shuffled(features, order)?,
+        };
+        Ok(Some(Box::new(self.over(Inputs::Matrix(shuffled.into()))?)))
+    }
+
     /// Networks over rows of the same inputs, which are not copied.
     fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
         let mut view = self.view.as_ref()?.to_vec();
