@@ -53,7 +53,9 @@ def summary(title, found):
         broken = sum(rate > target for rate, target, _ in given)
         recall = f"{100 * np.mean([recall for *_, recall in given]):.1f}%" if given else "-"
         mean = f"{100 * np.mean([rate for rate, *_ in given]):.2f}%" if given else "-"
-        print(f"  {way:12} given {len(given):4} of {len(found)}, broken {broken:4}, fpr {mean:>7}, recall {recall:>6}")
+        print(
+            f"  {way:12} given {len(given):4} of {len(found)}, broken {broken:4}, fpr {mean:>7}, recall {recall:>6}"
+        )
 
 
 def correlated(trainings):
@@ -94,7 +96,9 @@ def protein(path, draws):
             rng = np.random.default_rng(seed)
             queries = rng.permutation(np.unique(query))
             training = np.isin(query, queries[:76])
-            model = SetpointClassifier(f"recall @ fpr<={target}", confidence=None, split="train=0.75,validation=0.25", model="linear")
+            model = SetpointClassifier(
+                f"recall @ fpr<={target}", confidence=None, split="train=0.75,validation=0.25", model="linear"
+            )
             model.fit(X[training], y[training], entities=query[training])
             rest = queries[76:]
             rows = {one: np.flatnonzero(query == one) for one in rest}
@@ -108,7 +112,9 @@ def protein(path, draws):
                 ways = chosen(scores[picked], y[picked], who, f"fpr<={target}")
                 of = scores[everyone], y[everyone]
                 rates = {
-                    way: (None, None) if t is None else (np.mean(of[0][of[1] == 0] >= t), np.mean(of[0][of[1] == 1] >= t))
+                    way: (None, None)
+                    if t is None
+                    else (np.mean(of[0][of[1] == 0] >= t), np.mean(of[0][of[1] == 1] >= t))
                     for way, t in ways.items()
                 }
                 found.append((rates, target))

@@ -266,7 +266,9 @@ def table(arguments):
     found = collections.defaultdict(dict)
     for line in lines(arguments.out):
         found[(line["set"], line["goal"], line["method"])][line["seed"]] = line
-    print("| set | goal | seeds | Setpoint | the best rival | difference | seconds: Setpoint, all rivals |\n|---|---|---|---|---|---|---|")
+    print(
+        "| set | goal | seeds | Setpoint | the best rival | difference | seconds: Setpoint, all rivals |\n|---|---|---|---|---|---|---|"
+    )
     for name in SETS:
         for goal in GOALS:
             mine = found.get((name, goal, "Setpoint"))
@@ -280,14 +282,19 @@ def table(arguments):
             error = f" ± {d.std(ddof=1) / len(d) ** 0.5:.2f}" if len(d) > 1 else ""
             own = np.mean([mine[seed]["value"] for seed in seeds])
             times = [np.mean([by[seed]["seconds"] for seed in seeds]) for by in (mine, *others.values())]
-            print(f"| {name} | {goal} | {len(seeds)} | {own:.2f} | {means[best]:.2f} ({best}) | {d.mean():+.2f}{error} ", end="")
+            print(
+                f"| {name} | {goal} | {len(seeds)} | {own:.2f} | {means[best]:.2f} ({best}) | {d.mean():+.2f}{error} ",
+                end="",
+            )
             print(f"| {times[0]:.0f}, {sum(times[1:]):.0f} |")
 
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--out", required=True)
 parser.add_argument("--sets", type=lambda text: text.split(","), default=list(SETS))
-parser.add_argument("--seeds", type=lambda text: range(int(text.split("-")[0]), int(text.split("-")[-1]) + 1), default=range(10))
+parser.add_argument(
+    "--seeds", type=lambda text: range(int(text.split("-")[0]), int(text.split("-")[-1]) + 1), default=range(10)
+)
 parser.add_argument("--rows", type=int, default=10**9, help="most rows to train on")
 parser.add_argument("--table", action="store_true")
 

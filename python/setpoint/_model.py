@@ -273,8 +273,8 @@ class Model:
         label that counts as positive, by default that of training. Of a goal per query, `y` are grades and `query`
         says which query each row is a result of, or names a column of X. `amounts` are those of a goal in money that
         takes them from columns; columns of X need not be given. `importance` is the number of columns whose worth for
-        the goal is measured, those that matter most; 0 for none, which is faster. `volume` is the number of rows a day
-        that the report counts by where a model leaves rows undecided, by default 1,000.
+        the goal is measured, those that matter most; 0 for none, which is faster. `volume` is the number of rows
+        a day that the report counts by where a model leaves rows undecided, by default 1,000.
         """
         level = probability("confidence", confidence)
         columns = setting("importance", importance, int)
