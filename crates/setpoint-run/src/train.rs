@@ -65,17 +65,19 @@ impl Job {
     ) -> Result<Self, Failure> {
         model.check()?;
         let settings = model.settings().with(given)?;
+        let none = || Failure::input("‹model auto›: no kind of model to choose from");
         let suits = |model: &ModelChoice| refuse_idle(&goal, model, &settings, given);
         let model = match model {
             // A setting that has no effect on one kind asks for the others.
-            ModelChoice::Auto { kinds } if kinds.iter().any(|kind| suits(kind).is_ok()) => {
-                ModelChoice::Auto { kinds: kinds.into_iter().filter(|kind| suits(kind).is_ok()).collect() }
-            }
             ModelChoice::Auto { kinds } => {
-                return Err(kinds
-                    .iter()
-                    .find_map(|kind| suits(kind).err())
-                    .unwrap_or_else(|| Failure::input("‹model auto›: no kind of model to choose from")));
+                let (suited, others): (Vec<_>, Vec<_>) =
+                    kinds.into_iter().partition(|kind| suits(kind).is_ok());
+                match (&suited[..], &others[..]) {
+                    ([], [first, ..]) => return Err(suits(first).err().unwrap_or_else(none)),
+                    ([], []) => return Err(none()),
+                    ([only], _) => only.clone(),
+                    _ => ModelChoice::Auto { kinds: suited },
+                }
             }
             other => suits(&other).map(|()| other)?,
         };

@@ -217,7 +217,7 @@ fn the_better_kind_is_kept_and_both_are_told_of() {
     assert_eq!((&shop["model"], kinds(&shop)[0].1), (&"linear".into(), true), "{}", shop["kinds"]);
     let of_linear = ["--model", "auto", "--ridge", "0.1", "--method", "ico", "--json"];
     let shop = setpoint(home.path(), &train("shop.csv", "bought", &of_linear)).ok().json();
-    assert_eq!(kinds(&shop), [("linear".to_owned(), true)]);
+    assert!(shop["model"] == "linear" && shop["kinds"].is_null(), "{}", shop["kinds"]);
     let none = setpoint(home.path(), &train("shop.csv", "bought", &["--model", "auto", "--ridge", "0.1"]));
     assert!(none.stderr.contains("--ridge 0.1: has no effect"), "{}", none.stderr);
 }
