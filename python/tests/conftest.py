@@ -1,5 +1,6 @@
 """Data that several tests use; real where it can be."""
 
+import inspect
 import io
 import pathlib
 import subprocess
@@ -12,11 +13,17 @@ import setpoint
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(autouse=True, scope="session")
-def linear_unless_said():
-    """Estimators of which a test does not name the model are linear: trees beside each would take hours."""
-    for estimator in (setpoint.SetpointClassifier, setpoint.SetpointRanker):
-        estimator.__init__.__kwdefaults__["model"] = "linear"
+def linear_unless_said(init):
+    """Makes estimators of which a test does not name the model linear: trees beside each would take hours."""
+    init.__kwdefaults__["model"] = "linear"
+    signature = inspect.signature(init)
+    parameters = signature.parameters.values()
+    said = [one.replace(default="linear") if one.name == "model" else one for one in parameters]
+    init.__signature__ = signature.replace(parameters=said)
+
+
+linear_unless_said(setpoint.SetpointClassifier.__init__)
+linear_unless_said(setpoint.SetpointRanker.__init__)
 
 
 def make_data(rows=3000, columns=6, seed=0, rate=0.1):

@@ -256,7 +256,7 @@ def test_the_settings_of_the_command_line_work(data, setting):
         ({"goal": "recall @ fp<=1%"}, "fp"),
         ({"goal": "roc-auc @ fpr in 0..2"}, "2"),
         ({"method": "magic"}, "one of auto, ico"),
-        ({"model": "forest"}, 'expected "linear", "mlp" or "trees"'),
+        ({"model": "forest"}, 'expected "auto", "linear", "mlp" or "trees"'),
         ({"confidence": 95}, "between 0 and 1"),
         ({"split": "train=1"}, "no validation part"),
         ({"split": "train=0.5"}, "expected 1"),
