@@ -44,7 +44,7 @@ pub fn train_best(job: &Job, train: &mut TrainOne<'_>) -> Result<Contender, Fail
     let missing = kinds.iter().any(is_trees) && Library::get().is_err();
     let mut best: Option<Contender> = None;
     let (mut records, mut reason) = (Vec::new(), None);
-    for kind in kinds.iter().filter(|kind| !(missing && kinds.len() > 1 && is_trees(kind))) {
+    for kind in kinds.iter().filter(|kind| !(missing && is_trees(kind))) {
         let (clock, job) = (Instant::now(), Job { model: kind.clone(), ..job.clone() });
         let mut record = KindRecord { model: kind.name().to_owned(), ..KindRecord::default() };
         let late = best.is_some() && job.until.is_some_and(|until| clock >= until);

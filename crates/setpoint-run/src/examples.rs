@@ -358,9 +358,17 @@ pub fn notes(notes: &Notes, file: Option<&Path>) -> Vec<String> {
             list(&notes.extra_columns)
         ));
     }
+    let mut readings: Vec<(&String, Vec<String>)> = Vec::new();
     for (column, what) in &notes.read_as {
-        said.push(format!("column {column:?} was read as {what}"));
+        match readings.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, columns)) => columns.push(column.clone()),
+            None => readings.push((what, vec![column.clone()])),
+        }
     }
+    said.extend(readings.into_iter().map(|(what, columns)| match &columns[..] {
+        [only] => format!("column {only:?} was read as {what}"),
+        several => format!("columns {} were read as {what}", list(several)),
+    }));
     for (column, count) in &notes.unseen_categories {
         let values = counted(*count as usize, "value");
         let verb = if *count == 1 { "counts" } else { "count" };

@@ -135,10 +135,10 @@ pub struct TrainArgs {
     /// [default: 0]
     #[arg(long, value_name = "X", help_heading = "Model")]
     pub dropout: Option<f64>,
-    /// Configurations to try, with --model trees [default: 12]
+    /// Configurations of boosted trees to try [default: 12, fewer of many rows]
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub search: Option<usize>,
-    /// Most rounds of boosting, with --model trees [default: 400]
+    /// Most rounds of boosting [default: 400]
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub rounds: Option<usize>,
     /// The network, with --model cnn [default: paper]
