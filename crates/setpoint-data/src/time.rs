@@ -196,7 +196,8 @@ impl DatePart {
 
     /// Which of them a time has; `None` where it is missing.
     pub(crate) fn of(self, seconds: f64) -> Option<u32> {
-        if !seconds.is_finite() {
+        // Beyond thirty million years from now there are no dates, and the calendar's arithmetic ends.
+        if seconds.is_nan() || seconds.abs() > 1e15 {
             return None;
         }
         let day = (seconds / 86_400.0).floor();
@@ -284,6 +285,16 @@ mod tests {
         {
             assert_eq!(time_text(time_key(text).unwrap()), text);
         }
+    }
+
+    #[test]
+    fn times_that_are_none_have_no_parts() {
+        for seconds in [f64::NAN, f64::INFINITY, -1e300, 1e16] {
+            assert!(DatePart::ALL.into_iter().all(|part| part.of(seconds).is_none()), "{seconds}");
+        }
+        let parts = DatePart::ALL.map(|part| part.of(time_key("2024-02-29T23:59:59").unwrap()));
+        assert_eq!(parts, [Some(1), Some(3), Some(23)]);
+        assert_eq!(DatePart::ALL.map(|part| part.of(-1.0)), [Some(11), Some(2), Some(23)]);
     }
 
     #[test]
