@@ -287,14 +287,14 @@ def lines(path):
     return [json.loads(line) for line in open(path)] if os.path.exists(path) else []
 
 
-def table(arguments):
+def table(arguments, sets=SETS):
     found = collections.defaultdict(dict)
     for line in lines(arguments.out):
         found[(line["set"], line["goal"], line["method"])][line["seed"]] = line
     print(
         "| set | goal | seeds | Setpoint | the best rival | difference | seconds: Setpoint, all rivals |\n|---|---|---|---|---|---|---|"
     )
-    for name in SETS:
+    for name in sets:
         for goal in GOALS:
             mine = found.get((name, goal, "Setpoint"))
             others = {key[2]: by for key, by in found.items() if key[:2] == (name, goal) and key[2] != "Setpoint"}
