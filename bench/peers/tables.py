@@ -177,7 +177,7 @@ def catboost(X, y, held, seed):
     grid = {"learning_rate": [None, 0.1, 0.05], "depth": [6, 4, 8], "l2_leaf_reg": [3.0, 1.0, 10.0]}
     grid["scale_pos_weight"] = [1.0, 3.0, 10.0]
     coded = [name for name in X[0] if X[0][name].dtype == "category"]
-    X = [part.astype({name: str for name in coded}) for part in X]
+    X = [part.assign(**{name: part[name].astype(object).fillna("").astype(str) for name in coded}) for part in X]
     for one in drawn(seed, grid):
         how = {"thread_count": 1, "verbose": False, "allow_writing_files": False, "cat_features": coded}
         model = catboost.CatBoostClassifier(iterations=ROUNDS, random_seed=seed, **how, **one)

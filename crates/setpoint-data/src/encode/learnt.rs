@@ -1,4 +1,4 @@
-//! What trees read of texts, and of categories with many values: numbers that the labels of other rows gave.
+//! What trees read of texts, and of columns with more categories than have a place each: numbers that the labels of other rows gave.
 //!
 //! ```text
 //! category   (Σ y + m ȳ) / (n + m) over the rows that have it, ȳ over all rows, m = 20
@@ -28,8 +28,6 @@ use super::{EncodeError, Encoder, Encoding, Input, Inputs};
 use crate::chunk::{Chunk, MISSING};
 use crate::table::{Body, Table};
 
-/// Categories beyond which trees read their means.
-const MANY: usize = 100;
 /// Parts of the training rows.
 const FOLDS: usize = 5;
 /// Rows of the mean of all that are added to those of a category.
@@ -143,9 +141,7 @@ impl Encoder {
 fn is_learnt(input: &Input) -> bool {
     match &input.encoding {
         Encoding::Text(_) => true,
-        Encoding::Category { values, rare, .. } => {
-            input.part.is_none() && (rare.is_some() || values.len() > MANY)
-        }
+        Encoding::Category { rare, .. } => rare.is_some(),
         _ => false,
     }
 }

@@ -9,7 +9,8 @@
 //!            missing -> a category of its own if training rows had missing values
 //! text       one column for each term, see `text`
 //! date       seconds since 1970 as a number; month, weekday, and hour where there are times, as categories
-//! sparse     x -> x / scale                 scale: root mean square over all training rows, zeros included
+//! sparse     x -> x / scale                 scale: root mean square over all training rows, zeros included; with fewer
+//!                                           than 4 rows a column one for all, that of the entries there are
 //! ```
 //!
 //! Trees split on any scale and know missing values: for them ([`Encoder::plain`]) numbers stay as they
