@@ -255,6 +255,7 @@ impl Engine {
     /// As [`step`](Self::step).
     pub fn settle(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<usize, EngineError> {
         self.problem.tie(&self.goal, rows, &self.options.problem)?;
+        let before = self.thresholds.clone();
         let passes = self.solve_again(rows, scores)?;
         differentiate(
             &self.problem,
@@ -265,6 +266,10 @@ impl Engine {
             &self.options.implicit,
             &mut self.derivative,
         )?;
+        if !self.derivative.is_finite() {
+            self.thresholds = before;
+            return Err(ThresholdError::NotSettled { passes, residual: f64::INFINITY }.into());
+        }
         Ok(passes)
     }
 
