@@ -83,6 +83,12 @@ impl Tiles {
         });
     }
 
+    pub(super) fn set(&mut self, column: usize, values: &[f32]) {
+        for (row, value) in values.iter().enumerate() {
+            self.values[(row / TILE * self.columns + column) * TILE + row % TILE] = *value;
+        }
+    }
+
     /// Writes one column of another of the same shape, row i as row `order[i]` here.
     pub(super) fn reorder(&self, column: usize, order: &[u32], into: &mut Self) {
         let place = |row: usize| (row / TILE * self.columns + column) * TILE + row % TILE;

@@ -250,6 +250,15 @@ impl Features {
         });
     }
 
+    /// Gives a column of numbers these values, one for each row.
+    ///
+    /// # Panics
+    /// If it is no column of numbers, or there are more values than rows.
+    pub fn set_numbers(&mut self, column: usize, values: &[f32]) {
+        let number = self.layout.numbers.iter().position(|known| *known == column);
+        self.numbers.set(number.expect("a column of numbers"), values);
+    }
+
     /// Writes one row out, as a model sees it.
     ///
     /// # Panics

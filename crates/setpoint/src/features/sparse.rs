@@ -80,7 +80,12 @@ impl Sparse {
         self.starts[row]..self.starts[row + 1]
     }
 
-    pub(super) fn entries(&self, row: usize) -> (&[u32], &[f32]) {
+    /// Columns and values of a row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[must_use]
+    pub fn entries(&self, row: usize) -> (&[u32], &[f32]) {
         let range = self.range(row);
         (&self.indices[range.clone()], &self.values[range])
     }

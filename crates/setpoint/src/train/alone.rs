@@ -31,7 +31,7 @@ pub fn fit_alone<'r>(
 ) -> Result<Candidate, TrainError> {
     let linear = train.model.linear();
     check(goal, settings, linear)?;
-    let task = stage(settings, linear)?;
+    let task = stage(settings, &train)?;
     let rows = settings.rows_scored.unwrap_or(validation.sample.rows() as u64);
     check_top(goal, rows)?;
     let goal = as_fraction(goal, rows);
@@ -49,7 +49,7 @@ pub fn fit_alone<'r>(
 }
 
 /// The one stage that the settings ask for.
-fn stage(settings: &Settings, linear: bool) -> Result<Task, TrainError> {
+fn stage(settings: &Settings, train: &Part<'_>) -> Result<Task, TrainError> {
     let several = |what, found: &str, expected| TrainError::Setting { what, found: found.into(), expected };
     match (settings.method, settings.positive_weight) {
         (MethodChoice::Auto, _) => Err(several(
@@ -68,6 +68,6 @@ fn stage(settings: &Settings, linear: bool) -> Result<Task, TrainError> {
             let Settings { bandwidth, ridge, .. } = *settings;
             Ok(Task::Ico { bandwidth, ridge, start: Start::Initial, positive_weight })
         }
-        _ => tasks(settings, linear, false).pop().ok_or_else(|| several("method", "none", "one")),
+        _ => tasks(settings, train, false).pop().ok_or_else(|| several("method", "none", "one")),
     }
 }

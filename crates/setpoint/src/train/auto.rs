@@ -86,7 +86,7 @@ pub fn fit<'r>(
     let rows = settings.rows_scored.unwrap_or(validation.sample.rows() as u64);
     check_top(goal, rows)?;
     let goal = as_fraction(goal, rows);
-    let tasks = tasks(settings, linear, goal.money().is_some());
+    let tasks = tasks(settings, &train, goal.money().is_some());
     // A method that cannot be had for the goal says so before its baseline is fitted.
     if let Some(last @ (Task::Lagrangian { .. } | Task::Pairwise { .. })) = tasks.last() {
         last.loss(&goal, train.sample, settings, None)?;

@@ -29,8 +29,10 @@ const BANDWIDTHS: [Bandwidth; 3] =
 const MONEY_BANDWIDTHS: [Bandwidth; 3] =
     [Bandwidth::Deviations(0.01), Bandwidth::Deviations(0.03), Bandwidth::Tail(0.3)];
 const RIDGES: [f64; 3] = [0.0, 0.01, 0.1];
-/// Shrinkages of cross-entropy that `auto` tries.
+/// Shrinkages of cross-entropy that `auto` tries, and where there are fewer rows than these for each parameter.
 const SHRINKAGES: [f64; 2] = [0.0, 0.01];
+const FEW_SHRINKAGES: [f64; 4] = [0.0, 0.001, 0.01, 0.1];
+const FEW_ROWS: usize = 20;
 
 /// The same for networks, each from a start of its own.
 const NETWORK_WEIGHTS: [f64; 3] = [1.0, 3.0, 10.0];
@@ -315,9 +317,10 @@ fn engine(settings: &Settings) -> EngineOptions {
     }
 }
 
-/// The stages of a run, in order; the method that was asked for comes last.
-pub(super) fn tasks(settings: &Settings, linear: bool, money: bool) -> Vec<Task> {
-    let mut tasks = cross_entropy(settings, linear, money);
+/// The stages of a run on these rows, in order; the method that was asked for comes last.
+pub(super) fn tasks(settings: &Settings, train: &Part<'_>, money: bool) -> Vec<Task> {
+    let linear = train.model.linear();
+    let mut tasks = cross_entropy(settings, train, money);
     if settings.shared_threshold {
         // Where ico would differentiate through thresholds, multipliers press on the model.
         match (settings.method, settings.bandwidth) {
@@ -360,7 +363,8 @@ pub(super) fn tasks(settings: &Settings, linear: bool, money: bool) -> Vec<Task>
 }
 
 /// The fits of cross-entropy that a run begins with.
-fn cross_entropy(settings: &Settings, linear: bool, money: bool) -> Vec<Task> {
+fn cross_entropy(settings: &Settings, train: &Part<'_>, money: bool) -> Vec<Task> {
+    let linear = train.model.linear();
     let fit = |positive_weight, shrinkage, restart| {
         let staked = false;
         Task::CrossEntropy { positive_weight, shrinkage, restart, staked }
@@ -376,8 +380,13 @@ fn cross_entropy(settings: &Settings, linear: bool, money: bool) -> Vec<Task> {
     // One start for each rotation: averages of several are worth more over other rows than over the same.
     let weights = if !linear && settings.rotations() > 1 { &weights[..1] } else { weights };
     if linear {
-        let shrunk = |weight: &f64| SHRINKAGES.map(|shrinkage| fit(*weight, shrinkage, 0));
-        let by_amounts = SHRINKAGES.iter().filter(|_| money).map(|shrinkage| staked(*shrinkage, 0));
+        let few = train.sample.rows() < FEW_ROWS * train.model.parameter_count();
+        let shrinkages: &[f64] = if few { &FEW_SHRINKAGES } else { &SHRINKAGES };
+        let shrunk = |weight: &f64| {
+            let weight = *weight;
+            shrinkages.iter().map(move |shrinkage| fit(weight, *shrinkage, 0))
+        };
+        let by_amounts = shrinkages.iter().filter(|_| money).map(|shrinkage| staked(*shrinkage, 0));
         return weights.iter().flat_map(shrunk).chain(by_amounts).collect();
     }
     let by_amounts = money.then(|| staked(0.0, weights.len() as u64));
