@@ -268,6 +268,7 @@ impl Engine {
     /// The same on scores that are elsewhere.
     pub(crate) fn settle_on(&mut self, rows: &mut dyn Scored) -> Result<usize, EngineError> {
         self.problem.tie(&self.goal, rows.rows(), &self.options.problem)?;
+        let before = self.thresholds.clone();
         let passes = self.solve_again(rows)?;
         differentiate(
             &self.problem,
@@ -278,6 +279,10 @@ impl Engine {
             &self.options.implicit,
             &mut self.derivative,
         )?;
+        if !self.derivative.is_finite() {
+            self.thresholds = before;
+            return Err(ThresholdError::NotSettled { passes, residual: f64::INFINITY }.into());
+        }
         Ok(passes)
     }
 

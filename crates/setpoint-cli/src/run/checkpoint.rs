@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use setpoint::artifact::Checkpoint;
+use setpoint::artifact::{Checkpoint, remove_left_over};
 use setpoint::goal::Direction;
 use setpoint::optimizer::{OptimizerError, State};
 use setpoint::train::selection::Best;
@@ -88,6 +88,7 @@ impl Directory {
                 directory.display()
             ))
         })?;
+        remove_left_over(directory);
         let path = directory.join(FILE);
         let mut found = Self { path, run, direction, columns, found: None, last: None };
         if found.path.exists() {
@@ -118,7 +119,10 @@ impl Directory {
     }
 
     fn read(&self) -> Result<Found, Failure> {
-        let mut file = Checkpoint::load(&self.path)?;
+        self.understand(Checkpoint::load(&self.path)?)
+    }
+
+    fn understand(&self, mut file: Checkpoint) -> Result<Found, Failure> {
         let damaged = |reason: String| Failure::input(format!("{}: {reason}", self.path.display()));
         let story: Story = serde_json::from_value(std::mem::take(&mut file.document))
             .map_err(|error| damaged(format!("not a checkpoint of a training run: {error}")))?;
@@ -213,6 +217,16 @@ impl setpoint_trees::Store for Directory {
         let document = serde_json::to_value(story).map_err(|error| error.to_string())?;
         Checkpoint { document, state }.save(&self.path).map_err(|error| error.to_string())
     }
+}
+
+/// Whether a checkpoint is one that its own run would go on from.
+///
+/// # Errors
+/// If it is none, with what is wrong.
+pub fn check(file: Checkpoint) -> Result<(), Failure> {
+    let run = file.document.get("run").and_then(Value::as_object).cloned().unwrap_or_default();
+    let (path, direction, columns) = (PathBuf::from(FILE), Direction::Up, 3);
+    Directory { path, run, direction, columns, found: None, last: None }.understand(file).map(drop)
 }
 
 /// The first setting in which two runs differ.
