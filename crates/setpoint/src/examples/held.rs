@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::{Answer, Examples, Function, Moments, Question};
 use crate::count::{CHUNK, Cell, Counter};
 use crate::features::{Features, Slopes, Turn};
-use crate::model::{Linear, Model, Rows, check_length};
+use crate::model::{Linear, Model, ModelError, Rows, check_length};
 use crate::sample::Sample;
 use crate::shard::{Shard, sums};
 use crate::train::{Part, TrainError};
@@ -176,8 +176,15 @@ impl Examples for Held<'_> {
             {
                 check_length("parameters", count, parameters.len())?;
             }
+            let size = self.part.sample.rows() * self.part.model.outputs();
+            if let Question::Count { column, .. }
+            | Question::Slopes { column, .. }
+            | Question::Gradient { column: Some(column), .. } = question
+                && self.columns.get(*column).is_none_or(|column| column.len() != size)
+            {
+                return Err(ModelError::NoForward.into());
+            }
             if let Question::Score { column, .. } = question {
-                let size = self.part.sample.rows() * self.part.model.outputs();
                 self.columns.resize(self.columns.len().max(column + 1), Vec::new());
                 self.columns[*column].resize(size, 0.0);
             }
