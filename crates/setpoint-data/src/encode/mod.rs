@@ -196,6 +196,30 @@ pub struct Notes {
     pub unknown_entries: u64,
 }
 
+impl Notes {
+    /// Adds those of the rows of the same file that come next.
+    pub fn merge(&mut self, next: Self) {
+        let add = |counts: &mut Vec<(String, u64)>, more: Vec<(String, u64)>| {
+            for (column, count) in more {
+                match counts.iter_mut().find(|(known, _)| *known == column) {
+                    Some((_, sum)) => *sum += count,
+                    None => counts.push((column, count)),
+                }
+            }
+        };
+        add(&mut self.unseen_categories, next.unseen_categories);
+        add(&mut self.unseen_missing, next.unseen_missing);
+        self.unlabelled += next.unlabelled;
+        self.other_classes += next.other_classes;
+        self.unknown_entries += next.unknown_entries;
+        // Of columns all rows say the same.
+        self.extra_columns = next.extra_columns;
+        self.constant_columns = next.constant_columns;
+        self.identifier_columns = next.identifier_columns;
+        self.read_as = next.read_as;
+    }
+}
+
 impl Encoder {
     /// The same columns without scaling, filling and one-hot columns, and without texts: what trees want.
     ///
@@ -438,10 +462,9 @@ impl Input {
         match self.encoding {
             _ if self.part.is_some() => ColumnKind::Number,
             Encoding::Number { .. } | Encoding::Plain => ColumnKind::Number,
-            Encoding::Category { .. }
-            | Encoding::Text(_)
-            | Encoding::Code { .. }
-            | Encoding::Learnt(_) => ColumnKind::Category,
+            Encoding::Category { .. } | Encoding::Text(_) | Encoding::Code { .. } | Encoding::Learnt(_) => {
+                ColumnKind::Category
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 //! not: each method has its own start, and nothing else is paid for.
 
 use super::aim::TwoClasses;
-use super::auto::Candidate;
+use super::auto::{Candidate, Stages};
 use super::check::check;
 use super::selection::{Selection, as_fraction, check_top};
 use super::stage::{Reporter, Store};
@@ -40,12 +40,9 @@ pub fn fit_alone<'r>(
     let validation = Part { model: &mut *validation.model, sample: validation.sample };
     let mut selection = Selection::new(&aim, validation);
     let mut reporter = Reporter::new(observer, store, 1);
-    let name = task.name();
-    if let Some(done) = reporter.begin(0, task.kind(), &name) {
-        return Ok(done);
-    }
-    let best = task.run(&aim, &mut train, &mut selection, &mut reporter, settings, &start)?;
-    reporter.end(best)
+    let stages = Stages { aim: &aim, settings, levels: &mut [] };
+    let mut found = stages.run(vec![(0, task, start)], &mut train, &mut selection, &mut reporter)?;
+    found.pop().ok_or(TrainError::Stopped)
 }
 
 /// The one stage that the settings ask for.

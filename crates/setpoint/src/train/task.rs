@@ -15,9 +15,10 @@ use super::{
 use crate::engine::{EngineOptions, Inequality, Solve};
 use crate::goal::Goal;
 use crate::implicit::ImplicitOptions;
-use crate::model::Rows;
+use crate::model::{Model, Rows};
 use crate::problem::ProblemOptions;
 use crate::rank::Queries;
+use crate::sample::Sample;
 use crate::shard::Shard;
 
 /// Weights of the positives that `auto` tries.
@@ -219,51 +220,66 @@ impl Task {
         })
     }
 
-    /// Fits the stage from `start`, or from where a checkpoint left it.
-    pub(super) fn run(
+    /// Rows of a batch, where the stage learns from batches.
+    pub(super) fn batch_size(settings: &Settings, linear: bool) -> Option<usize> {
+        settings.batch_size.or((!linear).then_some(BATCH))
+    }
+
+    /// Fits the stage by batches of `size` rows, from `start` or from where a checkpoint left it.
+    pub(super) fn run_batches(
         &self,
         aim: &dyn Aim,
-        train: &mut Part<'_>,
-        selection: &mut Selection<'_>,
+        parts: (&mut Part<'_>, &mut Selection<'_>),
         reporter: &mut Reporter<'_>,
         settings: &Settings,
+        (index, start, size): (usize, &[f32], usize),
+    ) -> Result<(Best, u64), TrainError> {
+        let (train, selection) = parts;
+        let (sample, linear) = (train.sample, train.model.linear());
+        let epochs = settings.epochs * (sample.rows() as u64).div_ceil(size as u64);
+        let steps = settings.steps.unwrap_or(epochs);
+        let fine = matches!(self, Self::Ico { start: Start::Ranked(_), .. }) && !linear;
+        let steps = if fine { (steps as f64 * FINE_STEPS).ceil() as u64 } else { steps };
+        let warm_up = (settings.warm_up.unwrap_or(0.0) * steps as f64).round() as u64;
+        let mut loss = aim.loss(self, sample, settings, Some(warm_up))?;
+        let corrected = matches!(self, Self::Ico { .. }) && settings.thresholds.corrected();
+        let mut stage = mini_batch::Stage {
+            train,
+            selection,
+            reporter,
+            index,
+            settings,
+            size,
+            steps,
+            learning_rate: settings.learning_rate * if fine { FINE_RATE } else { 1.0 },
+            start_is_fit: fine,
+            corrected_from: corrected.then_some(warm_up),
+        };
+        stage.run(&mut *loss, start)
+    }
+
+    /// The stage on all rows at once, to be fitted from `start`; `levels` are fewer of the rows.
+    pub(super) fn stage<'a>(
+        &self,
+        aim: &'a dyn Aim,
+        (model, sample): (&mut dyn Model, &'a dyn Shard),
+        levels: impl Iterator<Item = &'a Sample>,
+        held_out: &'a dyn Shard,
+        settings: &'a Settings,
         start: &[f32],
-    ) -> Result<Best, TrainError> {
-        let sample = train.sample;
-        let linear = train.model.linear();
-        if let Some(size) = settings.batch_size.or((!linear).then_some(BATCH)) {
-            let epochs = settings.epochs * (sample.rows() as u64).div_ceil(size as u64);
-            let steps = settings.steps.unwrap_or(epochs);
-            let fine = matches!(self, Self::Ico { start: Start::Ranked(_), .. }) && !linear;
-            let steps = if fine { (steps as f64 * FINE_STEPS).ceil() as u64 } else { steps };
-            let warm_up = (settings.warm_up.unwrap_or(0.0) * steps as f64).round() as u64;
-            let mut loss = aim.loss(self, sample, settings, Some(warm_up))?;
-            let corrected = matches!(self, Self::Ico { .. }) && settings.thresholds.corrected();
-            let mut stage = mini_batch::Stage {
-                train,
-                selection,
-                reporter,
-                settings,
-                size,
-                steps,
-                learning_rate: settings.learning_rate * if fine { FINE_RATE } else { 1.0 },
-                start_is_fit: fine,
-                corrected_from: corrected.then_some(warm_up),
-            };
-            return stage.run(&mut *loss, start);
-        }
+    ) -> Result<Stage<'a>, TrainError> {
         let (penalty, quasi_newton_steps) = match self {
             Self::CrossEntropy { shrinkage, .. }
             | Self::Balanced { shrinkage, .. }
             | Self::Queries { shrinkage, .. } => (Penalty::Shrinkage(*shrinkage), 100),
             Self::Ico { ridge, .. } if aim.held_near_start() => {
                 let mut scores = vec![0.0; sample.rows()];
-                train.model.scores(start, Rows::All, &mut scores)?;
+                model.scores(start, Rows::All, &mut scores)?;
                 let spread = Queries::of_sample(sample.whole())?.spread(&scores);
                 (Penalty::Near { start: start.to_vec(), strength: ridge / spread.powi(2) }, 30)
             }
             // The sharpness is that of the start's scores: so is the weights' scale.
-            Self::Ico { ridge, .. } if train.model.outputs() > 1 => {
+            Self::Ico { ridge, .. } if model.outputs() > 1 => {
                 let squares: f64 = start.iter().map(|w| f64::from(*w).powi(2)).sum();
                 (Penalty::Shrinkage(ridge / squares.max(f64::MIN_POSITIVE)), 60)
             }
@@ -288,12 +304,27 @@ impl Task {
         if let (Self::Multipliers { .. }, Some(bias)) = (self, start.last()) {
             // Decisions are `score >= 0`: the bias, which comes last, is the threshold.
             let (bias, mut scores) = (*bias, vec![0.0; sample.rows()]);
-            train.model.scores(&start, Rows::All, &mut scores)?;
+            model.scores(&start, Rows::All, &mut scores)?;
             let place = start.len() - 1;
             start[place] = bias - aim.threshold(sample.whole(), &scores);
         }
-        let mut stage = Stage { train, selection, reporter, penalty, optimizer, settings };
-        stage.run(&mut *aim.loss(self, sample, settings, None)?, &start, steps)
+        let all = std::iter::once(sample);
+        // Steps that hang on held-out rows, and those of first order, are taken on all rows.
+        let close = optimizer == OptimizerChoice::Lbfgs && !matches!(self, Self::Multipliers { .. });
+        let levels = all.chain(levels.filter(|_| close).map(|level| level as &dyn Shard)).collect();
+        let task = self.clone();
+        Ok(Stage {
+            levels,
+            held_out,
+            outputs: model.outputs(),
+            loss: Box::new(move |rows| aim.loss(&task, rows, settings, None)),
+            penalty,
+            optimizer,
+            settings,
+            direction: aim.direction(),
+            start,
+            steps,
+        })
     }
 }
 
