@@ -260,6 +260,7 @@ class BatchLoss:
         weights: Optional[Scores],
         keep: bool,
         pays: Optional[Scores],
+        ranks: Any,
     ) -> tuple[float, npt.NDArray[np.float32]]: ...
     def pool(
         self,

@@ -188,7 +188,7 @@ impl Engine {
     /// # Errors
     /// If no thresholds meet the conditions.
     pub fn correct(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<(), EngineError> {
-        let found = exact::solve(&self.goal, rows.whole(), scores, &self.options.problem)?;
+        let found = exact::solve(&self.goal, rows.whole(), &rows.gathered(scores), &self.options.problem)?;
         let mut thresholds: Vec<f64> = found.thresholds.iter().map(|t| f64::from(*t)).collect();
         // Free thresholds belong to the optimizer once they have a value.
         if let Some(old) = &self.thresholds {
