@@ -28,10 +28,12 @@ mod apply;
 mod error;
 mod fit;
 mod raw;
+mod statistics;
 mod text;
 
 pub use error::EncodeError;
 pub use raw::{RawColumn, RawValues};
+pub use statistics::Statistics;
 pub use text::{Term, Unit, Words};
 
 use serde::{Deserialize, Serialize};
