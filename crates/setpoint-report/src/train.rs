@@ -37,6 +37,9 @@ pub struct TrainRecord {
     pub seed: u64,
     /// Gradient evaluations over all stages.
     pub steps: u64,
+    /// Walks over the training rows that answered them, where stages learn from all rows at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passes: Option<u64>,
     /// Examples in each part.
     pub rows: ByPart<u64>,
     /// Columns of the encoded matrix.

@@ -11,7 +11,7 @@ use setpoint::goal::Goal;
 use setpoint::message::{clip, counted, list, quote};
 use setpoint::train::Part;
 use setpoint_data::{
-    Encoder, Identifier, Notes, Parts, ReadOptions, Roles, Table, Telling, later_half, select_sample,
+    Encoder, Identifier, Notes, OutOfFold, Parts, ReadOptions, Roles, Table, Telling, later_half, select_sample,
 };
 use setpoint_report::ByPart;
 
@@ -149,12 +149,16 @@ pub fn load(
     let is_trees = matches!(choice, ModelChoice::Trees { .. });
     if !texts.is_empty() {
         numbered.push(match is_trees {
-            true => format!("left out, since trees do not read texts: {texts}"),
+            true if table.classes().is_some() => {
+                format!("left out, since trees of several classes do not read texts: {texts}")
+            }
+            true => format!("read as texts, word by word, of which trees get a linear score: {texts}"),
             false => format!("read as texts, word by word: {texts}"),
         });
     }
+    let mut unseen = OutOfFold::default();
     if is_trees {
-        encoder = encoder.plain()?;
+        (encoder, unseen) = encoder.for_trees(&table, parts.rows("train"))?;
     }
     let outputs = table.classes().map_or(1, |classes| classes.names.len());
     let blueprint = Blueprint::for_table(choice, &encoder, outputs)?;
@@ -201,8 +205,11 @@ pub fn load(
             put(name, view, select(rows)?);
         }
     }
-    for ((name, rows), features) in alone.into_iter().zip(features) {
+    for ((name, rows), mut features) in alone.into_iter().zip(features) {
         let sample = select(rows)?;
+        if name == "train" {
+            unseen.put(&mut features);
+        }
         if name == "calibration" {
             copies = self::copies(&features, &sample);
         }

@@ -179,7 +179,10 @@ fn of_queries(growth: &Growth<'_>, sample: &Sample, outputs: &[f64]) -> Result<f
 
 /// The looks of an ensemble that is grown already, after the scores of others where they are given: the same as while it
 /// grew.
-pub(crate) fn looks(
+///
+/// # Errors
+/// If the rows have another number of columns.
+pub fn looks(
     ensemble: &Ensemble,
     held_out: &FeatureView<'_>,
     look_every: usize,

@@ -14,8 +14,10 @@ use crate::purpose::Referee;
 const NEIGHBOURS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
 
 /// What is expected of scores on new rows.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Promise {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Promise {
+    /// The goal's own value on the rows looked at; `None` where its conditions cannot be met.
+    pub value: Option<f64>,
     /// Larger is better.
     merit: f64,
     /// Log loss, which decides between equals.
@@ -35,40 +37,44 @@ impl Referee<'_> {
     /// by all, log loss still tells them apart.
     pub(crate) fn promise(&self, scores: &[f32]) -> Result<Promise, TrainError> {
         let mut v = vec![0.0; scores.len()];
-        let (merit, loss) = match self.judge() {
+        let (value, merit, loss) = match self.judge() {
             Some(judge) => {
                 let loss = CrossEntropy::new(1.0).evaluate(self.sample, scores, &mut v)?;
-                (merit_around(&judge, scores)?, loss)
+                let (value, merit) = merit_around(&judge, scores)?;
+                (value, merit, loss)
             }
-            None if matches!(self.purpose, AnyGoal::Queries(_)) => (self.exact(scores)?, 0.0),
+            None if matches!(self.purpose, AnyGoal::Queries(_)) => {
+                let value = self.exact(scores)?;
+                (Some(value), value, 0.0)
+            }
             None => {
                 let loss = ClassCrossEntropy::new(0.0).evaluate(self.sample, scores, &mut v)?;
-                (self.direction().merit(self.value(scores)?), loss)
+                let value = self.value(scores)?;
+                (value, self.direction().merit(value), loss)
             }
         };
-        Ok(Promise { merit, loss })
+        Ok(Promise { value, merit, loss })
     }
 }
 
-/// The mean merit of the neighbouring goals.
-fn merit_around(judge: &Judge<'_>, scores: &[f32]) -> Result<f64, TrainError> {
+/// The goal's value, and the mean merit of the neighbouring goals.
+fn merit_around(judge: &Judge<'_>, scores: &[f32]) -> Result<(Option<f64>, f64), TrainError> {
     let direction = judge.goal.objective.direction();
     let neighbours = neighbours(judge.goal);
     if neighbours.is_empty() || judge.shared_threshold {
-        return Ok(direction.merit(judge.value(scores)?));
+        let value = judge.value(scores)?;
+        return Ok((value, direction.merit(value)));
     }
     let cuts = Cuts::new(judge.sample, scores)?;
     let value = |goal: &Goal| if_any(metric::value_of(goal, &cuts).map(|value| value.value));
-    if value(judge.goal)?.is_none() {
-        return Ok(f64::NEG_INFINITY);
-    }
+    let Some(own) = value(judge.goal)? else { return Ok((None, f64::NEG_INFINITY)) };
     // A neighbour that cannot be met counts as the worst rate.
     let worst = if direction == Direction::Up { 0.0 } else { 1.0 };
     let mut sum = 0.0;
     for goal in &neighbours {
         sum += direction.merit(Some(value(goal)?.unwrap_or(worst)));
     }
-    Ok(sum / neighbours.len() as f64)
+    Ok((Some(own), sum / neighbours.len() as f64))
 }
 
 /// The goal with its one condition as it is, stricter and looser; none where it has another form.

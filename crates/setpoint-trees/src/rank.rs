@@ -27,6 +27,8 @@ const STEADY: f32 = 0.1;
 const FINE_RATE: f64 = 0.3;
 /// Places beyond the goal's that `lambdarank` looks at, as LightGBM advises.
 const BEYOND: usize = 3;
+/// Places that it looks at by default.
+const PLACES: usize = 30;
 
 /// Labels as LightGBM's objectives of queries take them, and the gain of each: the distinct grades in their order.
 pub(crate) fn labels(goal: &QueryGoal, queries: &Queries) -> (Vec<f32>, Vec<f64>) {
@@ -48,7 +50,11 @@ pub(crate) fn objective(index: usize, goal: &QueryGoal, queries: &Queries) -> (&
         _ => {
             let gains: Vec<String> = labels(goal, queries).1.iter().map(ToString::to_string).collect();
             let longest = (0..queries.len()).map(|query| queries.rows(query).len()).max().unwrap_or(1);
-            let places = goal.places(longest).min(longest).saturating_add(BEYOND).max(30);
+            // Where few rows are relevant, pairs far down teach less than they cost: every second one keeps the default.
+            let places = match index % 4 {
+                0 => PLACES,
+                _ => goal.places(longest).min(longest).saturating_add(BEYOND).max(PLACES),
+            };
             let text = format!(
                 "objective=lambdarank lambdarank_truncation_level={places} label_gain={}",
                 gains.join(",")
@@ -189,5 +195,28 @@ impl Session<'_> {
             fit.kept.push(fit.candidates.len() - 1);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_second_lambdarank_looks_at_the_places_that_lightgbm_does_by_default() {
+        let keys: Vec<u32> = (0..120).map(|row| u32::from(row >= 100)).collect();
+        let queries = Queries::new("query", &keys, (0..120).map(|row| (row % 2) as f32).collect()).unwrap();
+        for (goal, places) in [
+            ("map per query", [30, 103]),
+            ("precision @ k=50 per query", [30, 53]),
+            ("ndcg @ k=10 per query", [30, 30]),
+        ] {
+            let goal: QueryGoal = goal.parse().unwrap();
+            for (index, places) in [0, 1, 4, 5].into_iter().zip(places.repeat(2)) {
+                let (name, text) = objective(index, &goal, &queries);
+                assert_eq!(name, "lambdarank");
+                assert!(text.contains(&format!("lambdarank_truncation_level={places} ")), "{goal}: {text}");
+            }
+        }
     }
 }

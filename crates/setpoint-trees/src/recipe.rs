@@ -35,9 +35,13 @@ impl<'s> Chosen<'s> {
             Some(rows) => Cow::Owned(pick(&look.scores, judge.purpose.outputs(), rows)),
             None => Cow::Borrowed(look.scores.as_slice()),
         };
+        let known = if rows.is_none() { searched.promised(judge.purpose) } else { None };
         let mut best: Option<(Promise, &Look)> = None;
-        for look in &searched.looks {
-            let promise = judge.promise(&seen(look))?;
+        for (at, look) in searched.looks.iter().enumerate() {
+            let promise = match known {
+                Some(known) => known[at],
+                None => judge.promise(&seen(look))?,
+            };
             if best.is_none_or(|(best, _)| promise.order(&best).is_lt()) {
                 best = Some((promise, look));
             }
@@ -46,8 +50,8 @@ impl<'s> Chosen<'s> {
             found: "a booster without a look at validation".into(),
             expected: "one that a search has grown",
         })?;
-        let validation = judge.value(&seen(look))?;
-        let candidate = BoosterCandidate { name: searched.name.clone(), validation, rounds: look.rounds };
+        let candidate =
+            BoosterCandidate { name: searched.name.clone(), validation: promise.value, rounds: look.rounds };
         Ok(Self { searched, scores: &look.scores, promise, candidate })
     }
 

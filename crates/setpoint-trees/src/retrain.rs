@@ -49,6 +49,12 @@ impl Session<'_> {
         };
         let mut grown: Vec<Option<Ensemble>> = wanted.iter().zip(&rounds).map(known).collect();
         let open: Vec<usize> = (0..wanted.len()).filter(|index| grown[*index].is_none()).collect();
+        // One that is wanted a second time, with more rounds, is there for several goals: the next may want still more.
+        let most = |index: &usize| match self.shelf.find(&wanted[*index].key()) {
+            Some(_) => self.rounds(&Retraining { rounds: self.settings.rounds, ..wanted[*index] }),
+            None => rounds[*index],
+        };
+        let most: Vec<usize> = open.iter().map(most).collect();
         self.stage += wanted.len() - open.len();
         let (workers, threads) = self.share_threads(open.len());
         if self.all.is_none() && open.iter().any(|index| wanted[*index].rows.is_none()) {
@@ -81,7 +87,7 @@ impl Session<'_> {
                 parameters: like.parameters,
                 outputs: like.ensemble.outputs(),
                 objective: None,
-                rounds: rounds[open[at]],
+                rounds: most[at],
                 look_every: settings.look_every,
                 seed: like.seed,
                 threads,
@@ -102,7 +108,7 @@ impl Session<'_> {
             },
         )?;
         for (index, booster) in open.into_iter().zip(fresh) {
-            grown[index] = Some(booster);
+            grown[index] = Some(booster.first(rounds[index]));
         }
         Ok(grown.into_iter().flatten().collect())
     }

@@ -11,6 +11,7 @@ use crate::error::TreesError;
 use crate::features::Data;
 use crate::grow::{Growth, Look, dataset, looks};
 use crate::ico::{Derivatives, Mixture};
+use crate::judge::Promise;
 use crate::library::{Dataset, Library};
 use crate::parameters::Parameters;
 use crate::purpose::Referee;
@@ -38,6 +39,16 @@ pub struct Searched {
     pub looks: Vec<Look>,
     /// Its seed.
     pub seed: u64,
+    /// What the looks promised each goal that it was watched for, where it was grown in this run.
+    pub promises: Vec<(AnyGoal, Vec<Promise>)>,
+}
+
+impl Searched {
+    /// What its looks promised a goal, if they were asked.
+    #[must_use]
+    pub fn promised(&self, goal: &AnyGoal) -> Option<&[Promise]> {
+        self.promises.iter().find(|(of, _)| of == goal).map(|(_, promises)| promises.as_slice())
+    }
 }
 
 /// Rows, settings and boosters that several goals may share.
@@ -235,12 +246,12 @@ impl<'r> Session<'r> {
         pull: Pull<'_>,
     ) -> Result<Vec<Searched>, TreesError> {
         let (look_every, rounds) = (self.settings.look_every, self.settings.rounds);
-        let mut grown: Vec<Option<(Ensemble, Vec<Look>)>> = Vec::new();
+        let mut grown: Vec<Option<(Ensemble, Vec<Look>, Vec<Promise>)>> = Vec::new();
         for wanted in &wanted {
             grown.push(match self.shelf.find(&wanted.key()) {
                 Some(known) => {
                     let looks = looks(&known, &self.validation.features, look_every, pull.held_out())?;
-                    Some((known, looks))
+                    Some((known, looks, Vec::new()))
                 }
                 None => None,
             });
@@ -302,7 +313,7 @@ impl<'r> Session<'r> {
             (workers, threads),
             &grow_one,
             &mut |progress| observer.observe(progress),
-            &mut |at, (ensemble, _)| {
+            &mut |at, (ensemble, ..)| {
                 *stage += 1;
                 shelf.put(&wanted[open[at]].key(), ensemble)
             },
@@ -312,8 +323,13 @@ impl<'r> Session<'r> {
         }
         let searched = wanted.into_iter().zip(grown).filter_map(|(wanted, grown)| {
             let Wanted { name, parameters, seed, .. } = wanted;
-            let (ensemble, looks) = grown?;
-            Some(Searched { parameters, name, ensemble, looks, seed })
+            let (ensemble, looks, promises) = grown?;
+            let of_goal = |(at, goal): (usize, &AnyGoal)| {
+                (goal.clone(), promises.iter().skip(at).step_by(goals.len()).copied().collect())
+            };
+            let known = !promises.is_empty();
+            let promises = goals.iter().enumerate().filter(|_| known).map(of_goal).collect();
+            Some(Searched { parameters, name, ensemble, looks, seed, promises })
         });
         Ok(searched.collect())
     }

@@ -30,7 +30,8 @@ pub(crate) struct Watched<'w> {
 }
 
 impl Watched<'_> {
-    /// Grows it on binned rows of `columns` columns, with looks at the held-out rows where there are any.
+    /// Grows it on binned rows of `columns` columns, with looks at the held-out rows where there are any, and what each
+    /// look promised each goal.
     pub(crate) fn grow(
         &self,
         (bins, sample, columns): (&Dataset<'_>, &Sample, usize),
@@ -38,14 +39,16 @@ impl Watched<'_> {
         growth: &Growth<'_>,
         mixture: Option<&mut dyn Derivatives>,
         tell: Tell<'_>,
-    ) -> Result<(Ensemble, Vec<Look>), TreesError> {
+    ) -> Result<(Ensemble, Vec<Look>, Vec<Promise>), TreesError> {
         let mut best: Vec<Option<(Promise, usize)>> = vec![None; self.judges.len()];
+        let mut promises = Vec::new();
         let mut after = |round: &Round<'_>| {
             let mut validation = None;
             for (judge, best) in self.judges.iter().zip(&mut best) {
                 let Some(look) = round.look else { break };
-                validation = validation.or(judge.value(&look.scores)?);
                 let promise = judge.promise(&look.scores)?;
+                validation = validation.or(promise.value);
+                promises.push(promise);
                 if best.is_none_or(|(best, _)| promise.order(&best).is_lt()) {
                     *best = Some((promise, round.rounds));
                 }
@@ -58,7 +61,8 @@ impl Watched<'_> {
             let stale = round.look.is_some() && (late || round.rounds - last >= self.patience);
             Ok(if stale { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         };
-        grow(bins, sample, held_out, columns, growth, mixture, &mut after)
+        let (ensemble, looks) = grow(bins, sample, held_out, columns, growth, mixture, &mut after)?;
+        Ok((ensemble, looks, promises))
     }
 
     fn progress(&self, round: &Round<'_>, rounds: usize, validation: Option<f64>) -> Progress {

@@ -74,6 +74,7 @@ pub mod certify;
 pub mod class;
 pub mod count;
 pub mod engine;
+pub mod examples;
 pub mod features;
 pub mod goal;
 pub mod implicit;

@@ -72,6 +72,11 @@ pub trait Shard: Sync {
         values[*low..=*high].sort_unstable_by(f32::total_cmp);
         ranks.iter().map(|rank| values[*rank]).collect()
     }
+
+    /// The rows, where they are in one place anyway.
+    fn alone(&self) -> Option<&Sample> {
+        None
+    }
 }
 
 /// What hangs on decisions about rows.
@@ -127,21 +132,41 @@ impl Shard for Sample {
     }
 
     fn add_line(&self, scores: &[f32], at_zero: f64, slope: f64, values: &mut [f32]) {
-        let add = |value: &mut f32, score: f32, weight: f64| {
-            *value = (f64::from(*value) + weight * (at_zero + slope * f64::from(score))) as f32;
-        };
         let chunks = values.par_chunks_mut(CHUNK).zip(scores.par_chunks(CHUNK)).enumerate();
-        chunks.for_each(|(chunk, (values, scores))| match self.weights() {
-            None => values.iter_mut().zip(scores).for_each(|(value, score)| add(value, *score, 1.0)),
-            Some(weights) => {
-                let rows = values.iter_mut().zip(scores).zip(&weights[chunk * CHUNK..]);
-                rows.for_each(|((value, score), weight)| add(value, *score, f64::from(*weight)));
-            }
+        chunks.for_each(|(chunk, (values, scores))| {
+            self.add_line_from(chunk * CHUNK, scores, at_zero, slope, values);
         });
     }
 
     fn whole(&self) -> &Sample {
         self
+    }
+
+    fn alone(&self) -> Option<&Sample> {
+        Some(self)
+    }
+}
+
+impl Sample {
+    /// Adds w (at_zero + slope s) to the value of each of some rows, from the first of them on.
+    pub(crate) fn add_line_from(
+        &self,
+        first: usize,
+        scores: &[f32],
+        at_zero: f64,
+        slope: f64,
+        values: &mut [f32],
+    ) {
+        let add = |value: &mut f32, score: f32, weight: f64| {
+            *value = (f64::from(*value) + weight * (at_zero + slope * f64::from(score))) as f32;
+        };
+        match self.weights() {
+            None => values.iter_mut().zip(scores).for_each(|(value, score)| add(value, *score, 1.0)),
+            Some(weights) => {
+                let rows = values.iter_mut().zip(scores).zip(&weights[first..]);
+                rows.for_each(|((value, score), weight)| add(value, *score, f64::from(*weight)));
+            }
+        }
     }
 }
 

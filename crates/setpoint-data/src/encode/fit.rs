@@ -18,6 +18,8 @@ use crate::time::DatePart;
 /// Most categories that have a column of their own; beyond them, each needs so many rows.
 const CATEGORIES: usize = 1000;
 const LEAST_ROWS: u64 = 2;
+/// Rows for each column below which a sparse matrix is wide.
+const WIDE: u64 = 4;
 /// Rows from which a column with another text in nearly each is an identifier.
 const IDENTIFIER_ROWS: u64 = 20;
 
@@ -274,14 +276,21 @@ fn indicator(count: u64, total: u64) -> Option<Scaling> {
     Some(Scaling { mean: share as f32, scale: positive((share * (1.0 - share)).sqrt()) })
 }
 
+/// The root mean square of each column; in a wide matrix, of all entries that there are: scaled one by one, the
+/// rarest would weigh most.
 fn scales(matrix: &Sparse, chosen: &[bool]) -> Vec<f32> {
     let mut squares = vec![0.0; matrix.columns];
-    let mut rows = 0u64;
+    let (mut rows, mut entries) = (0, 0);
     for row in (0..matrix.rows()).filter(|row| chosen[*row]) {
         rows += 1;
+        entries += matrix.range(row).len();
         for entry in matrix.range(row) {
             squares[matrix.indices[entry] as usize] += f64::from(matrix.values[entry]).powi(2);
         }
+    }
+    if rows < WIDE * matrix.columns as u64 {
+        let scale = positive((squares.iter().sum::<f64>() / entries.max(1) as f64).sqrt());
+        return vec![scale; matrix.columns];
     }
     squares.iter().map(|sum: &f64| positive((sum / rows as f64).sqrt())).collect()
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use setpoint::class::shift;
 use setpoint::goal::ClassGoal;
 use setpoint::train::{Observer, Progress, if_any};
-use setpoint_trees::{Ensemble, Parameters, Searched, Session, Settings, TreesError};
+use setpoint_trees::{Ensemble, Look, Parameters, Searched, Session, Settings, TreesError, looks};
 
 use super::cell::{Outcome, STARTS, Scores, best, certified, point};
 use super::study::{Problem, StudyPart};
@@ -44,6 +44,9 @@ pub fn run(
     let (train, validation) = (problem.data(&problem.train), problem.data(&problem.validation));
     let mut session = Session::new(train, validation, &settings, &mut observer, None)?;
     let searched = session.search(goals)?;
+    let test = problem.data(&problem.test).features;
+    let tested = |searched: &Searched| looks(&searched.ensemble, &test, settings.look_every, None);
+    let tested: Vec<Vec<Look>> = searched.iter().map(tested).collect::<Result<_, _>>()?;
     let mut outcomes = Vec::new();
     for goal in goals {
         let clock = Instant::now();
@@ -54,7 +57,7 @@ pub fn run(
             [&problem.calibration, &problem.test].map(|part| score(&fit.ensemble, problem, part));
         let scores: Scores = [fit.held_out, calibration?, test?];
         let found = if_any(shift::choose(goal, &problem.validation.sample, &scores[0], STARTS, seed))?;
-        let rivals = rivals(goal, problem, &searched)?;
+        let rivals = rivals(goal, &searched, &tested);
         outcomes.push(Outcome {
             setpoint: point(goal, &problem.test.sample, &scores[2], found.as_ref())?,
             exact: best(goal, problem, rivals.iter(), |sample, scores| {
@@ -72,28 +75,23 @@ pub fn run(
     Ok(outcomes)
 }
 
-/// Every booster at the rounds that are best on validation.
-fn rivals(
-    goal: &ClassGoal,
-    problem: &Problem,
-    searched: &[Searched],
-) -> Result<Vec<(Scores, bool)>, TreesError> {
+/// Every booster at the rounds that are best on validation, with its looks at the test rows.
+fn rivals(goal: &ClassGoal, searched: &[Searched], tested: &[Vec<Look>]) -> Vec<(Scores, bool)> {
     let direction = goal.objective.direction();
     let mut rivals = Vec::new();
-    for searched in searched {
+    for (searched, tested) in searched.iter().zip(tested) {
         let mut best = None;
-        for look in &searched.looks {
-            let found = if_any(shift::best(goal, &problem.validation.sample, &look.scores, 1))?;
-            let merit = direction.merit(found.map(|found| found.value));
+        let promised = searched.promised(&goal.clone().into()).unwrap_or_default();
+        for ((look, test), promise) in searched.looks.iter().zip(tested).zip(promised) {
+            let merit = direction.merit(promise.value);
             if best.is_none_or(|(before, _)| merit > before) {
-                best = Some((merit, look));
+                best = Some((merit, (look, test)));
             }
         }
-        let Some((_, look)) = best else { continue };
-        let test = score(&searched.ensemble.first(look.rounds), problem, &problem.test)?;
-        rivals.push(([look.scores.clone(), Vec::new(), test], true));
+        let Some((_, (look, test))) = best else { continue };
+        rivals.push(([look.scores.clone(), Vec::new(), test.scores.clone()], true));
     }
-    Ok(rivals)
+    rivals
 }
 
 fn score(ensemble: &Ensemble, problem: &Problem, part: &StudyPart) -> Result<Vec<f32>, TreesError> {

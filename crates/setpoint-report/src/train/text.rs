@@ -33,9 +33,10 @@ impl fmt::Display for TrainRecord {
             0.0 => String::new(),
             report => format!(", {report:.1} s report"),
         };
+        let passes = self.passes.map_or_else(String::new, |passes| format!(" in {passes} passes"));
         writeln!(
             f,
-            "time      {:.1} s ({:.1} s reading, {:.1} s training{report}, {} gradient evaluations)\n",
+            "time      {:.1} s ({:.1} s reading, {:.1} s training{report}, {} gradient evaluations{passes})\n",
             seconds.total, seconds.load, seconds.train, self.steps
         )?;
         self.write_table(f)?;

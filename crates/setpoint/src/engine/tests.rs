@@ -187,3 +187,21 @@ fn coupled_thresholds_settle_at_any_sharpness() {
         }
     }
 }
+
+/// Found by fuzzing: thresholds at infinity, and a loss that is no number, came back as a step.
+#[test]
+fn scores_too_far_apart_for_their_sharpness_are_refused() {
+    let goal: Goal = "pr-auc @ recall in 0.5..1".parse().unwrap();
+    let scores = [0.6, -0.8, 1.1, -0.4, 0.8, 1.6, 2.5, 0.7, 0.0, -1e15];
+    let labels = [false, false, true, false, true, false, true, true, true, true];
+    let sample = Sample::new(labels.to_vec()).unwrap();
+    let mut gradient = [0.0; 10];
+    for sharpness in [1.0, 50.0, 1e6] {
+        let options = EngineOptions { sharpness, ..EngineOptions::default() };
+        let mut engine = Engine::new(&goal, &sample, options).unwrap();
+        if let Ok(step) = engine.step(&sample, &scores, &mut gradient) {
+            assert!(step.loss.is_finite() && step.thresholds.iter().all(|threshold| threshold.is_finite()));
+            assert!(gradient.iter().all(|v| v.is_finite()), "{sharpness}: {gradient:?}");
+        }
+    }
+}
