@@ -37,10 +37,10 @@ class OperatingPointLoss(nn.Module):
     cross-entropy alone.
 
     Under `torch.distributed` the batches of all ranks count as one, so thresholds and loss are the same
-    on every rank. Each keeps the scores of its own batches, and the counts are summed (`all_reduce`); scores themselves
-    come together only where thresholds are first placed or lost, and for goals in money or of several classes. The
-    gradient is scaled by the number of ranks, since DistributedDataParallel averages:
-    the result is the gradient of one process on the joined batch.
+    on every rank. Each keeps the scores of its own batches, and the counts are summed (`all_reduce`); scores come
+    together only where thresholds are first placed or lost, and for goals in money or of several classes. The
+    gradient is scaled by the number of ranks, since DistributedDataParallel averages: the result is the gradient of
+    one process on the joined batch.
 
     `state_dict` holds all there is, pool and thresholds included; of several ranks, each has a pool of its own, and
     `threshold` and `metrics()` tell of that. In `eval()` mode the loss is that

@@ -51,8 +51,8 @@ pub use class::{ClassOptions, ClassRule, OTHER_CLASSES, Several};
 pub use cost::{CostError, cost_table};
 pub use dataset::{Codes, Dataset, select_sample};
 pub use encode::{
-    Category, EncodeError, Encoder, Encoding, Input, Inputs, LabelSchema, Learnt, Notes, OutOfFold, RawColumn,
-    RawValues, Statistics, Term, Unit, Words, layout,
+    Category, EncodeError, Encoder, Encoding, Input, Inputs, LabelSchema, Learnt, Notes, OutOfFold,
+    RawColumn, RawValues, Statistics, Term, Unit, Words, layout,
 };
 pub use form::{Form, same_value};
 pub use identifier::Identifier;

@@ -11,7 +11,8 @@ use setpoint::goal::Goal;
 use setpoint::message::{clip, counted, list, quote};
 use setpoint::train::Part;
 use setpoint_data::{
-    Encoder, Identifier, Notes, OutOfFold, Parts, ReadOptions, Roles, Table, Telling, later_half, select_sample,
+    Encoder, Identifier, Notes, OutOfFold, Parts, ReadOptions, Roles, Table, Telling, later_half,
+    select_sample,
 };
 use setpoint_report::ByPart;
 

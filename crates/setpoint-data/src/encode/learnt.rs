@@ -14,13 +14,13 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use setpoint::Sample;
 use setpoint::features::{Features, Sparse};
 use setpoint::model::{Linear, Model, Rows};
 use setpoint::optimizer::{Lbfgs, LbfgsConfig};
+use setpoint::sample::SampleError;
 use setpoint::train::TrainError;
 use setpoint::train::method::{CrossEntropy, Loss};
-use setpoint::Sample;
-use setpoint::sample::SampleError;
 
 use super::apply::places;
 use super::text::Words;
@@ -196,7 +196,8 @@ impl Labelled {
 impl Column<'_> {
     /// What the rows outside of a fold give each code, for each fold; and what all rows give.
     fn out_of_fold(&self, of: impl Fn(u32, usize) -> f32) -> Vec<f32> {
-        let number = |(code, fold): (&u32, &usize)| if *code == MISSING { f32::NAN } else { of(*code, *fold) };
+        let number =
+            |(code, fold): (&u32, &usize)| if *code == MISSING { f32::NAN } else { of(*code, *fold) };
         self.codes.iter().zip(&self.rows.folds).map(number).collect()
     }
 

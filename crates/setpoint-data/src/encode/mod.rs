@@ -464,10 +464,9 @@ impl Input {
         match self.encoding {
             _ if self.part.is_some() => ColumnKind::Number,
             Encoding::Number { .. } | Encoding::Plain => ColumnKind::Number,
-            Encoding::Category { .. }
-            | Encoding::Text(_)
-            | Encoding::Code { .. }
-            | Encoding::Learnt(_) => ColumnKind::Category,
+            Encoding::Category { .. } | Encoding::Text(_) | Encoding::Code { .. } | Encoding::Learnt(_) => {
+                ColumnKind::Category
+            }
         }
     }
 

@@ -295,7 +295,8 @@ mod tests {
 
     #[test]
     fn letters_stand_for_words_that_no_other_row_has() {
-        let words: Vec<String> = (0..60).map(|row| format!("the part ax{row} of bq{row} and cz{row}")).collect();
+        let words: Vec<String> =
+            (0..60).map(|row| format!("the part ax{row} of bq{row} and cz{row}")).collect();
         assert_eq!(Words::fit(Unit::Words, &words, &[1; 60]).unwrap().unit, Unit::Words);
         let codes: Vec<String> = (0..60).map(|row| format!("ax{row} bq{row} cz{row} part")).collect();
         let letters = Words::fit(Unit::Words, &codes, &[1; 60]).unwrap();

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{PARTS, Parts, SplitPlan, time};
+use super::{Kinds, PARTS, Parts, SplitError, SplitPlan, time};
 use crate::dataset::Codes;
 
 /// How rows in several places are shared out.
@@ -55,6 +55,33 @@ impl Places {
             lists[part].push(row as u32);
         }
         Parts { names: self.shares.iter().map(|(part, _)| PARTS[*part]).collect(), rows: lists }
+    }
+
+    /// The parts of the rows of all places, numbered through, by the size of each place.
+    ///
+    /// # Errors
+    /// If a part would hold no rows, no positives or no negatives.
+    pub fn all(
+        &self,
+        sizes: &[usize],
+        labels: &[bool],
+        entities: Option<&Codes>,
+        times: Option<&[f64]>,
+    ) -> Result<Parts, SplitError> {
+        let names = self.shares.iter().map(|(part, _)| PARTS[*part]).collect();
+        let mut all = Parts { names, rows: vec![Vec::new(); self.shares.len()] };
+        let mut first = 0;
+        for (place, rows) in sizes.iter().enumerate() {
+            let here = first..first + rows;
+            let own = entities.map(|codes| Codes { of: codes.of[here.clone()].to_vec(), ..codes.clone() });
+            let parts = self.parts(place as u64, *rows, own.as_ref(), times.map(|times| &times[here]));
+            for (all, rows) in all.rows.iter_mut().zip(parts.rows) {
+                all.extend(rows.iter().map(|row| row + first as u32));
+            }
+            first += rows;
+        }
+        all.check(Kinds::Labels(labels), first)?;
+        Ok(all)
     }
 
     fn part(&self, hash: u64) -> usize {

@@ -422,7 +422,9 @@ fn trees_read_means_and_scores_that_the_row_itself_has_no_part_in() {
     let numbers = |flipped: usize| {
         let lines = text.lines().enumerate().map(|(at, line)| match (at, line.split_at(line.len() - 1)) {
             (0, _) => format!("who,{line}\n"),
-            (at, (rest, label)) if at == flipped => format!("e{at},{rest}{}\n", if label == "1" { 0 } else { 1 }),
+            (at, (rest, label)) if at == flipped => {
+                format!("e{at},{rest}{}\n", if label == "1" { 0 } else { 1 })
+            }
             (at, _) => format!("e{at},{line}\n"),
         });
         let roles = Roles { split_by: Some("who".into()), ..label("y") };
@@ -440,7 +442,8 @@ fn trees_read_means_and_scores_that_the_row_itself_has_no_part_in() {
     let stored: Encoder = serde_json::from_str(&serde_json::to_string(&encoder).unwrap()).unwrap();
     assert_eq!(stored, encoder);
     let new = "age,town,review\n1,t1,lovely\n1,nowhere,dreadful\n1,once9,dreadful\n1,,\n";
-    let new = Table::from_bytes("n.csv", new.into(), &ReadOptions::default(), &Roles::default(), Some(&stored));
+    let new =
+        Table::from_bytes("n.csv", new.into(), &ReadOptions::default(), &Roles::default(), Some(&stored));
     let new = stored.encode(new.unwrap()).unwrap();
     let found = rows(&new);
     assert_eq!(found[1], found[2]);
