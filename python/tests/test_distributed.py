@@ -77,7 +77,8 @@ def test_partitions_may_be_empty_or_of_one_class_and_have_categories_of_their_ow
     frame.loc[frame.index[::7], "x1"] = np.nan
     model = local(shards(frame))
     assert "Bath" in model.model_._inner.document()
-    assert model.score(frame.drop(columns=["who", "when", "fraud"]), frame["fraud"]) > 0.5
+    X, y = frame.drop(columns=["who", "when", "fraud"]), frame["fraud"]
+    assert model.score(X, y) > setpoint.SetpointClassifier(GOAL, model="linear").fit(X, y).score(X, y) - 0.02
 
 
 @pytest.mark.parametrize(
