@@ -466,7 +466,7 @@ impl Scored for Here<'_> {
     }
 
     fn with_scores(&mut self, call: &mut dyn FnMut(&Sample, &[f32])) -> Result<(), SampleError> {
-        call(self.rows.whole(), self.scores);
+        call(self.rows.whole(), &self.rows.gathered(self.scores));
         Ok(())
     }
 }

@@ -10,8 +10,10 @@
 //! their order. An answer does not depend on the questions beside it.
 
 mod held;
+mod remote;
 
 pub use held::Held;
+pub use remote::{Reach, Remote, Request, Share};
 
 use serde::{Deserialize, Serialize};
 

@@ -85,6 +85,7 @@ pub mod model;
 pub mod optimizer;
 pub mod problem;
 pub mod rank;
+pub mod ranks;
 pub mod sample;
 pub mod shard;
 pub mod surrogate;

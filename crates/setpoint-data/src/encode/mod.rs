@@ -31,11 +31,13 @@ mod error;
 mod fit;
 mod learnt;
 mod raw;
+mod statistics;
 mod text;
 
 pub use error::EncodeError;
 pub use learnt::{Learnt, OutOfFold};
 pub use raw::{RawColumn, RawValues};
+pub use statistics::Statistics;
 pub use text::{Term, Unit, Words};
 
 use serde::{Deserialize, Serialize};

@@ -457,6 +457,7 @@ fn trees_read_means_and_scores_that_the_row_itself_has_no_part_in() {
     assert!(found[0][2] < found[1][2]);
     assert!(found[3][1].is_nan() && found[3][2].is_nan());
     assert_eq!(new.notes.unseen_missing, [("town".to_owned(), 1), ("review".to_owned(), 1)]);
+}
 
 #[test]
 fn a_file_in_pieces_is_the_file() {

@@ -62,6 +62,26 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// Its numbers.
+    pub(crate) fn to_array(&self) -> [f64; 6] {
+        let Self {
+            positive,
+            negative,
+            positive_slope,
+            negative_slope,
+            positive_curvature,
+            negative_curvature,
+        } = *self;
+        [positive, negative, positive_slope, negative_slope, positive_curvature, negative_curvature]
+    }
+
+    /// The cell of such numbers.
+    pub(crate) fn from_array(numbers: [f64; 6]) -> Self {
+        let [positive, negative, positive_slope, negative_slope, positive_curvature, negative_curvature] =
+            numbers;
+        Self { positive, negative, positive_slope, negative_slope, positive_curvature, negative_curvature }
+    }
+
     /// Adds the counts of other examples of the same slice.
     pub fn merge(&mut self, other: &Self) {
         self.positive += other.positive;

@@ -23,6 +23,16 @@ impl<'a> Held<'a> {
         Self { part, columns: Vec::new() }
     }
 
+    /// The same with scores that were kept before.
+    pub(super) fn keeping(part: Part<'a>, columns: Vec<Vec<f32>>) -> Self {
+        Self { part, columns }
+    }
+
+    /// The scores that are kept.
+    pub(super) fn into_kept(self) -> Vec<Vec<f32>> {
+        self.columns
+    }
+
     /// Where rows can be walked over once for several questions: linear scores, all labels in one place.
     fn shared(&self) -> Option<(Arc<Features>, &'a Sample)> {
         let linear: &Linear = self.part.model.as_any()?.downcast_ref()?;
@@ -167,6 +177,9 @@ impl<'a> Held<'a> {
 
 impl Examples for Held<'_> {
     fn answer(&mut self, questions: &[Question]) -> Result<Vec<Answer>, TrainError> {
+        if let Some(elsewhere) = self.part.model.examples() {
+            return elsewhere.answer(questions);
+        }
         let count = self.part.model.parameter_count();
         for question in questions {
             if let Question::Score { parameters, .. }

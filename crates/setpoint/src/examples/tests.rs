@@ -8,7 +8,7 @@ use crate::surrogate::Surrogate;
 use crate::train::method::{Asking, CrossEntropy, Ico, Loss};
 use crate::train::{Bandwidth, Part};
 
-fn rows(first: usize, count: usize) -> (Linear, Sample) {
+pub(super) fn rows(first: usize, count: usize) -> (Linear, Sample) {
     let number = |i: usize| (i as f32 * 12.9898).sin();
     let values = (3 * first..3 * (first + count)).map(number).collect();
     let sample = Sample::new((first..first + count).map(|row| row % 5 == 0).collect()).unwrap();
@@ -17,7 +17,7 @@ fn rows(first: usize, count: usize) -> (Linear, Sample) {
 }
 
 /// Questions as three candidates ask them, in the order of a stage.
-fn questions() -> Vec<Vec<Question>> {
+pub(super) fn questions() -> Vec<Vec<Question>> {
     let parameters = |scale: f32| vec![scale, -0.5 * scale, 0.25, 0.1];
     let counts = Counts {
         surrogate: Surrogate::Sigmoid,

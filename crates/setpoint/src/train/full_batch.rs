@@ -115,6 +115,8 @@ pub(super) struct Stage<'a> {
     /// The rows to select on.
     pub(super) held_out: &'a dyn Shard,
     pub(super) outputs: usize,
+    /// Whether features are elsewhere: then all scores do not come together.
+    pub(super) elsewhere: bool,
     /// Makes the loss of some rows.
     pub(super) loss: Box<dyn Fn(&dyn Shard) -> Result<Box<dyn Loss>, TrainError> + Send + Sync + 'a>,
     pub(super) penalty: Penalty,
@@ -149,7 +151,7 @@ impl Stage<'_> {
         let column = desk.column;
         let mut ask = |question| desk.ask(level, question);
         let planned = match rows.rows() {
-            0..=FEW => Ok(None),
+            0..=FEW if !self.elsewhere => Ok(None),
             _ => lent(loss)?.plan(&mut Asking { rows, column, ask: &mut ask }, parameters),
         };
         let found = match planned {

@@ -140,6 +140,12 @@ pub enum TrainError {
         /// Why.
         message: String,
     },
+    /// Rows elsewhere, which cannot be had.
+    #[error("{message}")]
+    Elsewhere {
+        /// Why.
+        message: String,
+    },
     /// A setting that makes no sense.
     #[error("{}: expected {expected}", setting(what, found))]
     Setting {

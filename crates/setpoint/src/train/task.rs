@@ -317,6 +317,7 @@ impl Task {
             levels,
             held_out,
             outputs: model.outputs(),
+            elsewhere: model.examples().is_some(),
             loss: Box::new(move |rows| aim.loss(&task, rows, settings, None)),
             penalty,
             optimizer,
