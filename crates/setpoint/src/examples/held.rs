@@ -10,6 +10,9 @@ use crate::sample::Sample;
 use crate::shard::{Shard, sums};
 use crate::train::{Part, TrainError};
 
+/// Counts of a chunk, and whether all its scores are finite.
+type Counted = OnceLock<(bool, Vec<Cell>)>;
+
 /// A model with its rows, and the scores that are kept.
 pub struct Held<'a> {
     part: Part<'a>,
@@ -102,7 +105,7 @@ impl<'a> Held<'a> {
         questions: &[Question],
     ) -> Result<Vec<Answer>, TrainError> {
         let mut answers = vec![Answer::default(); questions.len()];
-        let mut counted: Vec<Vec<OnceLock<(bool, Vec<Cell>)>>> = Vec::new();
+        let mut counted: Vec<Vec<Counted>> = Vec::new();
         let chunks = features.rows().div_ceil(CHUNK);
         for question in questions {
             let counts = matches!(question, Question::Gradient { column: None, .. });

@@ -13,9 +13,12 @@ const SHARE: usize = 10;
 const LEAST: usize = 20_000;
 const LEAST_OF_LABEL: usize = 500;
 
+/// A level: a model over some of the rows, and their labels.
+pub(super) type Fewer = (Box<dyn Model>, Sample);
+
 /// The levels after all rows, each a share of the one before.
-pub(super) fn levels(part: &Part<'_>) -> Result<Vec<(Box<dyn Model>, Sample)>, TrainError> {
-    let mut levels: Vec<(Box<dyn Model>, Sample)> = Vec::new();
+pub(super) fn levels(part: &Part<'_>) -> Result<Vec<Fewer>, TrainError> {
+    let mut levels: Vec<Fewer> = Vec::new();
     // Where rows are elsewhere, so are their features.
     let Some(all) = part.sample.alone().filter(|all| all.queries().is_none()) else { return Ok(levels) };
     loop {
