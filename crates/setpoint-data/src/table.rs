@@ -142,9 +142,10 @@ impl Table {
             }
         };
         let whole = roles.queries.is_some() || plan.format == Format::SvmLight;
-        let pieces = Pieces { take: RefCell::new(&mut next), bytes };
-        let last = plan.read(&source, options, (!whole).then_some(&pieces));
-        drop(pieces);
+        let last = {
+            let pieces = Pieces { take: RefCell::new(&mut next), bytes };
+            plan.read(&source, options, (!whole).then_some(&pieces))
+        };
         match (failed, last) {
             (Some(error), _) => Err(error),
             (None, Err(_)) if stopped => Ok(()),
