@@ -31,7 +31,11 @@ pub fn places(split: &str, seed: u64, times: Numbers<'_, f64>) -> PyResult<Strin
 
 /// What the encoding is learnt from, of the training rows of a shard, as JSON.
 #[pyfunction]
-#[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
+#[allow(
+    clippy::too_many_arguments,
+    clippy::needless_pass_by_value,
+    reason = "called from one place in Python, by position"
+)]
 pub fn shard_statistics<'py>(
     py: Python<'py>,
     features: PyFeatures<'py>,
@@ -62,7 +66,11 @@ pub struct PyShardRows {
 #[pymethods]
 impl PyShardRows {
     #[new]
-    #[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
+    #[allow(
+        clippy::too_many_arguments,
+        clippy::needless_pass_by_value,
+        reason = "called from one place in Python, by position"
+    )]
     fn new<'py>(
         py: Python<'py>,
         features: PyFeatures<'py>,
@@ -101,7 +109,11 @@ impl PyShardRows {
 /// Trains a model on rows in shards; `ask` hands what shards are told and a message to all of them, and returns what
 /// they answer in their order.
 #[pyfunction]
-#[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
+#[allow(
+    clippy::too_many_arguments,
+    clippy::needless_pass_by_value,
+    reason = "called from one place in Python, by position"
+)]
 pub fn fit_shards<'py>(
     py: Python<'py>,
     statistics: Vec<String>,

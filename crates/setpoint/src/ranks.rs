@@ -70,7 +70,7 @@ impl Shard for Ranked<'_> {
     fn add_counts(&self, counter: &mut Counter, ask: Ask<'_>, cells: &mut [Cell]) -> Result<(), SampleError> {
         let mut own = vec![Cell::default(); cells.len()];
         let counted = self.mine.add_counts(counter, ask, &mut own);
-        let mut sums: Vec<f64> = own.iter().flat_map(Cell::to_array).collect();
+        let mut sums: Vec<f64> = own.into_iter().flat_map(Cell::to_array).collect();
         if counted.is_err() {
             // The others wait for a sum, and must not go on with it.
             sums.fill(f64::NAN);

@@ -63,7 +63,7 @@ pub struct Cell {
 
 impl Cell {
     /// Its numbers.
-    pub(crate) fn to_array(&self) -> [f64; 6] {
+    pub(crate) fn to_array(self) -> [f64; 6] {
         let Self {
             positive,
             negative,
@@ -71,7 +71,7 @@ impl Cell {
             negative_slope,
             positive_curvature,
             negative_curvature,
-        } = *self;
+        } = self;
         [positive, negative, positive_slope, negative_slope, positive_curvature, negative_curvature]
     }
 
