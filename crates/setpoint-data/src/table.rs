@@ -115,7 +115,8 @@ impl Table {
     }
 
     /// Reads a file to apply a fitted encoder to, as [`Table::read_for`], some rows at a time: `take` is called with one
-    /// part of the rows after another, and says whether it wants more. Queries, and SVMLight files, come whole.
+    /// part of the rows after another, of about so many bytes, and says whether it wants more. Queries, and SVMLight
+    /// files, come whole.
     ///
     /// # Errors
     /// As [`Table::read_for`]; parts before the error have been handed over.
@@ -124,6 +125,7 @@ impl Table {
         options: &ReadOptions,
         roles: &Roles,
         encoder: &Encoder,
+        bytes: usize,
         take: &mut dyn FnMut(Self) -> bool,
     ) -> Result<(), Error> {
         let source = Source::open(path)?;
@@ -140,7 +142,7 @@ impl Table {
             }
         };
         let whole = roles.queries.is_some() || plan.format == Format::SvmLight;
-        let pieces = Pieces { take: RefCell::new(&mut next) };
+        let pieces = Pieces { take: RefCell::new(&mut next), bytes };
         let last = plan.read(&source, options, (!whole).then_some(&pieces));
         drop(pieces);
         match (failed, last) {

@@ -94,7 +94,7 @@ pub fn queries(bytes: &[u8]) {
             finite("gradient", gradient.iter().map(|v| f64::from(*v)));
         }
     }
-    let ties = if rows.chosen(6) { Ties::default() } else { Convention::default().ties };
+    let ties = if rows.chosen(6) { Ties::Order } else { Ties::Expected };
     let empty = if rows.chosen(5) { Empty::Zero } else { Empty::Skip };
     if let Ok(values) = Values::new(&goal, &queries, &rows.scores, Convention { empty, ties }) {
         finite("value", values.counted());

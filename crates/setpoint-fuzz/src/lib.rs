@@ -4,7 +4,7 @@
 //! proportion; and numbers that come out are finite. Each has a corpus in `corpus`, a zip file of inputs that between them
 //! reach what is known to be reachable, and all inputs that ever were a finding.
 //!
-//! - `cargo test -p setpoint-fuzz` gives every target its corpus and, for a moment, inputs made of it.
+//! - `cargo test -p setpoint-fuzz` gives every target its corpus and 150 inputs made of it, `SETPOINT_FUZZ=100000` as many.
 //! - `./task fuzz MINUTES` searches with libFuzzer, guided by coverage, on the stable compiler.
 //!
 //! Checksums would stop blind changes at the door, so files that have one are put together around the input

@@ -19,6 +19,9 @@ pub use write::{quoted, text_of};
 /// The column that holds the decision.
 const DECISION: &str = "decision";
 
+/// Bytes of rows that are held at a time, about.
+const PIECE: usize = 32 << 20;
+
 /// The column that holds the place within a query.
 const PLACE: &str = "place";
 
@@ -325,7 +328,7 @@ fn table_rows(
         ended = next(table);
         ended.is_ok()
     };
-    Table::read_pieces(&args.data, &read_options(&args.read)?, &roles, encoder, &mut piece).map_err(
+    Table::read_pieces(&args.data, &read_options(&args.read)?, &roles, encoder, PIECE, &mut piece).map_err(
         |error| {
             // There is no flag to give here: the model itself asks for the column.
             let failure = Failure::from(error);

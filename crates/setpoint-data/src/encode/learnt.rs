@@ -100,9 +100,8 @@ impl Encoder {
         else {
             return Ok((self.plain()?, OutOfFold::default()));
         };
-        let rows_of = Labelled::new(table, labels, rows);
-        let mut learnt = Vec::new();
-        if let (Inputs::Table(inputs), Some(labelled)) = (&self.inputs, &rows_of) {
+        let mut learnt: Vec<(String, Learnt, Vec<f32>)> = Vec::new();
+        if let (Inputs::Table(inputs), Some(labelled)) = (&self.inputs, &Labelled::new(table, labels, rows)) {
             let wanted = inputs.iter().filter(|input| is_learnt(input)).filter_map(|input| {
                 let column = columns.iter().find(|column| column.name == input.name)?;
                 Some((input, column.slot))
@@ -112,12 +111,13 @@ impl Encoder {
                 let codes = pick(chunks, rows, slot);
                 let column = Column { texts: &texts[slot].values, codes, rows: labelled };
                 let (learnt, held_out) = match &input.encoding {
-                    Encoding::Text(words) => column.score(words)?,
+                    // Where a fold's texts are all of one label, there is nothing to fit.
+                    Encoding::Text(words) => column.score(words).ok()?,
                     _ => column.means(),
                 };
-                Ok((input.name.clone(), learnt, held_out))
+                Some((input.name.clone(), learnt, held_out))
             };
-            learnt = wanted.into_par_iter().map(learn).collect::<Result<_, TrainError>>().unwrap_or_default();
+            learnt = wanted.into_par_iter().filter_map(learn).collect();
         }
         let mut encoder = self;
         let mut held_out = Vec::new();
@@ -194,7 +194,7 @@ impl Labelled {
 }
 
 impl Column<'_> {
-    /// What the rows outside of a fold give each code, for each fold; and what all rows give.
+    /// The number that each row's code has outside of its fold.
     fn out_of_fold(&self, of: impl Fn(u32, usize) -> f32) -> Vec<f32> {
         let number =
             |(code, fold): (&u32, &usize)| if *code == MISSING { f32::NAN } else { of(*code, *fold) };

@@ -55,6 +55,8 @@ pub(crate) struct Raw {
 pub(crate) struct Pieces<'a> {
     /// Takes the next rows; false if no more are wanted.
     pub take: RefCell<&'a mut dyn FnMut(Raw) -> bool>,
+    /// Bytes of a piece, about.
+    pub bytes: usize,
 }
 
 impl std::fmt::Debug for Pieces<'_> {
@@ -62,9 +64,6 @@ impl std::fmt::Debug for Pieces<'_> {
         f.write_str("Pieces")
     }
 }
-
-/// Bytes of a piece, about.
-const PIECE: usize = 32 << 20;
 
 impl Raw {
     pub fn new(layout: Layout, header: bool) -> Self {
@@ -76,7 +75,7 @@ impl Raw {
     /// Hands the rows over once they are many.
     fn hand_over(&mut self, file: &str, pieces: Option<&Pieces<'_>>) -> Result<(), ReadError> {
         let Some(pieces) = pieces else { return Ok(()) };
-        if self.held() * self.layout.width() < PIECE {
+        if self.held() * self.layout.width() < pieces.bytes {
             return Ok(());
         }
         let mut next = Self::new(self.layout.clone(), self.header);

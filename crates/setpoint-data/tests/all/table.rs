@@ -336,12 +336,19 @@ fn sparse_files_split_by_query_and_may_have_stand_in_labels() {
 
 #[test]
 fn sparse_numbers_are_divided_by_their_root_mean_square() {
-    let text = table("1 1:3 2:1\n0 1:-4\n1 2:1\n0 2:1\n", &Roles::default()).unwrap();
-    let encoder = Encoder::fit(&text, &[0, 1]).unwrap();
-    let sparse = encoder.encode(text).unwrap().features.into_entries().unwrap();
+    let values = |text: &str, train: &[u32]| {
+        let text = table(text, &Roles::default()).unwrap();
+        let encoder = Encoder::fit(&text, train).unwrap();
+        encoder.encode(text).unwrap().features.into_entries().unwrap().values
+    };
+    let text = format!("{}1 2:1\n", "1 1:3 2:1\n0 1:-4\n".repeat(4));
     // Column 1: sqrt((9 + 16) / 2); column 2: sqrt(1 / 2).
     let (a, b) = (12.5_f32.sqrt(), 0.5_f32.sqrt());
-    assert_eq!(sparse.values, [3.0 / a, 1.0 / b, -4.0 / a, 1.0 / b, 1.0 / b]);
+    let narrow = values(&text, &[0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!([&narrow[..3], &narrow[12..]].concat(), [3.0 / a, 1.0 / b, -4.0 / a, 1.0 / b]);
+    // Of few rows, all three entries together: sqrt((9 + 1 + 16) / 3).
+    let all = (26.0_f64 / 3.0).sqrt() as f32;
+    assert_eq!(values("1 1:3 2:1\n0 1:-4\n1 2:1\n", &[0, 1]), [3.0 / all, 1.0 / all, -4.0 / all, 1.0 / all]);
 }
 
 #[test]

@@ -5,10 +5,13 @@ use std::sync::{Arc, OnceLock};
 use super::{Answer, Examples, Function, Moments, Question};
 use crate::count::{CHUNK, Cell, Counter};
 use crate::features::{Features, Slopes, Turn};
-use crate::model::{Linear, Model, Rows, check_length};
+use crate::model::{Linear, Model, ModelError, Rows, check_length};
 use crate::sample::Sample;
 use crate::shard::{Shard, sums};
 use crate::train::{Part, TrainError};
+
+/// Counts of a chunk, and whether all its scores are finite.
+type Counted = OnceLock<(bool, Vec<Cell>)>;
 
 /// A model with its rows, and the scores that are kept.
 pub struct Held<'a> {
@@ -102,7 +105,7 @@ impl<'a> Held<'a> {
         questions: &[Question],
     ) -> Result<Vec<Answer>, TrainError> {
         let mut answers = vec![Answer::default(); questions.len()];
-        let mut counted: Vec<Vec<OnceLock<(bool, Vec<Cell>)>>> = Vec::new();
+        let mut counted: Vec<Vec<Counted>> = Vec::new();
         let chunks = features.rows().div_ceil(CHUNK);
         for question in questions {
             let counts = matches!(question, Question::Gradient { column: None, .. });
@@ -189,8 +192,15 @@ impl Examples for Held<'_> {
             {
                 check_length("parameters", count, parameters.len())?;
             }
+            let size = self.part.sample.rows() * self.part.model.outputs();
+            if let Question::Count { column, .. }
+            | Question::Slopes { column, .. }
+            | Question::Gradient { column: Some(column), .. } = question
+                && self.columns.get(*column).is_none_or(|column| column.len() != size)
+            {
+                return Err(ModelError::NoForward.into());
+            }
             if let Question::Score { column, .. } = question {
-                let size = self.part.sample.rows() * self.part.model.outputs();
                 self.columns.resize(self.columns.len().max(column + 1), Vec::new());
                 self.columns[*column].resize(size, 0.0);
             }

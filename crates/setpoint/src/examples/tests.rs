@@ -96,6 +96,8 @@ fn parameters_that_do_not_fit_are_refused() {
     let (mut model, sample) = rows(0, 100);
     let mut held = Held::new(Part { model: &mut model, sample: &sample });
     assert!(held.answer(&[Question::Scores { parameters: vec![1.0; 3] }]).is_err());
+    // Of a column that was never scored.
+    assert!(held.answer(&questions()[1]).is_err());
     let of_nothing = Question::Score { column: 0, parameters: vec![f32::NAN; 4] };
     assert!(!held.answer(&[of_nothing]).unwrap()[0].moments.unwrap().standard().mean.is_finite());
 }

@@ -6,7 +6,7 @@ use super::aim::{Aim, TwoClasses};
 use super::check::check;
 use super::combined::{Average, Combined, average};
 use super::desk::{Job, Level, serve};
-use super::level::levels;
+use super::level::{Fewer, levels};
 use super::selection::{Selection, as_fraction, check_top};
 use super::stage::{Reporter, Store};
 use super::task::{Start, Task, tasks};
@@ -14,7 +14,6 @@ use super::{Gain, MethodChoice, Observer, Part, Settings, StageKind, TrainError,
 use crate::examples::Held;
 use crate::goal::{Direction, Goal};
 use crate::model::Model;
-use crate::sample::Sample;
 use crate::shard::Shard;
 
 /// What one stage came to.
@@ -207,7 +206,7 @@ pub(super) struct Stages<'a> {
     pub(super) aim: &'a dyn Aim,
     pub(super) settings: &'a Settings,
     /// Fewer rows to come close on.
-    pub(super) levels: &'a mut [(Box<dyn Model>, Sample)],
+    pub(super) levels: &'a mut [Fewer],
 }
 
 impl Stages<'_> {

@@ -31,12 +31,18 @@ pub(super) struct Level<'a> {
     pub(super) outputs: usize,
 }
 
+/// Runs a stage at its desk.
+type Run<'a> = Box<dyn FnOnce(&mut Desk) -> Result<Best, TrainError> + Send + 'a>;
+
 /// A stage to be run.
 pub(super) struct Job<'a> {
     /// Which stage of the run it is.
     pub(super) index: usize,
-    pub(super) run: Box<dyn FnOnce(&mut Desk) -> Result<Best, TrainError> + Send + 'a>,
+    pub(super) run: Run<'a>,
 }
+
+/// What a loss came to, with the scores and the gradient.
+type Evaluated = (Result<f64, TrainError>, Vec<f32>, Vec<f64>);
 
 /// A loss that is elsewhere for a while.
 type Lent = Box<dyn Loss>;
@@ -104,7 +110,7 @@ impl Desk {
         loss: &mut Option<Lent>,
         parameters: &[f32],
         errand: Errand,
-    ) -> Result<(Result<f64, TrainError>, Vec<f32>, Vec<f64>), TrainError> {
+    ) -> Result<Evaluated, TrainError> {
         let lent = loss.take().ok_or(TrainError::Stopped)?;
         match self.request(Request::Lend(level, lent, parameters.to_vec(), errand))? {
             Reply::Returned(returned, value, scores, gradient) => {
@@ -122,7 +128,7 @@ impl Desk {
         loss: &mut Option<Lent>,
         parameters: &[f32],
         penalty: &Penalty,
-    ) -> Result<(Result<f64, TrainError>, Vec<f32>, Vec<f64>), TrainError> {
+    ) -> Result<Evaluated, TrainError> {
         self.lend(level, loss, parameters, Errand::Evaluate(penalty.clone()))
     }
 

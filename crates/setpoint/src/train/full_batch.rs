@@ -108,6 +108,9 @@ fn weights(parameters: &[f32], outputs: usize) -> &[f32] {
 /// Up to so many rows, all scores at once cost less than several questions.
 const FEW: usize = 1 << 15;
 
+/// Makes a loss of some rows.
+type MakeLoss<'a> = Box<dyn Fn(&dyn Shard) -> Result<Box<dyn Loss>, TrainError> + Send + Sync + 'a>;
+
 /// A stage on the full batch, to be run.
 pub(super) struct Stage<'a> {
     /// The rows to learn from, all of them first, then ever fewer to come close on.
@@ -118,7 +121,7 @@ pub(super) struct Stage<'a> {
     /// Whether features are elsewhere: then all scores do not come together.
     pub(super) elsewhere: bool,
     /// Makes the loss of some rows.
-    pub(super) loss: Box<dyn Fn(&dyn Shard) -> Result<Box<dyn Loss>, TrainError> + Send + Sync + 'a>,
+    pub(super) loss: MakeLoss<'a>,
     pub(super) penalty: Penalty,
     /// Not `Auto`.
     pub(super) optimizer: OptimizerChoice,

@@ -1,7 +1,7 @@
 //! Fewer rows to come close on: where there are many, most steps of a fit need only some of them.
 //!
-//! Each level has every tenth row of each label and group of the one before, or every tenth query. A fit begins on the
-//! last and goes on to all rows, where a few steps are left.
+//! Each level has every tenth row of each label and group of the one before. A fit begins on the last and goes on to
+//! all rows, where a few steps are left. Rows of queries have none: what a loss keeps of each query belongs to its rows.
 
 use super::{Part, TrainError, rotate};
 use crate::model::Model;
@@ -13,11 +13,14 @@ const SHARE: usize = 10;
 const LEAST: usize = 20_000;
 const LEAST_OF_LABEL: usize = 500;
 
+/// A level: a model over some of the rows, and their labels.
+pub(super) type Fewer = (Box<dyn Model>, Sample);
+
 /// The levels after all rows, each a share of the one before.
-pub(super) fn levels(part: &Part<'_>) -> Result<Vec<(Box<dyn Model>, Sample)>, TrainError> {
-    let mut levels: Vec<(Box<dyn Model>, Sample)> = Vec::new();
+pub(super) fn levels(part: &Part<'_>) -> Result<Vec<Fewer>, TrainError> {
+    let mut levels: Vec<Fewer> = Vec::new();
     // Where rows are elsewhere, so are their features.
-    let Some(all) = part.sample.alone() else { return Ok(levels) };
+    let Some(all) = part.sample.alone().filter(|all| all.queries().is_none()) else { return Ok(levels) };
     loop {
         let (model, sample) = levels.last().map_or((&*part.model, all), |(model, sample)| (&**model, sample));
         if sample.len() / SHARE < LEAST {

@@ -37,6 +37,9 @@ pub(super) fn check_top(goal: &Goal, rows: u64) -> Result<(), TrainError> {
     }
 }
 
+/// A value of the goal, if there is one, and the scores that it is of.
+pub(super) type Look = (Option<f64>, Vec<f32>);
+
 /// Looks parameters up on a held-out split.
 pub struct Selection<'a> {
     aim: &'a dyn Aim,
@@ -66,10 +69,7 @@ impl<'a> Selection<'a> {
     }
 
     /// The goal's value with each of these parameters, and the scores, by one walk over the rows.
-    pub(super) fn values(
-        &mut self,
-        parameters: Vec<Vec<f32>>,
-    ) -> Result<Vec<(Option<f64>, Vec<f32>)>, TrainError> {
+    pub(super) fn values(&mut self, parameters: Vec<Vec<f32>>) -> Result<Vec<Look>, TrainError> {
         let questions = parameters.into_iter().map(|parameters| Question::Scores { parameters });
         let part = Part { model: &mut *self.part.model, sample: self.part.sample };
         let answers = Held::new(part).answer(&questions.collect::<Vec<_>>())?;

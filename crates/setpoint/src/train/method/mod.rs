@@ -37,6 +37,9 @@ pub struct Asking<'a> {
     pub ask: &'a mut dyn FnMut(Question) -> Result<Answer, TrainError>,
 }
 
+/// A value by counts.
+pub type OfCounts = Box<dyn FnOnce(&[Cell]) -> f64>;
+
 /// A loss at some parameters, as a function of counts: what is left to ask is its gradient.
 pub struct Plan {
     /// Where the scores are kept, if they are.
@@ -46,7 +49,7 @@ pub struct Plan {
     /// Mean and spread of the scores, where they are known.
     pub standard: Option<Standard>,
     /// Its value, by the counts, where these come with the gradient.
-    pub value: Box<dyn FnOnce(&[Cell]) -> f64>,
+    pub value: OfCounts,
 }
 
 /// A loss of the scores of rows; the rows may be others at each call.

@@ -120,11 +120,9 @@ impl Stage<'_, '_, '_, '_> {
             if told == ControlFlow::Break(()) {
                 return Err(TrainError::Stopped);
             }
-            if look {
-                if self.reporter.saves() {
-                    let running = state.running(loss.state(), optimizer.state());
-                    self.reporter.save(self.index, running)?;
-                }
+            if look && self.reporter.saves() {
+                let running = state.running(loss.state(), optimizer.state());
+                self.reporter.save(self.index, running)?;
             }
         }
         Ok((state.best, state.step))
