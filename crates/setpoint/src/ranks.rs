@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn scores(step: usize, row: usize) -> (f32, bool) {
-        let label = (row * 7 + step) % 5 == 0;
+        let label = (row * 7 + step).is_multiple_of(5);
         let noise = ((row * 7919 + step * 104_729) % 1000) as f32 / 250.0 - 2.0;
         (noise + if label { 1.5 } else { 0.0 }, label)
     }

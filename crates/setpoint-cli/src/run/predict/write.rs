@@ -212,7 +212,7 @@ enum Kind {
     Stdout(BufWriter<Stdout>, bool),
     Csv(AtomicFile),
     /// Begun with the first rows; and which of the columns kept are whole numbers.
-    Parquet(Option<(SerializedFileWriter<AtomicFile>, Vec<bool>)>),
+    Parquet(Option<Box<(SerializedFileWriter<AtomicFile>, Vec<bool>)>>),
 }
 
 impl Writer {
@@ -244,7 +244,7 @@ impl Writer {
             Kind::Csv(out) => csv(out).map_err(|error| failed(path, &error))?,
             Kind::Parquet(begun) => {
                 let damaged = |error: ParquetError| failed(path, &error);
-                let (writer, whole) = match begun {
+                let (writer, whole) = &mut **match begun {
                     Some(begun) => begun,
                     None => {
                         let whole: Vec<bool> = decided.kept.iter().map(whole_numbers).collect();
@@ -252,7 +252,7 @@ impl Writer {
                         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
                         let file = AtomicFile::create(&*path)?;
                         let writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build()));
-                        begun.insert((writer.map_err(damaged)?, whole))
+                        begun.insert(Box::new((writer.map_err(damaged)?, whole)))
                     }
                 };
                 decided.write_parquet(*rows, whole, writer).map_err(damaged)?;
@@ -271,8 +271,8 @@ impl Writer {
                 _ => Ok(()),
             },
             Kind::Csv(file) => Ok(file.commit()?),
-            Kind::Parquet(Some((writer, _))) => {
-                let file = writer.into_inner().map_err(|error| failed(&path, &error))?;
+            Kind::Parquet(Some(begun)) => {
+                let file = begun.0.into_inner().map_err(|error| failed(&path, &error))?;
                 Ok(file.commit()?)
             }
             Kind::Stdout(_, false) | Kind::Parquet(None) => Ok(()),
