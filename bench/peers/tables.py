@@ -4,19 +4,23 @@ Raw tables: Give Me Some Credit, Adult, KDD Cup 1999 (r2l against the rest), pro
 Rating), employment-MA, Communities with its names. By seed, a fifth of the rows is for testing (whole queries of
 protein homology); of more than `--rows` others as many are drawn, the same for every method. Rivals choose among 12
 configurations (drawn by the seed, the first are the defaults) and their rounds by the goal's value on a quarter of
-their rows; Setpoint shares its rows out itself. Shown is the goal's value on test rows at its own condition there.
+their rows, and are shown as they are and fitted again on all their rows with what was chosen ("again"); Setpoint shares
+its rows out itself. Shown is the goal's value on test rows at its own condition there.
 Every fit is a line of FILE, so that an interrupted run goes on.
 
     cargo build --release
     python3 -m venv .venv-tables && .venv-tables/bin/pip install lightgbm xgboost-cpu catboost scikit-learn pandas pyarrow
-    SETPOINT_DATA=path/to/data .venv-tables/bin/python bench/peers/tables.py --out FILE [--sets ...] [--seeds 0-9] [--table]
+    SETPOINT_DATA=path/to/data .venv-tables/bin/python bench/peers/tables.py --out FILE [--sets ...] [--seeds 0-9]
+        [--rows N] [--only setpoint|rivals] [--table]
 """
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import tempfile
 import time
@@ -142,7 +146,9 @@ def lightgbm(X, y, held, seed):
         model = lgb.LGBMClassifier(n_estimators=ROUNDS, n_jobs=1, verbose=-1, random_state=seed, **one)
         stop = lgb.early_stopping(40, verbose=False)
         model.fit(X[0], y, eval_set=[(X[1], held)], eval_metric="average_precision", callbacks=[stop])
-        yield [model.predict_proba(part)[:, 1] for part in X[1:]]
+        rounds = model.best_iteration_ or ROUNDS
+        again = lgb.LGBMClassifier(n_estimators=rounds, n_jobs=1, verbose=-1, random_state=seed, **one)
+        yield model, again, lambda model, part: model.predict_proba(part)[:, 1], X
 
 
 def xgboost(X, y, held, seed):
@@ -160,7 +166,9 @@ def xgboost(X, y, held, seed):
         how = {"enable_categorical": True, "early_stopping_rounds": 40, "eval_metric": "aucpr", "tree_method": "hist"}
         model = xgb.XGBClassifier(n_estimators=ROUNDS, n_jobs=1, random_state=seed, **how, **one)
         model.fit(X[0], y, eval_set=[(X[1], held)], verbose=False)
-        yield [model.predict_proba(part)[:, 1] for part in X[1:]]
+        del how["early_stopping_rounds"]
+        again = xgb.XGBClassifier(n_estimators=model.best_iteration + 1, n_jobs=1, random_state=seed, **how, **one)
+        yield model, again, lambda model, part: model.predict_proba(part)[:, 1], X
 
 
 def catboost(X, y, held, seed):
@@ -169,12 +177,15 @@ def catboost(X, y, held, seed):
     grid = {"learning_rate": [None, 0.1, 0.05], "depth": [6, 4, 8], "l2_leaf_reg": [3.0, 1.0, 10.0]}
     grid["scale_pos_weight"] = [1.0, 3.0, 10.0]
     coded = [name for name in X[0] if X[0][name].dtype == "category"]
-    X = [part.astype({name: str for name in coded}) for part in X]
+    X = [part.assign(**{name: part[name].astype(object).fillna("").astype(str) for name in coded}) for part in X]
     for one in drawn(seed, grid):
         how = {"thread_count": 1, "verbose": False, "allow_writing_files": False, "cat_features": coded}
         model = catboost.CatBoostClassifier(iterations=ROUNDS, random_seed=seed, **how, **one)
         model.fit(X[0], y, eval_set=(X[1], held), early_stopping_rounds=40)
-        yield [model.predict_proba(part)[:, 1] for part in X[1:]]
+        rounds = model.get_best_iteration() + 1
+        one = {**one, "learning_rate": one["learning_rate"] or model.learning_rate_}
+        again = catboost.CatBoostClassifier(iterations=rounds, random_seed=seed, **how, **one)
+        yield model, again, lambda model, part: model.predict_proba(part)[:, 1], X
 
 
 def histogram(X, y, held, seed):
@@ -183,22 +194,27 @@ def histogram(X, y, held, seed):
     # Codes, since scikit-learn takes at most 255 categories.
     X = [pd.DataFrame({n: p[n].cat.codes if p[n].dtype == "category" else p[n] for n in p}) for p in X]
     model = HistGradientBoostingClassifier(max_iter=ROUNDS, early_stopping=True, random_state=seed).fit(X[0], y)
-    yield [model.predict_proba(part)[:, 1] for part in X[1:]]
+    again = HistGradientBoostingClassifier(max_iter=model.n_iter_, early_stopping=False, random_state=seed)
+    yield model, again, lambda model, part: model.predict_proba(part)[:, 1], X
 
 
 def words(X, y, held, seed):
+    from sklearn.base import clone
     from sklearn.compose import make_column_transformer
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
 
     kinds = [(TfidfVectorizer(sublinear_tf=True, min_df=2, ngram_range=(1, 2)), name) for name in TEXTS]
     encode = make_column_transformer(*kinds)
     X = [part.fillna({name: "" for name in TEXTS}) for part in X]
-    rows = [encode.fit_transform(X[0]), *(encode.transform(part) for part in X[1:])]
-    for c in (0.1, 1, 10, 100):
+    rows = [encode.fit_transform(X[0])]
+    for c in (0.01, 0.1, 1, 10, 100):
         for weight in (None, "balanced"):
-            model = LogisticRegression(C=c, class_weight=weight, max_iter=300).fit(rows[0], y)
-            yield [model.decision_function(part) for part in rows[1:]]
+            model = LogisticRegression(C=c, class_weight=weight, max_iter=300)
+            again = make_pipeline(clone(encode), clone(model))
+            model = make_pipeline(encode, model.fit(rows[0], y))
+            yield model, again, lambda model, part: model.decision_function(part), X
 
 
 def encoded(frame):
@@ -219,57 +235,65 @@ def rival(fit, frame, train, test, seed):
         X = X.drop(columns=[name for name in TEXTS if name in X])
     y = frame["label"].to_numpy()
     best = {}
-    for on_held, on_test in fit([X.iloc[part] for part in parts], y[parts[0]], y[parts[1]], seed):
+    for model, again, score, X in fit([X.iloc[part] for part in parts], y[parts[0]], y[parts[1]], seed):
+        on_held = score(model, X[1])
         for goal in GOALS:
-            found = value(goal, y[parts[1]], np.asarray(on_held))
+            found = value(goal, y[parts[1]], on_held)
             if goal not in best or found > best[goal][0]:
-                best[goal] = found, np.asarray(on_test)
-    return {goal: scores for goal, (_, scores) in best.items()}
+                best[goal] = found, score(model, X[2]), again
+    for _, _, again in {id(again): (0, 0, again) for _, _, again in best.values()}.values():
+        again.fit(pd.concat(X[:2]), np.concatenate([y[part] for part in parts[:2]]))
+    return {goal: {"": scores, ", again": score(again, X[2])} for goal, (_, scores, again) in best.items()}
 
 
 def run(arguments):
     done = {(line["set"], line["seed"], line["method"], line["goal"]) for line in lines(arguments.out)}
-    for name in arguments.sets:
-        frame = SETS[name]()
+    frames = {name: SETS[name]() for name in arguments.sets}
+    for seed, (name, frame) in itertools.product(arguments.seeds, frames.items()):
         rivals = {**RIVALS, **({"tf-idf, logistic regression": words} if name == "reviews" else {})}
-        for seed in arguments.seeds:
-            train, test = shared(frame, seed, arguments.rows)
-            y = frame["label"].to_numpy()[test]
+        train, test = shared(frame, seed, arguments.rows)
+        y = frame["label"].to_numpy()[test]
 
-            def put(method, goal, scores, seconds, more, seed=seed, y=y, name=name):
-                line = {"set": name, "seed": seed, "method": method, "goal": goal, "value": value(goal, y, scores)}
-                with open(arguments.out, "a") as file:
-                    file.write(json.dumps({**line, "seconds": seconds, **more}) + "\n")
-                print(json.dumps({**line, **more}), flush=True)
+        def put(method, goal, scores, seconds, more, seed=seed, y=y, name=name):
+            line = {"set": name, "seed": seed, "method": method, "goal": goal, "value": value(goal, y, scores)}
+            with open(arguments.out, "a") as file:
+                file.write(json.dumps({**line, "seconds": seconds, **more}) + "\n")
+            print(json.dumps({**line, **more}), flush=True)
 
-            for goal in GOALS:
-                if (name, seed, "Setpoint", goal) not in done:
-                    clock = time.time()
-                    scores, more = ours(frame, train, test, goal, seed)
-                    put("Setpoint", goal, scores, time.time() - clock, more)
-            for method, fit in rivals.items():
-                if (name, seed, method, GOALS[0]) in done:
-                    continue
-                clock = time.time()
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    found = rival(fit, frame, train, test, seed)
-                for goal, scores in found.items():
-                    put(method, goal, scores, time.time() - clock, {})
+        for goal in GOALS:
+            if (name, seed, "Setpoint", goal) not in done and arguments.only != "rivals":
+                clock = children()
+                scores, more = ours(frame, train, test, goal, seed)
+                put("Setpoint", goal, scores, children() - clock, more)
+        for method, fit in rivals.items():
+            if (name, seed, method, GOALS[0]) in done or arguments.only == "setpoint":
+                continue
+            clock = time.process_time()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = rival(fit, frame, train, test, seed)
+            for goal, by in found.items():
+                for how, scores in by.items():
+                    put(method + how, goal, scores, time.process_time() - clock, {})
+
+
+def children():
+    """Seconds of processor time of the commands that were run."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def lines(path):
     return [json.loads(line) for line in open(path)] if os.path.exists(path) else []
 
 
-def table(arguments):
+def table(arguments, sets=SETS):
     found = collections.defaultdict(dict)
     for line in lines(arguments.out):
         found[(line["set"], line["goal"], line["method"])][line["seed"]] = line
-    print(
-        "| set | goal | seeds | Setpoint | the best rival | difference | seconds: Setpoint, all rivals |\n|---|---|---|---|---|---|---|"
-    )
-    for name in SETS:
+    print("| set | goal | seeds | Setpoint | the best rival | difference | seconds: Setpoint, all rivals |")
+    print("|---|---|---|---|---|---|---|")
+    for name in sets:
         for goal in GOALS:
             mine = found.get((name, goal, "Setpoint"))
             others = {key[2]: by for key, by in found.items() if key[:2] == (name, goal) and key[2] != "Setpoint"}
@@ -281,12 +305,11 @@ def table(arguments):
             d = np.array([mine[seed]["value"] - others[best][seed]["value"] for seed in seeds])
             error = f" ± {d.std(ddof=1) / len(d) ** 0.5:.2f}" if len(d) > 1 else ""
             own = np.mean([mine[seed]["value"] for seed in seeds])
-            times = [np.mean([by[seed]["seconds"] for seed in seeds]) for by in (mine, *others.values())]
-            print(
-                f"| {name} | {goal} | {len(seeds)} | {own:.2f} | {means[best]:.2f} ({best}) | {d.mean():+.2f}{error} ",
-                end="",
-            )
-            print(f"| {times[0]:.0f}, {sum(times[1:]):.0f} |")
+            # Of a rival that was fitted again, both lines have the time of both.
+            rivals = [by for method, by in others.items() if f"{method}, again" not in others]
+            times = [np.mean([by[seed]["seconds"] for seed in seeds]) for by in (mine, *rivals)]
+            rival = f"{means[best]:.2f} ({best}) | {d.mean():+.2f}{error}"
+            print(f"| {name} | {goal} | {len(seeds)} | {own:.2f} | {rival} | {times[0]:.0f}, {sum(times[1:]):.0f} |")
 
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -296,6 +319,7 @@ parser.add_argument(
     "--seeds", type=lambda text: range(int(text.split("-")[0]), int(text.split("-")[-1]) + 1), default=range(10)
 )
 parser.add_argument("--rows", type=int, default=10**9, help="most rows to train on")
+parser.add_argument("--only", choices=["setpoint", "rivals"])
 parser.add_argument("--table", action="store_true")
 
 if __name__ == "__main__":

@@ -251,6 +251,45 @@ class ClassBatchLoss:
     def state(self) -> str: ...
     def restore(self, state: str) -> None: ...
 
+class ShardRows:
+    def __init__(
+        self,
+        features: Any,
+        names: list[str],
+        labels: Labels,
+        weights: Optional[npt.NDArray[np.float32]],
+        entities: Optional[Groups],
+        times: Optional[Scores],
+        number: int,
+        setup: str,
+    ) -> None: ...
+    def answer(self, message: bytes) -> bytes: ...
+
+def places(split: str, seed: int, times: Optional[Scores]) -> str: ...
+def shard_statistics(
+    features: Any,
+    names: list[str],
+    texts: list[str],
+    places: str,
+    number: int,
+    entities: Optional[Groups],
+    times: Optional[Scores],
+) -> str: ...
+def fit_shards(
+    statistics: list[str],
+    sizes: list[int],
+    names: list[str],
+    label: Any,
+    labels: Labels,
+    weights: Optional[npt.NDArray[np.float32]],
+    entities: Optional[Groups],
+    times: Optional[tuple[str, Scores]],
+    places: str,
+    options: str,
+    ask: Callable[[str, bytes], list[bytes]],
+    report: Optional[Callable[..., None]],
+) -> tuple[Model, str, Optional[str]]: ...
+
 class BatchLoss:
     def __init__(self, text: str, pool: int, mix: float, warm_up: int, bandwidth: str, surrogate: str) -> None: ...
     def step(
@@ -260,6 +299,7 @@ class BatchLoss:
         weights: Optional[Scores],
         keep: bool,
         pays: Optional[Scores],
+        ranks: Any,
     ) -> tuple[float, npt.NDArray[np.float32]]: ...
     def pool(
         self,

@@ -36,11 +36,14 @@ class OperatingPointLoss(nn.Module):
     scores. Batches of any class balance will do; where the pool itself lacks a class, that step is
     cross-entropy alone.
 
-    Under `torch.distributed` the scores of all ranks make one batch, so thresholds and loss are the same
-    on every rank. The gradient is scaled by the number of ranks, since DistributedDataParallel averages:
-    the result is the gradient of one process on the joined batch.
+    Under `torch.distributed` the batches of all ranks count as one, so thresholds and loss are the same
+    on every rank. Each keeps the scores of its own batches, and the counts are summed (`all_reduce`); scores come
+    together only where thresholds are first placed or lost, and for goals in money or of several classes. The
+    gradient is scaled by the number of ranks, since DistributedDataParallel averages: the result is the gradient of
+    one process on the joined batch.
 
-    `state_dict` holds all there is, pool and thresholds included. In `eval()` mode the loss is that
+    `state_dict` holds all there is, pool and thresholds included; of several ranks, each has a pool of its own, and
+    `threshold` and `metrics()` tell of that. In `eval()` mode the loss is that
     of the batch by itself, and nothing is kept.
 
     With `classes`, the goal is one of several classes, such as `accuracy @ recall(rare)>=0.9`, and logits have a
@@ -130,25 +133,33 @@ class OperatingPointLoss(nn.Module):
         if self.classes is None:
             paid = _paid(self.goal, mine[1], amounts)
             mine = mine if paid is None else torch.cat([mine[:1], paid, mine[1:]])
-        joined, start = _join(mine)
-        if joined.shape[1] == 0:
+        ranks = _Ranks() if _ranks() > 1 else None
+        rows = mine.shape[1] if ranks is None else ranks.sum(np.array([float(mine.shape[1])]))[0]
+        if rows == 0:
             raise InputError("logits are empty: a loss needs at least one example; skip batches without any")
-        rows = slice(start, start + mine.shape[1])
-        value, gradient = self._step(joined)
-        gradient = gradient[rows] * _ranks()
+        if ranks is None or len(mine) == 3:
+            value, gradient = self._step(mine, ranks)
+        else:
+            joined, start = _join(mine)
+            value, gradient = self._step(joined, None)
+            gradient = gradient[start : start + mine.shape[1]]
+        gradient = gradient * _ranks()
         return _Scored.apply(logits, value, gradient.to(logits.device, logits.dtype).reshape(logits.shape))
 
-    def _step(self, batch: Tensor) -> tuple[float, Tensor]:
-        """Loss and gradient by the scores of the joined batch; the state is brought up to date in training."""
+    def _step(self, batch: Tensor, ranks: Optional["_Ranks"]) -> tuple[float, Tensor]:
+        """Loss and gradient by the scores of the batch, or of a share of it; the state is brought up to date in
+        training."""
         targets, weights = batch[-2], batch[-1]
-        weight = None if bool((weights == weights[0]).all()) else _numpy(weights.double())
+        # What is equal here need not be so on other ranks.
+        equal = weights[:1] if ranks is None else 1
+        weight = None if bool((weights == equal).all()) else _numpy(weights.double())
         if isinstance(self._loss, _setpoint.ClassBatchLoss):
             codes, scores = _numpy(targets).astype(np.uint32), batch[:-2].T.reshape(-1)
             value, v = self._loss.step(_numpy(scores), codes, weight, self.training)
             return value, torch.from_dlpack(v.reshape(len(codes), -1))
         # Of a goal in money, what is paid stands between scores and targets.
         paid = None if len(batch) == 3 else _numpy(batch[1:3].T.reshape(-1).double())
-        value, v = self._loss.step(_numpy(batch[0]), _numpy(targets) > 0.5, weight, self.training, paid)
+        value, v = self._loss.step(_numpy(batch[0]), _numpy(targets) > 0.5, weight, self.training, paid, ranks)
         return value, torch.from_dlpack(v)
 
     @property
@@ -337,17 +348,38 @@ def _ranks() -> int:
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
-def _join(mine: Tensor) -> tuple[Tensor, int]:
+def _device() -> torch.device:
+    """Collectives run where the backend lives: NCCL needs the GPU."""
+    nccl = dist.get_backend() == "nccl"
+    return torch.device("cuda", torch.cuda.current_device()) if nccl else torch.device("cpu")
+
+
+class _Ranks:
+    """What the compiled half asks of all ranks, which are in step: sums, and now and then all values."""
+
+    def __init__(self) -> None:
+        # Calls come from threads of the compiled half, which may have another device.
+        self._device = _device()
+
+    def sum(self, values: np.ndarray) -> np.ndarray:
+        summed = torch.from_dlpack(values).to(self._device)
+        dist.all_reduce(summed)
+        return _numpy(summed.cpu())
+
+    def gather(self, values: np.ndarray) -> np.ndarray:
+        return _numpy(_join(torch.from_dlpack(values)[None], self._device)[0][0])
+
+
+def _join(mine: Tensor, device: Optional[torch.device] = None) -> tuple[Tensor, int]:
     """The batches of all ranks as one, and where this rank's starts."""
     if _ranks() == 1:
         return mine, 0
-    # Collectives run where the backend lives: NCCL needs the GPU.
-    device = torch.device("cuda") if dist.get_backend() == "nccl" else torch.device("cpu")
+    device = device or _device()
     sizes = [torch.zeros(1, dtype=torch.int64, device=device) for _ in range(_ranks())]
     dist.all_gather(sizes, torch.tensor([mine.shape[1]], dtype=torch.int64, device=device))
     counts = [int(size) for size in sizes]
     # Batches may differ in size, the last of an epoch for one: padded for the journey.
-    padded = torch.zeros(mine.shape[0], max(counts), device=device)
+    padded = torch.zeros(mine.shape[0], max(counts), dtype=mine.dtype, device=device)
     padded[:, : mine.shape[1]] = mine.to(device)
     parts = [torch.zeros_like(padded) for _ in counts]
     dist.all_gather(parts, padded)

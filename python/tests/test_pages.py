@@ -67,6 +67,10 @@ def test_the_first_hour_goes_as_the_page_and_the_readme_say(home):
     assert run("README.md", {}, sections="# Setpoint") == 2
 
 
+def test_the_tutorial_goes_as_the_page_says(home):
+    assert run("docs/tutorial.md", {}) == 6
+
+
 def test_the_session_of_the_command_line_goes_as_the_page_says(home):
     polars = pytest.importorskip("polars")
     letters = polars.read_csv(ROOT / "crates" / "setpoint-cli" / "data" / "letter.csv.zst")

@@ -34,9 +34,14 @@ pub fn is_run_file(path: &Path) -> bool {
 
 /// The arguments with those of the run file put right after `train`.
 pub fn expand(path: &Path, typed: &[OsString]) -> Result<Vec<OsString>, Failure> {
-    let name = path.display();
+    let name = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::input(format!("{name}: cannot read: {error}")))?;
+    expand_text(&name, &text, typed)
+}
+
+/// The arguments with those of a run file of this text.
+pub fn expand_text(name: &str, text: &str, typed: &[OsString]) -> Result<Vec<OsString>, Failure> {
     let table: Table =
         text.parse().map_err(|error: toml::de::Error| Failure::input(format!("{name}: {error}")))?;
     let known = keys();

@@ -73,12 +73,41 @@ fn parse(typed: &[OsString]) -> Result<Cli, Ended> {
     }
 }
 
+/// Whether a text is a run file that `train` would begin with; nothing is read or run.
+///
+/// # Errors
+/// If it is none, with what is wrong.
+#[doc(hidden)]
+pub fn check_run_file(text: &str) -> Result<(), String> {
+    let typed = ["setpoint", "train", "run.toml"].map(OsString::from);
+    let expanded = config::expand_text("run.toml", text, &typed).map_err(|failure| failure.message)?;
+    Cli::try_parse_from(expanded).map(drop).map_err(|error| error.to_string())
+}
+
+/// Whether a checkpoint is one that its own run would go on from.
+///
+/// # Errors
+/// If it is none, with what is wrong.
+#[doc(hidden)]
+pub fn check_checkpoint(file: setpoint::artifact::Checkpoint) -> Result<(), String> {
+    run::check_checkpoint(file).map_err(|failure| failure.message)
+}
+
 fn carry_out(cli: Cli) -> Result<(), Failure> {
     let quiet = cli.common.quiet;
-    if let Command::Completions { shell } = &cli.command {
-        let mut script = Vec::new();
-        clap_complete::generate(*shell, &mut Cli::command(), "setpoint", &mut script);
-        return run::print(&String::from_utf8_lossy(&script));
+    match &cli.command {
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "setpoint", &mut script);
+            return run::print(&String::from_utf8_lossy(&script));
+        }
+        Command::Manual { folder } => {
+            let refused = |error| Failure::input(format!("{}: {error}", folder.display()));
+            return std::fs::create_dir_all(folder)
+                .and_then(|()| clap_mangen::generate_to(Cli::command(), folder))
+                .map_err(refused);
+        }
+        _ => {}
     }
     interrupt::listen();
     if let Some(threads) = cli.common.threads {
@@ -101,6 +130,6 @@ fn carry_out(cli: Cli) -> Result<(), Failure> {
         Command::Recertify(args) => run::recertify(args, quiet),
         Command::Sample(args) => run::sample(args, quiet),
         Command::Reproduce { experiment } => run::reproduce(experiment, quiet),
-        Command::Completions { .. } => Ok(()),
+        Command::Completions { .. } | Command::Manual { .. } => Ok(()),
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn from_raw(
     roles: &Roles,
     rule: Option<&LabelRule>,
 ) -> Result<Table, Error> {
-    let sized = roles.queries.as_ref().map(|source| source.sized(file, raw.rows())).transpose()?;
+    let sized = roles.queries.as_ref().map(|source| source.sized(file, raw.held())).transpose()?;
     let mut sized = sized.flatten();
     let unlabelled = drop_unlabelled(&mut raw, sized.as_mut());
     let Labelled { label, labels, grades, classes, left_out } = match raw.layout.label {
@@ -28,7 +28,7 @@ pub(crate) fn from_raw(
     };
     let layout = &raw.layout;
     let name = |column: usize| layout.names[column].clone();
-    let rows = raw.rows();
+    let rows = raw.held();
     let weights = match layout.weight {
         Some(column) => Some(weights(file, &name(column), &reals(&raw, column))?),
         None => None,

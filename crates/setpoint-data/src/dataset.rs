@@ -31,6 +31,23 @@ impl Codes {
         Self { column: self.column.clone(), names: self.names.clone(), of: pick(&self.of, rows) }
     }
 
+    /// Adds those of the rows that come next; names are matched.
+    pub fn append(&mut self, next: Self) {
+        let known: HashMap<&String, u32> = self.names.iter().zip(0..).collect();
+        let mut new = Vec::new();
+        let place = |name: String| match known.get(&name) {
+            Some(place) => *place,
+            None => {
+                new.push(name);
+                (known.len() + new.len()) as u32 - 1
+            }
+        };
+        let places: Vec<u32> = next.names.into_iter().map(place).collect();
+        self.names.extend(new);
+        // A missing value has no name, and stays what it is.
+        self.of.extend(next.of.iter().map(|code| places.get(*code as usize).copied().unwrap_or(*code)));
+    }
+
     /// Names as any format has them (`true` for `True`, `1` for `1.0`), equal ones joined.
     pub(crate) fn canonical(mut self) -> Self {
         if self.names.iter().all(|name| canonical_name(name) == name) {

@@ -62,6 +62,13 @@ pub(crate) struct Layout {
     pub extra: Vec<String>,
 }
 
+impl Layout {
+    /// Bytes of a row in memory.
+    pub fn width(&self) -> usize {
+        size_of::<f32>() * (self.numbers + self.texts) + size_of::<f64>() * self.reals
+    }
+}
+
 /// The columns a model was trained on.
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {

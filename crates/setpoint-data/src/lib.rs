@@ -51,8 +51,8 @@ pub use class::{ClassOptions, ClassRule, OTHER_CLASSES, Several};
 pub use cost::{CostError, cost_table};
 pub use dataset::{Codes, Dataset, select_sample};
 pub use encode::{
-    Category, EncodeError, Encoder, Encoding, Input, Inputs, LabelSchema, Notes, RawColumn, RawValues, Term,
-    Unit, Words, layout,
+    Category, EncodeError, Encoder, Encoding, Input, Inputs, LabelSchema, Learnt, Notes, OutOfFold,
+    RawColumn, RawValues, Statistics, Term, Unit, Words, layout,
 };
 pub use form::{Form, same_value};
 pub use identifier::Identifier;
@@ -67,7 +67,7 @@ pub use offset::narrow;
 pub use query::QuerySource;
 pub use read::{Format, ReadError, ReadOptions, Separator, hash};
 pub use role::{DEFAULT_MISSING, RoleError, Roles, list};
-pub use split::{PARTS, Parts, SplitError, SplitPlan, later_half, shuffle};
+pub use split::{PARTS, Parts, Places, SplitError, SplitPlan, later_half, shuffle};
 pub use table::Table;
 pub use time::{DatePart, time_key, time_text};
 

@@ -39,8 +39,12 @@ pub(crate) fn needed(mut sample: Vec<f32>, offset: f64) -> Option<f64> {
     let (low, median, high) = (quarter(1)?, quarter(2)?, quarter(3)?);
     let spread = f64::from(high) - f64::from(low);
     let twice = f64::from(offset as f32) != offset;
-    let is_large = median.abs() <= LARGEST && f64::from(median.abs()) > LARGE * spread;
-    (is_large && (spread > 0.0 || !twice)).then_some(median.into())
+    (is_large(median.into(), spread) && (spread > 0.0 || !twice)).then_some(median.into())
+}
+
+/// Whether numbers around this one are large beside their spread, and not too large.
+pub(crate) fn is_large(middle: f64, spread: f64) -> bool {
+    middle.abs() <= f64::from(LARGEST) && middle.abs() > LARGE * spread
 }
 
 /// What columns need beyond their offsets, by their slots; only those that were rounded can.

@@ -1,5 +1,6 @@
 //! A table in memory: features as read, roles resolved.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use setpoint::features::Sparse;
@@ -14,7 +15,7 @@ use crate::form::Form;
 use crate::label::{LabelRule, Positive};
 use crate::layout::{ColumnKind, Expected};
 use crate::read::source::Source;
-use crate::read::{Format, ReadOptions, Request, delimited, parquet, sniff, svmlight};
+use crate::read::{Format, Pieces, Raw, ReadOptions, Request, delimited, parquet, sniff, svmlight};
 use crate::role::{RoleError, Roles};
 use crate::sparse::{Numbering, Offsets};
 
@@ -113,6 +114,48 @@ impl Table {
         Self::load(&Source::open(path)?, options, roles, Some(encoder))
     }
 
+    /// Reads a file to apply a fitted encoder to, as [`Table::read_for`], some rows at a time: `take` is called with one
+    /// part of the rows after another, of about so many bytes, and says whether it wants more. Queries, and SVMLight
+    /// files, come whole.
+    ///
+    /// # Errors
+    /// As [`Table::read_for`]; parts before the error have been handed over.
+    pub fn read_pieces(
+        path: &Path,
+        options: &ReadOptions,
+        roles: &Roles,
+        encoder: &Encoder,
+        bytes: usize,
+        take: &mut dyn FnMut(Self) -> bool,
+    ) -> Result<(), Error> {
+        let source = Source::open(path)?;
+        let plan = Plan::new(&source, options, roles, Some(encoder))?;
+        let (mut stopped, mut failed) = (false, None);
+        let mut next = |raw: Raw| match from_raw(source.name(), raw, &plan.roles, plan.rule) {
+            Ok(table) => {
+                stopped = !take(table);
+                !stopped
+            }
+            Err(error) => {
+                failed = Some(error);
+                false
+            }
+        };
+        let whole = roles.queries.is_some() || plan.format == Format::SvmLight;
+        let last = {
+            let pieces = Pieces { take: RefCell::new(&mut next), bytes };
+            plan.read(&source, options, (!whole).then_some(&pieces))
+        };
+        match (failed, last) {
+            (Some(error), _) => Err(error),
+            (None, Err(_)) if stopped => Ok(()),
+            (None, last) => {
+                take(last?);
+                Ok(())
+            }
+        }
+    }
+
     fn load(
         source: &Source,
         options: &ReadOptions,
@@ -134,38 +177,7 @@ impl Table {
         roles: &Roles,
         encoder: Option<&Encoder>,
     ) -> Result<Self, Error> {
-        let file = source.name();
-        let mut roles = roles.clone();
-        let mut rule = None;
-        if let Some(encoder) = encoder {
-            roles.missing.get_or_insert_with(|| encoder.missing.clone());
-            if roles.positive == Positive::Auto {
-                rule = encoder.label.as_ref().map(|label| &label.rule);
-                if let Some(LabelRule::Given(positive) | LabelRule::Grades(positive)) = rule {
-                    roles.positive = positive.clone();
-                }
-            }
-        }
-        let format = match options.format {
-            Some(format) => format,
-            None => sniff::format(file, &source.head(HEAD)?.0)?,
-        };
-        let expected = match encoder {
-            Some(encoder) => encoder.expected(),
-            None => (roles.score.is_some() || !roles.keep.is_empty()).then(Expected::nothing),
-        };
-        let known = encoder.and_then(Encoder::sparse_columns);
-        if encoder.is_some() && (format == Format::SvmLight) != known.is_some() {
-            let (sparse, dense) = ("an SVMLight file", "a table");
-            let (found, expected) = if known.is_some() { (dense, sparse) } else { (sparse, dense) };
-            return Err(RoleError::Layout { file: file.to_owned(), found, expected }.into());
-        }
-        let request = Request { options, roles: &roles, expected: expected.as_ref() };
-        match format {
-            Format::Delimited => from_raw(file, delimited::read(source, request)?, &roles, rule),
-            Format::Parquet => from_raw(file, parquet::read(source, request)?, &roles, rule),
-            Format::SvmLight => from_sparse(file, svmlight::read(source, request, known)?, &roles, rule),
-        }
+        Plan::new(source, options, roles, encoder)?.read(source, options, None)
     }
 
     /// Number of rows.
@@ -285,5 +297,71 @@ impl Table {
     #[must_use]
     pub fn hash(&self) -> Option<&str> {
         self.hash.as_deref()
+    }
+}
+
+/// How a file is to be read.
+struct Plan<'a> {
+    roles: Roles,
+    rule: Option<&'a LabelRule>,
+    format: Format,
+    expected: Option<Expected>,
+    encoder: Option<&'a Encoder>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(
+        source: &Source,
+        options: &ReadOptions,
+        roles: &Roles,
+        encoder: Option<&'a Encoder>,
+    ) -> Result<Self, Error> {
+        let file = source.name();
+        let mut roles = roles.clone();
+        let mut rule = None;
+        if let Some(encoder) = encoder {
+            roles.missing.get_or_insert_with(|| encoder.missing.clone());
+            if roles.positive == Positive::Auto {
+                rule = encoder.label.as_ref().map(|label| &label.rule);
+                if let Some(LabelRule::Given(positive) | LabelRule::Grades(positive)) = rule {
+                    roles.positive = positive.clone();
+                }
+            }
+        }
+        let format = match options.format {
+            Some(format) => format,
+            None => sniff::format(file, &source.head(HEAD)?.0)?,
+        };
+        let expected = match encoder {
+            Some(encoder) => encoder.expected(),
+            None => (roles.score.is_some() || !roles.keep.is_empty()).then(Expected::nothing),
+        };
+        let sparse = encoder.is_some_and(|encoder| encoder.sparse_columns().is_some());
+        if encoder.is_some() && (format == Format::SvmLight) != sparse {
+            let (known, table) = ("an SVMLight file", "a table");
+            let (found, expected) = if sparse { (table, known) } else { (known, table) };
+            return Err(RoleError::Layout { file: file.to_owned(), found, expected }.into());
+        }
+        Ok(Self { roles, rule, format, expected, encoder })
+    }
+
+    /// Reads all rows, or those that are left after the pieces.
+    fn read(
+        &self,
+        source: &Source,
+        options: &ReadOptions,
+        pieces: Option<&Pieces<'_>>,
+    ) -> Result<Table, Error> {
+        let Self { roles, rule, format, expected, encoder } = self;
+        let file = source.name();
+        let request = Request { options, roles, expected: expected.as_ref(), pieces };
+        match format {
+            Format::Delimited => from_raw(file, delimited::read(source, request)?, roles, *rule),
+            Format::Parquet => from_raw(file, parquet::read(source, request)?, roles, *rule),
+            Format::SvmLight => {
+                let known = encoder.and_then(Encoder::sparse_columns);
+                from_sparse(file, svmlight::read(source, request, known)?, roles, *rule)
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@
 //! as in Setpoint.
 
 use setpoint::message::quote;
-use setpoint_data::{Encoding, Input};
+use setpoint_data::{Encoding, Input, Learnt};
 use setpoint_run::Failure;
 
 use crate::graph::{Builder, floats, int, ints, strings};
@@ -56,10 +56,10 @@ impl Keys {
         }
     }
 
-    /// The number of each row's category among `values`, 0 where it is in none.
-    pub(crate) fn look_up(&self, graph: &mut Builder, from: &str, values: Vec<f32>) -> String {
-        let settings =
-            vec![self.setting(), floats("values_floats", values), crate::graph::float("default_float", 0.0)];
+    /// The number of each row's category among `values`, `other` where it is in none.
+    pub(crate) fn look_up(&self, graph: &mut Builder, from: &str, values: Vec<f32>, other: f32) -> String {
+        let other = crate::graph::float("default_float", other);
+        let settings = vec![self.setting(), floats("values_floats", values), other];
         graph.ml("LabelEncoder", &[from], settings)
     }
 
@@ -93,7 +93,7 @@ impl Field {
                 let places = self.place(graph);
                 graph.node("Gather", &[&values, &places], vec![int("axis", 0)])
             }
-            Self::Category { input, keys } => keys.look_up(graph, input, values),
+            Self::Category { input, keys } => keys.look_up(graph, input, values, 0.0),
             Self::Missing(number) => {
                 let missing = graph.node("IsNaN", &[number], Vec::new());
                 let (value, nothing) = (graph.floats(&[], &values), graph.floats(&[], &[0.0]));
@@ -173,12 +173,26 @@ impl Columns {
                     let keys = if input.complete { Keys::new(values) } else { Keys::Texts(values.clone()) };
                     let codes = (1..=values.len()).map(|place| place as f32).collect();
                     let from = graph.input(&input.name, keys.element(), &[None, Some(1)]);
-                    numbers.push(keys.look_up(graph, &from, codes));
+                    numbers.push(keys.look_up(graph, &from, codes, 0.0));
                     places.push(at);
                 }
-                Encoding::Text(_) | Encoding::Category { .. } | Encoding::Code { .. } => {
+                Encoding::Learnt(Learnt::Means { values, means, other }) => {
+                    let (mut texts, mut means) = (values.clone(), means.clone());
+                    if !(input.complete && matches!(Keys::new(values), Keys::Whole(_))) {
+                        texts.push(String::new());
+                        means.push(f32::NAN);
+                    }
+                    let keys = Keys::new(&texts);
+                    let from = graph.input(&input.name, keys.element(), &[None, Some(1)]);
+                    numbers.push(keys.look_up(graph, &from, means, *other));
+                    places.push(at);
+                }
+                Encoding::Text(_)
+                | Encoding::Category { .. }
+                | Encoding::Code { .. }
+                | Encoding::Learnt(_) => {
                     let what = match input.encoding {
-                        Encoding::Text(_) => "texts, word by word",
+                        Encoding::Text(_) | Encoding::Learnt(Learnt::Score { .. }) => "texts, word by word",
                         _ => "more than 1,000 categories, of which rare ones count as one",
                     };
                     return Err(Failure::input(format!(

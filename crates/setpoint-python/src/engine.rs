@@ -1,5 +1,7 @@
 //! The engine: scores in, thresholds and score gradient out.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use setpoint::Sample;
@@ -7,6 +9,7 @@ use setpoint::engine::{Engine, EngineError, EngineOptions, Solve};
 use setpoint::goal::Goal;
 use setpoint::optimizer::State;
 use setpoint::problem::{Problem, ProblemOptions};
+use setpoint::ranks::Ranks;
 use setpoint::train::method::Loss;
 use setpoint::train::{Bandwidth, BatchLoss, BatchOptions, TrainError};
 
@@ -152,7 +155,8 @@ impl PyBatchLoss {
         Ok(Self { loss: BatchLoss::new(&goal, options.clone()), goal, options })
     }
 
-    /// Loss and gradient of a batch; alone where it is not to be kept.
+    /// Loss and gradient of a batch; alone where it is not to be kept. With ranks, the batch is this process's share.
+    #[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
     fn step<'py>(
         &mut self,
         py: Python<'py>,
@@ -161,10 +165,16 @@ impl PyBatchLoss {
         weights: Option<PyReadonlyArray1<'py, f64>>,
         keep: bool,
         pays: Option<PyReadonlyArray1<'py, f64>>,
+        ranks: Option<Py<PyAny>>,
     ) -> PyResult<(f64, Bound<'py, PyArray1<f32>>)> {
         let scores = slice(&scores)?;
         let weights = weights.as_ref().map(slice).transpose()?;
-        let batch = paid(sample(slice(&labels)?, weights, None)?, &self.goal, pays.as_ref())?;
+        let batch = match (&ranks, scores.is_empty()) {
+            (Some(_), true) => Sample::none(),
+            _ => paid(sample(slice(&labels)?, weights, None)?, &self.goal, pays.as_ref())?,
+        };
+        let ranks = ranks.map(|object| Arc::new(Called { object, raised: Mutex::new(None) }));
+        let others = ranks.clone();
         let found = work(py, || {
             let mut v = vec![0.0; scores.len()];
             let mut alone;
@@ -176,8 +186,12 @@ impl PyBatchLoss {
                     &mut alone
                 }
             };
+            loss.set_ranks(others.map(|ranks| ranks as Arc<dyn Ranks>));
             Ok((loss.evaluate(&batch, scores, &mut v)?, v))
         });
+        if let Some(raised) = ranks.and_then(|ranks| ranks.raised().take()) {
+            return Err(raised);
+        }
         let (value, v) = found?;
         Ok((value, v.into_pyarray(py)))
     }
@@ -217,5 +231,44 @@ impl PyBatchLoss {
     fn restore(&mut self, state: &str) -> PyResult<()> {
         let state: State = serde_json::from_str(state).map_err(Wrong::from)?;
         Ok(self.loss.restore(&state).map_err(Wrong::from)?)
+    }
+}
+
+/// Processes in step with this one, as an object of Python speaks to them.
+#[derive(Debug)]
+struct Called {
+    object: Py<PyAny>,
+    /// What it raised.
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Called {
+    fn raised(&self) -> std::sync::MutexGuard<'_, Option<PyErr>> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a method makes of these values; nothing once one has failed.
+    fn call(&self, method: &str, values: &[f64]) -> Option<Vec<f64>> {
+        if self.raised().is_some() {
+            return None;
+        }
+        let called = Python::attach(|py| {
+            let found = self.object.bind(py).call_method1(method, (values.to_vec().into_pyarray(py),))?;
+            Ok(slice(&found.extract::<PyReadonlyArray1<'_, f64>>()?)?.to_vec())
+        });
+        called.map_err(|error| *self.raised() = Some(error)).ok()
+    }
+}
+
+impl Ranks for Called {
+    fn sum(&self, values: &mut [f64]) {
+        match self.call("sum", values).filter(|found| found.len() == values.len()) {
+            Some(found) => values.copy_from_slice(&found),
+            None => values.fill(f64::NAN),
+        }
+    }
+
+    fn gather(&self, values: &[f64]) -> Vec<f64> {
+        self.call("gather", values).unwrap_or_default()
     }
 }

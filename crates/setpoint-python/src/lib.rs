@@ -15,6 +15,7 @@ mod operate;
 mod options;
 mod prove;
 mod rank;
+mod shards;
 mod table;
 mod thread;
 mod watch;
@@ -39,6 +40,7 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::Model>()?;
     module.add_class::<engine::PyBatchLoss>()?;
     module.add_class::<class::PyClassBatchLoss>()?;
+    module.add_class::<shards::PyShardRows>()?;
     for function in [
         wrap_pyfunction!(command, module)?,
         wrap_pyfunction!(model::fit, module)?,
@@ -78,6 +80,9 @@ fn _setpoint(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(rank::query_values, module)?,
         wrap_pyfunction!(rank::query_step, module)?,
         wrap_pyfunction!(rank::certify_queries, module)?,
+        wrap_pyfunction!(shards::places, module)?,
+        wrap_pyfunction!(shards::shard_statistics, module)?,
+        wrap_pyfunction!(shards::fit_shards, module)?,
     ] {
         module.add_function(function)?;
     }

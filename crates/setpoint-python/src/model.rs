@@ -14,7 +14,7 @@ use setpoint_data::{About, ClassRule, Codes, ColumnKind, Inputs, LabelRule, Labe
 use setpoint_onnx::{Decided, export};
 use setpoint_report::{CertificateRecord, Seconds, Together, to_json};
 use setpoint_run::{
-    Decision, Decisions, Examples, Opened, check_volume, evaluate, margins, notes, open, opened,
+    Decision, Decisions, Examples, Opened, Trained, check_volume, evaluate, margins, notes, open, opened,
     report_model, train, train_best,
 };
 
@@ -101,7 +101,7 @@ pub enum Label {
 }
 
 impl Label {
-    fn schema(self, position: usize) -> LabelSchema {
+    pub(crate) fn schema(self, position: usize) -> LabelSchema {
         match self {
             Self::Pair((column, positive, negative)) => {
                 LabelSchema { column, position, rule: LabelRule::Pair { positive, negative } }
@@ -119,7 +119,7 @@ impl Label {
 }
 
 /// A model, the record of its run as JSON, and that it does not meet its goal, where it does not.
-type Fit = (Model, String, Option<String>);
+pub type Fit = (Model, String, Option<String>);
 
 /// Trains a model.
 #[pyfunction]
@@ -177,7 +177,7 @@ fn run(
     let table = view.table(about, names, None)?;
     let parts = plan.split.split(&table, plan.job.settings.seed)?;
     let mut load = start.elapsed().as_secs_f64();
-    let mut trained = train_best(&plan.job, &mut |job| {
+    let trained = train_best(&plan.job, &mut |job| {
         let clock = Instant::now();
         let mut loaded = setpoint_run::load(table.clone(), &parts, plan.min_group, &job.model)?;
         load += clock.elapsed().as_secs_f64();
@@ -185,7 +185,11 @@ fn run(
         Ok((loaded, trained))
     })?
     .trained;
-    let total = start.elapsed().as_secs_f64();
+    finish(trained, load, start.elapsed().as_secs_f64())
+}
+
+/// What a run came to, as Python takes it, after so many seconds, of which the first for loading.
+pub(crate) fn finish(mut trained: Trained, load: f64, total: f64) -> Result<Fit, Wrong> {
     trained.record.seconds = Seconds { load, train: total - load, total, ..Seconds::default() };
     trained.record.sentences().for_each(|text| *text = in_python(text));
     let record = to_json(&trained.record)?;

@@ -37,6 +37,9 @@ pub struct TrainRecord {
     pub seed: u64,
     /// Gradient evaluations over all stages.
     pub steps: u64,
+    /// Walks over the training rows that answered them, where stages learn from all rows at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passes: Option<u64>,
     /// Examples in each part.
     pub rows: ByPart<u64>,
     /// Columns of the encoded matrix.
@@ -154,6 +157,27 @@ pub struct Confusion {
     pub true_negatives: f64,
 }
 
+/// Fewest examples that a rate may be a share of where it is shown without an interval: of twenty, one more or less is five
+/// points.
+pub const LEAST: f64 = 20.0;
+
+impl Confusion {
+    /// Whether there are enough examples for a rate to be shown without an interval.
+    #[must_use]
+    pub fn can_tell(&self, rate: &str) -> bool {
+        let positives = self.true_positives + self.false_negatives;
+        let negatives = self.false_positives + self.true_negatives;
+        let of = match rate {
+            "recall" | "fnr" => positives,
+            "fpr" | "tnr" => negatives,
+            "precision" => self.true_positives + self.false_positives,
+            "accuracy" | "error" | "positive-rate" | "coverage" => positives + negatives,
+            _ => positives.min(negatives),
+        };
+        of >= LEAST
+    }
+}
+
 /// Cross-entropy with the positive weight that validation prefers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BaselineRecord {
@@ -257,5 +281,23 @@ impl TrainRecord {
         let population = self.population.as_ref().and_then(|population| population.caution.clone());
         let cautions: Vec<String> = population.into_iter().chain(self.copies.clone()).collect();
         (self.certificate.is_some() && !cautions.is_empty()).then(|| cautions.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_of_few_examples_is_not_shown_alone() {
+        let confusion = Confusion {
+            true_positives: 12.0,
+            false_negatives: 7.0,
+            false_positives: 8.0,
+            true_negatives: 500.0,
+        };
+        let told =
+            ["recall", "fnr", "fpr", "precision", "accuracy", "f1"].map(|rate| confusion.can_tell(rate));
+        assert_eq!(told, [false, false, true, true, true, false]);
     }
 }

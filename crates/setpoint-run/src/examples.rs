@@ -11,7 +11,8 @@ use setpoint::goal::Goal;
 use setpoint::message::{clip, counted, list, quote};
 use setpoint::train::Part;
 use setpoint_data::{
-    Encoder, Identifier, Notes, Parts, ReadOptions, Roles, Table, Telling, later_half, select_sample,
+    Encoder, Identifier, Notes, OutOfFold, Parts, ReadOptions, Roles, Table, Telling, later_half,
+    select_sample,
 };
 use setpoint_report::ByPart;
 
@@ -145,16 +146,19 @@ pub fn load(
         )
     }));
     let telling = table.telling(parts.rows("train"));
-    let texts = encoder.texts().into_iter().map(quote).collect::<Vec<_>>().join(", ");
-    let is_trees = matches!(choice, ModelChoice::Trees { .. });
-    if !texts.is_empty() {
-        numbered.push(match is_trees {
-            true => format!("left out, since trees do not read texts: {texts}"),
-            false => format!("read as texts, word by word: {texts}"),
-        });
+    let texts: Vec<String> = encoder.texts().into_iter().map(str::to_owned).collect();
+    let (mut out_of_fold, mut how) = (OutOfFold::default(), "read as texts, word by word");
+    if matches!(choice, ModelChoice::Trees { .. }) {
+        (encoder, out_of_fold) = encoder.for_trees(&table, parts.rows("train"))?;
+        how = "read as texts, word by word, of which trees get a linear score";
     }
-    if is_trees {
-        encoder = encoder.plain()?;
+    let (left_out, read): (Vec<&str>, Vec<&str>) =
+        texts.iter().map(String::as_str).partition(|text| encoder.unused.iter().any(|name| name == text));
+    let lost = "left out, since trees read texts only of a label of two classes with rows enough of both";
+    for (how, texts) in [(how, read), (lost, left_out)] {
+        if !texts.is_empty() {
+            numbered.push(format!("{how}: {}", texts.into_iter().map(quote).collect::<Vec<_>>().join(", ")));
+        }
     }
     let outputs = table.classes().map_or(1, |classes| classes.names.len());
     let blueprint = Blueprint::for_table(choice, &encoder, outputs)?;
@@ -201,8 +205,11 @@ pub fn load(
             put(name, view, select(rows)?);
         }
     }
-    for ((name, rows), features) in alone.into_iter().zip(features) {
+    for ((name, rows), mut features) in alone.into_iter().zip(features) {
         let sample = select(rows)?;
+        if name == "train" {
+            out_of_fold.put(&mut features);
+        }
         if name == "calibration" {
             copies = self::copies(&features, &sample);
         }

@@ -47,6 +47,8 @@ pub struct Fitted {
     pub fell_back: bool,
     /// Gradient evaluations over all stages.
     pub evaluations: u64,
+    /// Walks over the training rows that answered them, where stages learn from all rows at once.
+    pub passes: Option<u64>,
     /// How many rotations of the rows it is the average of.
     pub rotations: usize,
     /// Which stages it is made of.
@@ -150,6 +152,7 @@ impl Fitted {
             recipe: Vec::new(),
             fell_back: fit.fell_back,
             evaluations: fit.evaluations,
+            passes: (fit.passes > 0).then_some(fit.passes),
             rotations: fit.rotations,
             kept: fit.kept,
             notes: Vec::new(),
@@ -189,6 +192,7 @@ impl Fitted {
             baseline_name: fit.baseline_candidate.name,
             baseline_validation: fit.baseline_candidate.validation,
             evaluations: candidates.iter().map(|candidate| candidate.evaluations).sum(),
+            passes: None,
             candidates,
             recipe: recipe.collect(),
             fell_back: false,

@@ -11,37 +11,38 @@ const MOST: usize = 200;
 /// Keeps steps on their way to an observer.
 pub(crate) struct Recorder<'r> {
     inner: &'r mut (dyn Observer + 'r),
-    stages: Vec<StageRecord>,
-    /// The number of the stage under way, and how many there will be.
-    index: Option<usize>,
+    /// Each with every how many of its steps one is kept.
+    stages: Vec<(StageRecord, u64)>,
+    /// How many there will be.
     planned: usize,
-    /// Every how many steps of the stage one is kept.
-    every: u64,
 }
 
 impl<'r> Recorder<'r> {
     pub(crate) fn new(inner: &'r mut (dyn Observer + 'r)) -> Self {
-        Self { inner, stages: Vec::new(), index: None, planned: 0, every: 1 }
+        Self { inner, stages: Vec::new(), planned: 0 }
     }
 
     /// The stages, each with its rotation of the rows; those marked that the winner is made of.
     pub(crate) fn finish(mut self, kept: &[usize], rotations: usize) -> Vec<StageRecord> {
         let each = (self.planned / rotations.max(1)).max(1) as u64;
-        for stage in &mut self.stages {
+        for (stage, _) in &mut self.stages {
             stage.kept = kept.contains(&(stage.rotation as usize));
             stage.rotation = stage.rotation / each + 1;
         }
-        self.stages
+        self.stages.into_iter().map(|(stage, _)| stage).collect()
     }
 
     fn keep(&mut self, progress: &Progress) {
         self.planned = progress.stages;
-        if self.index != Some(progress.stage_index) {
-            let (kind, name, rotation) = (progress.kind, progress.stage.clone(), progress.stage_index as u64);
-            self.stages.push(StageRecord { kind, name, rotation, ..StageRecord::default() });
-            (self.index, self.every) = (Some(progress.stage_index), 1);
+        // Stages run side by side, and are kept in their order.
+        let rotation = progress.stage_index as u64;
+        let place = self.stages.partition_point(|(stage, _)| stage.rotation < rotation);
+        if self.stages.get(place).is_none_or(|(stage, _)| stage.rotation != rotation) {
+            let (kind, name) = (progress.kind, progress.stage.clone());
+            let stage = StageRecord { kind, name, rotation, ..StageRecord::default() };
+            self.stages.insert(place, (stage, 1));
         }
-        let Some(stage) = self.stages.last_mut() else { return };
+        let (stage, every) = &mut self.stages[place];
         let finite = |value: f64| value.is_finite().then_some(value);
         let detail = progress.detail.as_ref();
         let step = StepRecord {
@@ -53,15 +54,14 @@ impl<'r> Recorder<'r> {
             threshold: detail.and_then(|detail| detail.thresholds.first().copied()),
         };
         // Looks at validation are few and always kept, as far as there is room.
-        if progress.step.is_multiple_of(self.every) || progress.step == progress.steps {
+        if progress.step.is_multiple_of(*every) || progress.step == progress.steps {
             stage.steps.push(step);
         } else if let (Some(_), Some(last)) = (step.validation, stage.steps.last_mut()) {
             last.validation = step.validation;
         }
         if stage.steps.len() > MOST {
-            self.every *= 2;
-            let every = self.every;
-            stage.steps.retain(|step| step.step.is_multiple_of(every));
+            *every *= 2;
+            stage.steps.retain(|step| step.step.is_multiple_of(*every));
         }
     }
 }

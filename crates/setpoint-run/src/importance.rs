@@ -272,7 +272,7 @@ fn weights(scorer: &Scorer, held: &Held, encoder: &Encoder) -> Option<Vec<(Strin
                 };
                 found.extend(words.terms.iter().zip(own).enumerate().map(term));
             }
-            Encoding::Plain | Encoding::Code { .. } => return None,
+            Encoding::Plain | Encoding::Code { .. } | Encoding::Learnt(_) => return None,
         }
     }
     Some(found)

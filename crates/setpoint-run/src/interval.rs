@@ -38,7 +38,7 @@ impl Measurer {
     /// Fewer replicates on large samples, where intervals are narrow anyway.
     fn bootstrap(&self, sample: &Sample) -> Bootstrap {
         let needed = (2.0 / (1.0 - self.confidence)).ceil() as usize;
-        let replicates = (100_000_000 / sample.len().max(1)).clamp(200, 1000).max(5 * needed);
+        let replicates = (40_000_000 / sample.len().max(1)).clamp(200, 1000).max(5 * needed);
         Bootstrap { replicates, confidence: self.confidence, seed: 0 }
     }
 

@@ -36,6 +36,7 @@ mod report;
 mod scene;
 mod schema;
 mod scorer;
+mod shards;
 mod threshold;
 mod train;
 
@@ -59,5 +60,6 @@ pub use probability::Probability;
 pub use report::{Described, check_volume, report_model, report_training};
 pub use schema::{ImageSchema, Schema};
 pub use scorer::Scorer;
+pub use shards::{Ask, Gathered, Setup, ShardRows, load_shards, merged};
 pub use threshold::{Scored, Shipped, margins};
 pub use train::{Job, Trained, choose, confidence_of_each, score, train};

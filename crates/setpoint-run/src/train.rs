@@ -377,6 +377,7 @@ fn measured(
         rotations: fitted.rotations as u64,
         seed: job.settings.seed,
         steps: fitted.evaluations,
+        passes: fitted.passes,
         rows: run.samples.map(|sample| sample.map_or(0, |sample| sample.len() as u64)),
         columns: loaded.columns as u64,
         thresholds_from: decision.rule().from().to_owned(),

@@ -19,7 +19,7 @@ use crate::rank::{self, QueryRounds};
 use crate::settings::Settings;
 use crate::side_by_side::{Tell, grow_all};
 use crate::store::{Finished, Store};
-use crate::watched::Watched;
+use crate::watched::{Grown, Watched};
 
 /// Most train rows for boosters to grow side by side: each holds scores and gradients of all rows.
 const SIDE_BY_SIDE: usize = 1_000_000;
@@ -246,7 +246,7 @@ impl<'r> Session<'r> {
         pull: Pull<'_>,
     ) -> Result<Vec<Searched>, TreesError> {
         let (look_every, rounds) = (self.settings.look_every, self.settings.rounds);
-        let mut grown: Vec<Option<(Ensemble, Vec<Look>, Vec<Promise>)>> = Vec::new();
+        let mut grown: Vec<Option<Grown>> = Vec::new();
         for wanted in &wanted {
             grown.push(match self.shelf.find(&wanted.key()) {
                 Some(known) => {

@@ -16,6 +16,9 @@ use crate::library::Dataset;
 use crate::purpose::Referee;
 use crate::side_by_side::Tell;
 
+/// A booster, the looks at it, and what each promised each goal.
+pub(crate) type Grown = (Ensemble, Vec<Look>, Vec<Promise>);
+
 /// How a booster is told of and judged.
 pub(crate) struct Watched<'w> {
     pub(crate) name: &'w str,
@@ -39,7 +42,7 @@ impl Watched<'_> {
         growth: &Growth<'_>,
         mixture: Option<&mut dyn Derivatives>,
         tell: Tell<'_>,
-    ) -> Result<(Ensemble, Vec<Look>, Vec<Promise>), TreesError> {
+    ) -> Result<Grown, TreesError> {
         let mut best: Vec<Option<(Promise, usize)>> = vec![None; self.judges.len()];
         let mut promises = Vec::new();
         let mut after = |round: &Round<'_>| {

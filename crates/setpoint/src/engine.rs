@@ -16,11 +16,12 @@ mod options;
 pub use options::{EngineError, EngineOptions, Inequality, Solve, Step};
 
 use crate::count::{Cell, Count, Counter};
+use crate::examples::Function;
 use crate::goal::Goal;
 use crate::implicit::{Derivative, ImplicitOptions, differentiate};
 use crate::message::number;
 use crate::problem::Problem;
-use crate::sample::SampleError;
+use crate::sample::{Sample, SampleError};
 use crate::shard::Shard;
 use crate::threshold::ThresholdError;
 use crate::threshold::exact;
@@ -188,7 +189,14 @@ impl Engine {
     /// # Errors
     /// If no thresholds meet the conditions.
     pub fn correct(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<(), EngineError> {
-        let found = exact::solve(&self.goal, rows.whole(), scores, &self.options.problem)?;
+        self.correct_on(&mut Here { rows, scores })
+    }
+
+    fn correct_on(&mut self, rows: &mut dyn Scored) -> Result<(), EngineError> {
+        let (goal, options) = (&self.goal, &self.options.problem);
+        let mut found = None;
+        rows.with_scores(&mut |rows, scores| found = Some(exact::solve(goal, rows, scores, options)))?;
+        let Some(found) = found.transpose()? else { return Ok(()) };
         let mut thresholds: Vec<f64> = found.thresholds.iter().map(|t| f64::from(*t)).collect();
         // Free thresholds belong to the optimizer once they have a value.
         if let Some(old) = &self.thresholds {
@@ -254,8 +262,14 @@ impl Engine {
     /// # Errors
     /// As [`step`](Self::step).
     pub fn settle(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<usize, EngineError> {
-        self.problem.tie(&self.goal, rows, &self.options.problem)?;
-        let passes = self.solve_again(rows, scores)?;
+        self.settle_on(&mut Here { rows, scores })
+    }
+
+    /// The same on scores that are elsewhere.
+    pub(crate) fn settle_on(&mut self, rows: &mut dyn Scored) -> Result<usize, EngineError> {
+        self.problem.tie(&self.goal, rows.rows(), &self.options.problem)?;
+        let before = self.thresholds.clone();
+        let passes = self.solve_again(rows)?;
         differentiate(
             &self.problem,
             &self.cells,
@@ -265,6 +279,10 @@ impl Engine {
             &self.options.implicit,
             &mut self.derivative,
         )?;
+        if !self.derivative.is_finite() {
+            self.thresholds = before;
+            return Err(ThresholdError::NotSettled { passes, residual: f64::INFINITY }.into());
+        }
         Ok(passes)
     }
 
@@ -281,6 +299,13 @@ impl Engine {
         let curvature = self.options.implicit.regulariser > 0.0;
         let partials = &self.derivative.partials;
         Ok(self.counter.gradient(rows, scores, &self.grid, partials, curvature, gradient)?)
+    }
+
+    /// The loss settled last, as a function of the counts that it was settled on.
+    pub(crate) fn function(&self) -> Function {
+        let curvature = self.options.implicit.regulariser > 0.0;
+        let counts = self.counter.counts(&self.grid, curvature, self.cells.len());
+        Function { counts, partials: self.derivative.partials.clone(), lines: Vec::new() }
     }
 
     /// What was settled last.
@@ -326,19 +351,19 @@ impl Engine {
 
     /// Finds the thresholds and counts there. Where those of before lead astray, or a slack leaves no threshold,
     /// the search starts again from the exact ones.
-    fn solve_again(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<usize, EngineError> {
+    fn solve_again(&mut self, rows: &mut dyn Scored) -> Result<usize, EngineError> {
         let before = self.thresholds.clone();
-        match self.solve(rows, scores) {
+        match self.solve(rows) {
             Err(EngineError::Threshold(
                 ThresholdError::NotSettled { .. } | ThresholdError::Infeasible { .. },
             )) if before.is_some() => {}
             Ok(passes) if self.options.solve == Solve::Smooth && self.is_local() => {
-                return self.look_elsewhere(rows, scores, passes);
+                return self.look_elsewhere(rows, passes);
             }
             found => return found,
         }
         self.slack.iter_mut().for_each(|slack| slack.fill(0.0));
-        let again = self.correct(rows, scores).and_then(|()| self.solve(rows, scores));
+        let again = self.correct_on(rows).and_then(|()| self.solve(rows));
         if again.is_err() {
             self.thresholds = before;
         }
@@ -352,18 +377,13 @@ impl Engine {
 
     /// Where the loss is above the least so far, the scores may have left the thresholds behind, far out where nothing
     /// moves: those near the exact ones are taken if they are better.
-    fn look_elsewhere(
-        &mut self,
-        rows: &dyn Shard,
-        scores: &[f32],
-        passes: usize,
-    ) -> Result<usize, EngineError> {
+    fn look_elsewhere(&mut self, rows: &mut dyn Scored, passes: usize) -> Result<usize, EngineError> {
         let loss = self.problem.loss().value(&self.cells);
         let mut found = loss;
         let mut passes = passes;
         if loss > self.least {
             let kept = (self.thresholds.clone(), self.active.clone(), self.cells.clone(), self.grid.clone());
-            let again = self.correct(rows, scores).and_then(|()| self.solve(rows, scores));
+            let again = self.correct_on(rows).and_then(|()| self.solve(rows));
             let better = again.is_ok() && self.problem.loss().value(&self.cells) < loss;
             if better {
                 found = self.problem.loss().value(&self.cells);
@@ -377,9 +397,9 @@ impl Engine {
     }
 
     /// Finds the thresholds and counts there; returns the passes over the scores.
-    fn solve(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<usize, EngineError> {
+    fn solve(&mut self, rows: &mut dyn Scored) -> Result<usize, EngineError> {
         if self.thresholds.is_none() || self.options.solve == Solve::Exact {
-            self.correct(rows, scores)?;
+            self.correct_on(rows)?;
         }
         let start = self.thresholds.as_deref().unwrap_or_default();
         let request = Request {
@@ -389,7 +409,7 @@ impl Engine {
             slack: self.slack.as_deref(),
         };
         let curvature = self.options.implicit.regulariser > 0.0 || !self.problem.diagonal();
-        let mut source = Scored { counter: &mut self.counter, rows, scores, curvature };
+        let mut source = Source { counter: &mut self.counter, rows, curvature };
         if self.options.solve != Solve::Smooth {
             self.problem.fill_grid(start, &mut self.grid);
             source.count(&self.grid, &mut self.cells)?;
@@ -406,17 +426,61 @@ impl Engine {
     }
 }
 
-/// A counter with its rows and scores: what the smooth solver asks for counts.
-struct Scored<'a> {
-    counter: &'a mut Counter,
+/// Rows with their scores, wherever these are.
+pub(crate) trait Scored {
+    /// Labels, weights and groups.
+    fn rows(&self) -> &dyn Shard;
+
+    /// As [`Counter::count`].
+    fn count(
+        &mut self,
+        counter: &mut Counter,
+        thresholds: &[f64],
+        curvature: bool,
+        cells: &mut [Cell],
+    ) -> Result<(), SampleError>;
+
+    /// Calls with all rows and all scores in one place.
+    fn with_scores(&mut self, call: &mut dyn FnMut(&Sample, &[f32])) -> Result<(), SampleError>;
+}
+
+/// Scores that are here.
+struct Here<'a> {
     rows: &'a dyn Shard,
     scores: &'a [f32],
+}
+
+impl Scored for Here<'_> {
+    fn rows(&self) -> &dyn Shard {
+        self.rows
+    }
+
+    fn count(
+        &mut self,
+        counter: &mut Counter,
+        thresholds: &[f64],
+        curvature: bool,
+        cells: &mut [Cell],
+    ) -> Result<(), SampleError> {
+        counter.count(self.rows, self.scores, thresholds, curvature, cells)
+    }
+
+    fn with_scores(&mut self, call: &mut dyn FnMut(&Sample, &[f32])) -> Result<(), SampleError> {
+        call(self.rows.whole(), &self.rows.gathered(self.scores));
+        Ok(())
+    }
+}
+
+/// A counter with its rows and scores: what the smooth solver asks for counts.
+struct Source<'a> {
+    counter: &'a mut Counter,
+    rows: &'a mut dyn Scored,
     curvature: bool,
 }
 
-impl Count for Scored<'_> {
+impl Count for Source<'_> {
     fn count(&mut self, thresholds: &[f64], cells: &mut [Cell]) -> Result<(), SampleError> {
-        self.counter.count(self.rows, self.scores, thresholds, self.curvature, cells)
+        self.rows.count(self.counter, thresholds, self.curvature, cells)
     }
 }
 

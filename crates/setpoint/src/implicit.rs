@@ -105,6 +105,14 @@ pub struct Derivative {
     right: Vec<f64>,
 }
 
+impl Derivative {
+    /// Whether all of it are numbers: counts of scores or weights that are too far apart may be none.
+    pub(crate) fn is_finite(&self) -> bool {
+        let single = self.loss + self.penalty;
+        single.is_finite() && self.prices.iter().chain(&self.free).all(|value| value.is_finite())
+    }
+}
+
 /// Differentiates the loss through the thresholds, at these counts.
 ///
 /// `active[k]`: constraint k holds with equality. `free[j]`: threshold j is a

@@ -178,8 +178,9 @@ impl Sample {
         selected
     }
 
-    /// No examples yet: a place for rows of others.
-    pub(crate) fn none() -> Self {
+    /// No examples yet: a place for rows of others, or a share of a batch that has none.
+    #[must_use]
+    pub fn none() -> Self {
         Self {
             labels: Vec::new(),
             weights: None,
@@ -284,7 +285,7 @@ impl Sample {
 
     /// Number of examples, at least one.
     #[must_use]
-    #[allow(clippy::len_without_is_empty, reason = "a sample is never empty")]
+    #[allow(clippy::len_without_is_empty, reason = "a sample that is asked about is never empty")]
     pub fn len(&self) -> usize {
         self.labels.len()
     }

@@ -4,6 +4,7 @@
 //! order. Everything above works on either: the engine, every method of training, and `auto` over them. Bytes
 //! depend on how rows are cut into shards, and never on threads.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
@@ -47,6 +48,35 @@ pub trait Shard: Sync {
 
     /// All rows in one place: exact thresholds, exact counts and quantiles are of these.
     fn whole(&self) -> &Sample;
+
+    /// The scores of all rows, where these are those of the rows here.
+    fn gathered<'s>(&self, scores: &'s [f32]) -> Cow<'s, [f32]> {
+        Cow::Borrowed(scores)
+    }
+
+    /// Number of rows wherever sums are of: more than are here, where other processes hold some.
+    fn everywhere(&self) -> usize {
+        self.rows()
+    }
+
+    /// The scores at some ranks among the rows of a class, from the lowest at 0; `at` says which, of so many rows.
+    fn in_order(&self, scores: &[f32], class: Option<bool>, at: &dyn Fn(usize) -> Vec<usize>) -> Vec<f32> {
+        let members = scores.iter().zip(self.whole().labels());
+        let members = members.filter(|(_, label)| class.is_none_or(|class| class == **label));
+        let mut values: Vec<f32> = members.map(|(score, _)| *score).collect();
+        let ranks = at(values.len());
+        let (Some(low), Some(high)) = (ranks.iter().min(), ranks.iter().max()) else { return Vec::new() };
+        // Only what lies between the ranks has to be in order.
+        values.select_nth_unstable_by(*low, f32::total_cmp);
+        values[*low..].select_nth_unstable_by(high - low, f32::total_cmp);
+        values[*low..=*high].sort_unstable_by(f32::total_cmp);
+        ranks.iter().map(|rank| values[*rank]).collect()
+    }
+
+    /// The rows, where they are in one place anyway.
+    fn alone(&self) -> Option<&Sample> {
+        None
+    }
 }
 
 /// What hangs on decisions about rows.
@@ -102,21 +132,41 @@ impl Shard for Sample {
     }
 
     fn add_line(&self, scores: &[f32], at_zero: f64, slope: f64, values: &mut [f32]) {
-        let add = |value: &mut f32, score: f32, weight: f64| {
-            *value = (f64::from(*value) + weight * (at_zero + slope * f64::from(score))) as f32;
-        };
         let chunks = values.par_chunks_mut(CHUNK).zip(scores.par_chunks(CHUNK)).enumerate();
-        chunks.for_each(|(chunk, (values, scores))| match self.weights() {
-            None => values.iter_mut().zip(scores).for_each(|(value, score)| add(value, *score, 1.0)),
-            Some(weights) => {
-                let rows = values.iter_mut().zip(scores).zip(&weights[chunk * CHUNK..]);
-                rows.for_each(|((value, score), weight)| add(value, *score, f64::from(*weight)));
-            }
+        chunks.for_each(|(chunk, (values, scores))| {
+            self.add_line_from(chunk * CHUNK, scores, at_zero, slope, values);
         });
     }
 
     fn whole(&self) -> &Sample {
         self
+    }
+
+    fn alone(&self) -> Option<&Sample> {
+        Some(self)
+    }
+}
+
+impl Sample {
+    /// Adds w (at_zero + slope s) to the value of each of some rows, from the first of them on.
+    pub(crate) fn add_line_from(
+        &self,
+        first: usize,
+        scores: &[f32],
+        at_zero: f64,
+        slope: f64,
+        values: &mut [f32],
+    ) {
+        let add = |value: &mut f32, score: f32, weight: f64| {
+            *value = (f64::from(*value) + weight * (at_zero + slope * f64::from(score))) as f32;
+        };
+        match self.weights() {
+            None => values.iter_mut().zip(scores).for_each(|(value, score)| add(value, *score, 1.0)),
+            Some(weights) => {
+                let rows = values.iter_mut().zip(scores).zip(&weights[first..]);
+                rows.for_each(|((value, score), weight)| add(value, *score, f64::from(*weight)));
+            }
+        }
     }
 }
 

@@ -28,6 +28,8 @@ pub use scores::ScoresArgs;
 pub use settings::SettingArgs;
 pub use train::{CnnArg, ModelArg, TrainArgs};
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 
 /// A message with settings as flags.
@@ -150,6 +152,11 @@ pub enum Command {
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
+    },
+    /// Write the manual pages, one for each command, to a folder
+    Manual {
+        /// The folder, such as ~/.local/share/man/man1
+        folder: PathBuf,
     },
 }
 

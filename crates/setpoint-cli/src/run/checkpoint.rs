@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use setpoint::artifact::Checkpoint;
+use setpoint::artifact::{Checkpoint, remove_left_over};
 use setpoint::goal::Direction;
 use setpoint::optimizer::{OptimizerError, State};
 use setpoint::train::selection::Best;
@@ -28,7 +28,7 @@ struct Story {
     /// What the run is: a checkpoint of another one is refused.
     run: Map<String, Value>,
     done: Vec<Stage>,
-    running: Option<Stage>,
+    running: Vec<Stage>,
     /// Names of the boosters that are done, of a run for trees.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     boosters: Vec<String>,
@@ -38,9 +38,21 @@ struct Story {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stage {
+    /// Which stage of the run.
+    index: usize,
     name: String,
     step: u64,
     evaluations: u64,
+}
+
+impl Stage {
+    /// What its numbers are called, of some kind: no name begins with another.
+    fn of(&self, kind: &str) -> String {
+        match kind.strip_suffix('/') {
+            Some(kind) => format!("{kind}/{}/", self.index),
+            None => format!("{kind}/{}", self.index),
+        }
+    }
 }
 
 /// What a checkpoint held: stages of the core, or boosters.
@@ -76,6 +88,7 @@ impl Directory {
                 directory.display()
             ))
         })?;
+        remove_left_over(directory);
         let path = directory.join(FILE);
         let mut found = Self { path, run, direction, columns, found: None, last: None };
         if found.path.exists() {
@@ -106,7 +119,10 @@ impl Directory {
     }
 
     fn read(&self) -> Result<Found, Failure> {
-        let mut file = Checkpoint::load(&self.path)?;
+        self.understand(Checkpoint::load(&self.path)?)
+    }
+
+    fn understand(&self, mut file: Checkpoint) -> Result<Found, Failure> {
         let damaged = |reason: String| Failure::input(format!("{}: {reason}", self.path.display()));
         let story: Story = serde_json::from_value(std::mem::take(&mut file.document))
             .map_err(|error| damaged(format!("not a checkpoint of a training run: {error}")))?;
@@ -116,10 +132,10 @@ impl Directory {
             )));
         }
         let lacks = |error: OptimizerError| damaged(error.to_string());
-        let mut done = Vec::with_capacity(story.done.len());
-        for (index, stage) in story.done.iter().enumerate() {
-            let (parameters, validation) = taken(&file.state, &format!("done/{index}")).map_err(lacks)?;
-            done.push(Candidate {
+        let mut stages = Snapshot::default();
+        for stage in &story.done {
+            let (parameters, validation) = taken(&file.state, &stage.of("done")).map_err(lacks)?;
+            let candidate = Candidate {
                 // The run knows; see `Reporter::begin`.
                 kind: StageKind::default(),
                 name: stage.name.clone(),
@@ -127,22 +143,18 @@ impl Directory {
                 validation,
                 step: stage.step,
                 evaluations: stage.evaluations,
-            });
+            };
+            stages.done.insert(stage.index, candidate);
         }
-        let running = match &story.running {
-            None => None,
-            Some(stage) => {
-                let (parameters, value) = taken(&file.state, "running").map_err(lacks)?;
-                Some(Running {
-                    best: self.best(&parameters, value, stage.step),
-                    optimizer: file.state.all("optimizer/"),
-                    extra: file.state.all("extra/"),
-                })
-            }
-        };
+        for stage in &story.running {
+            let (parameters, value) = taken(&file.state, &stage.of("running")).map_err(lacks)?;
+            let best = self.best(&parameters, value, stage.step);
+            let [optimizer, extra] = ["optimizer/", "extra/"].map(|of| file.state.all(&stage.of(of)));
+            stages.running.insert(stage.index, Running { best, optimizer, extra });
+        }
         let boosters =
             unpack(&story.boosters, &file.state, self.columns).map_err(|error| damaged(error.to_string()))?;
-        Ok(Found { stages: Snapshot { done, running }, boosters })
+        Ok(Found { stages, boosters })
     }
 
     /// The best so far, with the merit that its value had.
@@ -157,17 +169,20 @@ impl Directory {
     fn checkpoint(&self, snapshot: &Snapshot) -> Result<Checkpoint, String> {
         let mut state = State::default();
         let mut done = Vec::with_capacity(snapshot.done.len());
-        for (index, candidate) in snapshot.done.iter().enumerate() {
-            let Candidate { name, parameters, validation, step, evaluations, .. } = candidate.clone();
-            state = kept(state, &format!("done/{index}"), parameters, validation);
-            done.push(Stage { name, step, evaluations });
+        for (index, candidate) in snapshot.done.clone() {
+            let Candidate { name, parameters, validation, step, evaluations, .. } = candidate;
+            let stage = Stage { index, name, step, evaluations };
+            state = kept(state, &stage.of("done"), parameters, validation);
+            done.push(stage);
         }
-        let running = snapshot.running.clone().map(|Running { best, optimizer, extra }| {
-            state = kept(std::mem::take(&mut state), "running", best.parameters, best.value)
-                .with_all("optimizer/", optimizer)
-                .with_all("extra/", extra);
-            Stage { name: String::new(), step: best.step, evaluations: 0 }
-        });
+        let mut running = Vec::with_capacity(snapshot.running.len());
+        for (index, Running { best, optimizer, extra }) in snapshot.running.clone() {
+            let stage = Stage { index, name: String::new(), step: best.step, evaluations: 0 };
+            state = kept(state, &stage.of("running"), best.parameters, best.value)
+                .with_all(&stage.of("optimizer/"), optimizer)
+                .with_all(&stage.of("extra/"), extra);
+            running.push(stage);
+        }
         let story = Story { run: self.run.clone(), done, running, boosters: Vec::new() };
         let document = serde_json::to_value(story).map_err(|error| error.to_string())?;
         Ok(Checkpoint { document, state })
@@ -182,7 +197,7 @@ impl Store for Directory {
     fn save(&mut self, snapshot: &Snapshot) -> Result<(), String> {
         let stage = snapshot.done.len();
         let soon = |(last, at): (usize, Instant)| last == stage && at.elapsed() < PAUSE;
-        if snapshot.running.is_some() && self.last.is_some_and(soon) {
+        if !snapshot.running.is_empty() && self.last.is_some_and(soon) {
             return Ok(());
         }
         self.checkpoint(snapshot)?.save(&self.path).map_err(|error| error.to_string())?;
@@ -198,10 +213,20 @@ impl setpoint_trees::Store for Directory {
 
     fn save(&mut self, done: &[Finished]) -> Result<(), String> {
         let (boosters, state) = pack(done);
-        let story = Story { run: self.run.clone(), done: Vec::new(), running: None, boosters };
+        let story = Story { run: self.run.clone(), done: Vec::new(), running: Vec::new(), boosters };
         let document = serde_json::to_value(story).map_err(|error| error.to_string())?;
         Checkpoint { document, state }.save(&self.path).map_err(|error| error.to_string())
     }
+}
+
+/// Whether a checkpoint is one that its own run would go on from.
+///
+/// # Errors
+/// If it is none, with what is wrong.
+pub fn check(file: Checkpoint) -> Result<(), Failure> {
+    let run = file.document.get("run").and_then(Value::as_object).cloned().unwrap_or_default();
+    let (path, direction, columns) = (PathBuf::from(FILE), Direction::Up, 3);
+    Directory { path, run, direction, columns, found: None, last: None }.understand(file).map(drop)
 }
 
 /// The first setting in which two runs differ.
@@ -248,12 +273,14 @@ mod tests {
             };
             let state = |value: f64| State::default().with("v", vec![value]);
             let snapshot = Snapshot {
-                done: vec![candidate(Some(0.1 + 0.2)), candidate(None)],
-                running: Some(Running {
-                    best: directory.best(&[1.0, 2.0], Some(0.3), 5),
-                    optimizer: state(f64::NEG_INFINITY),
-                    extra: state(1e-310),
-                }),
+                done: [(0, candidate(Some(0.1 + 0.2))), (2, candidate(None))].into(),
+                running: [1, 11]
+                    .map(|stage| {
+                        let best = directory.best(&[1.0, 2.0], Some(0.3), 5);
+                        let (optimizer, extra) = (state(f64::NEG_INFINITY), state(1e-310 * stage as f64));
+                        (stage, Running { best, optimizer, extra })
+                    })
+                    .into(),
             };
             directory.save(&snapshot).unwrap();
             let mut again = Directory::open(home.path(), run, goal.objective.direction(), 2, true).unwrap();

@@ -15,6 +15,7 @@ mod scores;
 mod train;
 
 pub use certify::certify;
+pub use checkpoint::check as check_checkpoint;
 pub use demo::demo;
 pub use evaluate::evaluate;
 pub use export::export;

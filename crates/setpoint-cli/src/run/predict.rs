@@ -1,19 +1,11 @@
 //! `setpoint predict`: scores and a decision for each row.
 
-use std::borrow::Cow;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
-use std::sync::Arc;
+mod write;
 
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, FloatType, Int32Type, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{PrimitiveTypeBuilder, Type};
-use setpoint::artifact::{AtomicFile, write_atomically};
+use std::path::Path;
+
 use setpoint::message::clip;
-use setpoint_data::{Codes, Encoder, ImageOptions, Roles, Table};
+use setpoint_data::{Codes, Encoder, ImageOptions, Notes, Roles, Table};
 use setpoint_run::{Decisions, Failure, Opened, Predicted, Schema, hold_images, notes, open_all};
 
 use super::progress::{Display, line};
@@ -21,22 +13,17 @@ use super::{images, say_notes};
 use crate::args::PredictArgs;
 use crate::interrupt;
 use crate::plan::{Files, image_options, query_source, read_options};
+use write::{Column, Decided, Output, Values, Writer};
+pub use write::{quoted, text_of};
 
 /// The column that holds the decision.
 const DECISION: &str = "decision";
 
+/// Bytes of rows that are held at a time, about.
+const PIECE: usize = 32 << 20;
+
 /// The column that holds the place within a query.
 const PLACE: &str = "place";
-
-/// Rows of a Parquet row group.
-const ROW_GROUP: usize = 1 << 20;
-
-/// Where predictions go.
-enum Output<'a> {
-    Stdout,
-    Csv(&'a Path),
-    Parquet(&'a Path),
-}
 
 /// Scores and decides every row.
 pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
@@ -52,46 +39,87 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     }
     .check()?;
     let models = open_all(&args.model)?;
-    let mut display = Display::new(quiet);
-    let (mut columns, mut summaries, mut said) = (Vec::new(), Vec::new(), Vec::new());
-    let mut beside: Option<(Option<Vec<String>>, Vec<Codes>)> = None;
-    for (label, model) in &models {
-        // What is written beside is the same for every label.
-        let keep = args.keep.clone().filter(|_| beside.is_none());
-        let rows = scored_rows(&PredictArgs { keep, ..args.clone() }, model, &mut display)?;
-        let predicted = model.predict(&rows.scores, rows.groups.as_ref())?;
-        for note in rows.notes.into_iter().chain(predicted.notes.iter().cloned()) {
-            if !said.contains(&note) {
-                said.push(note);
-            }
-        }
-        let summary = summary(&predicted.decisions);
-        summaries.push(match label {
-            Some(label) => format!("{}: {summary}", clip(label)),
-            None => summary,
-        });
-        columns.extend(columns_of(label.as_deref(), predicted));
-        beside.get_or_insert((rows.files, rows.kept));
-    }
-    let (files, kept) = beside.unwrap_or_default();
-    refuse_clash(&kept, &columns)?;
-    interrupt::check()?;
-    display.finish();
-    let undecided = args.abstain.as_deref().unwrap_or_default();
-    let decided = Decided { files: files.as_deref(), kept: &kept, columns: &columns, undecided };
     if args.abstain.is_some() && matches!(output, Output::Parquet(_)) {
         return Err(Failure::input("--abstain: rows left undecided are null in Parquet files; leave it out"));
     }
-    match output {
-        Output::Stdout => decided.to_stdout()?,
-        Output::Csv(path) => write_atomically(path, |out| decided.write_csv(out))?,
-        Output::Parquet(path) => decided.write_parquet(path)?,
+    let mut display = Display::new(quiet);
+    let mut writer = Writer::new(&output, args.abstain.as_deref().unwrap_or_default())?;
+    let mut said = Said::default();
+    if let [(None, model)] = &models[..] {
+        // One model: rows come, are decided and go, some at a time.
+        let mut kept: Option<Vec<Codes>> = None;
+        let mut take = |rows: Rows| {
+            let predicted = model.predict(&rows.scores, rows.groups.as_ref())?;
+            said.add(&predicted);
+            let columns = columns_of(None, predicted);
+            let kept = kept.get_or_insert(rows.kept);
+            refuse_clash(kept, &columns)?;
+            interrupt::check()?;
+            writer.write(&Decided { files: rows.files.as_deref(), kept, columns: &columns })
+        };
+        let notes = scored_pieces(args, model, &mut display, &mut take)?;
+        said.notes.splice(0..0, notes);
+    } else {
+        let mut columns = Vec::new();
+        let mut beside: Option<(Option<Vec<String>>, Vec<Codes>)> = None;
+        for (label, model) in &models {
+            // What is written beside is the same for every label.
+            let keep = args.keep.clone().filter(|_| beside.is_none());
+            let rows = scored_rows(&PredictArgs { keep, ..args.clone() }, model, &mut display)?;
+            let predicted = model.predict(&rows.scores, rows.groups.as_ref())?;
+            rows.notes.into_iter().for_each(|note| said.note(note));
+            said.label(label.as_deref());
+            said.add(&predicted);
+            columns.extend(columns_of(label.as_deref(), predicted));
+            beside.get_or_insert((rows.files, rows.kept));
+        }
+        let (files, kept) = beside.unwrap_or_default();
+        refuse_clash(&kept, &columns)?;
+        interrupt::check()?;
+        writer.write(&Decided { files: files.as_deref(), kept: &kept, columns: &columns })?;
     }
+    display.finish();
+    writer.finish()?;
     if !quiet {
-        say_notes(&said);
-        summaries.iter().for_each(|summary| line(summary));
+        say_notes(&said.notes);
+        said.labels.iter().for_each(|(label, tally)| {
+            let summary = tally.to_string();
+            line(&label.as_ref().map_or(summary.clone(), |label| format!("{}: {summary}", clip(label))));
+        });
     }
     Ok(())
+}
+
+/// What is to be said at the end.
+#[derive(Default)]
+struct Said {
+    notes: Vec<String>,
+    /// What the decisions of each label come to.
+    labels: Vec<(Option<String>, Summary)>,
+}
+
+impl Said {
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// Decisions from here on are of this label.
+    fn label(&mut self, label: Option<&str>) {
+        self.labels.push((label.map(str::to_owned), Summary::default()));
+    }
+
+    /// Counts the decisions of some rows.
+    fn add(&mut self, predicted: &Predicted) {
+        predicted.notes.iter().cloned().for_each(|note| self.note(note));
+        if self.labels.is_empty() {
+            self.label(None);
+        }
+        if let Some((_, summary)) = self.labels.last_mut() {
+            summary.add(&predicted.decisions);
+        }
+    }
 }
 
 /// What is written of a label, the only one without its name: scores, probabilities, the decision.
@@ -118,40 +146,88 @@ fn columns_of(label: Option<&str>, predicted: Predicted) -> Vec<Column> {
 }
 
 /// What the decisions come to, in a line.
-fn summary(decisions: &Decisions) -> String {
-    match decisions {
-        Decisions::Positive(positive) => {
-            let some = positive.iter().filter(|positive| **positive).count();
-            format!("{} rows, {some} of them positive", positive.len())
+#[derive(Default)]
+struct Summary {
+    rows: usize,
+    positive: usize,
+    /// Rows left undecided, where they may be.
+    undecided: Option<usize>,
+    /// Rows decided as each class.
+    classes: Option<(Vec<String>, Vec<usize>)>,
+    /// Queries, and rows in their first places, if those are decided.
+    places: Option<(usize, Option<usize>)>,
+}
+
+impl Summary {
+    fn add(&mut self, decisions: &Decisions) {
+        match decisions {
+            Decisions::Positive(of) => {
+                self.rows += of.len();
+                self.positive += of.iter().filter(|positive| **positive).count();
+            }
+            Decisions::Some(of) => {
+                self.rows += of.len();
+                self.positive += of.iter().filter(|one| **one == Some(true)).count();
+                *self.undecided.get_or_insert(0) += of.iter().filter(|one| one.is_none()).count();
+            }
+            Decisions::Class { names, of } => {
+                self.rows += of.len();
+                let (_, counts) = self.classes.get_or_insert_with(|| (names.clone(), vec![0; names.len()]));
+                of.iter().for_each(|class| counts[*class as usize] += 1);
+            }
+            Decisions::Place { places, first } => {
+                self.rows += places.len();
+                let queries = places.iter().filter(|place| **place == 1).count();
+                let first = first.as_ref().map(|first| first.iter().filter(|first| **first).count());
+                self.places = Some((queries, first));
+            }
         }
-        Decisions::Place { places, first } => {
-            let queries = places.iter().filter(|place| **place == 1).count();
-            let first = first.as_ref().map(|first| first.iter().filter(|first| **first).count());
-            let first =
-                first.map_or_else(String::new, |some| format!(", {some} of them in the first places"));
-            format!("{} rows of {queries} queries{first}", places.len())
+    }
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} rows", self.rows)?;
+        if let Some((queries, first)) = self.places {
+            write!(f, " of {queries} queries")?;
+            return first.map_or(Ok(()), |some| write!(f, ", {some} of them in the first places"));
         }
-        Decisions::Some(of) => {
-            let count = |decision| of.iter().filter(|one| **one == decision).count();
-            let (positive, undecided) = (count(Some(true)), count(None));
-            format!("{} rows, {positive} of them positive, {undecided} left undecided", of.len())
-        }
-        Decisions::Class { names, of } => {
-            let mut counts = vec![0; names.len()];
-            of.iter().for_each(|class| counts[*class as usize] += 1);
-            let decided = names.iter().zip(counts).filter(|(_, count)| *count > 0);
+        if let Some((names, counts)) = &self.classes {
+            let decided = names.iter().zip(counts).filter(|(_, count)| **count > 0);
             let decided: Vec<String> =
                 decided.map(|(name, count)| format!("{count} {}", clip(name))).collect();
-            format!("{} rows: {}", of.len(), decided.join(", "))
+            return write!(f, ": {}", decided.join(", "));
         }
+        write!(f, ", {} of them positive", self.positive)?;
+        self.undecided.map_or(Ok(()), |rows| write!(f, ", {rows} left undecided"))
     }
 }
 
 /// Scores every row, without its label.
 pub fn scored_rows(args: &PredictArgs, model: &Opened, display: &mut Display) -> Result<Rows, Failure> {
+    let mut all: Option<Rows> = None;
+    let mut take = |rows: Rows| {
+        match &mut all {
+            None => all = Some(rows),
+            Some(all) => all.append(rows),
+        }
+        Ok(())
+    };
+    let notes = scored_pieces(args, model, display, &mut take)?;
+    Ok(Rows { notes, ..all.unwrap_or_default() })
+}
+
+/// Scores rows without their label, some at a time, and hands them over; columns that are kept come whole with the
+/// first. Returns what is to be said of them.
+fn scored_pieces(
+    args: &PredictArgs,
+    model: &Opened,
+    display: &mut Display,
+    take: &mut dyn FnMut(Rows) -> Result<(), Failure>,
+) -> Result<Vec<String>, Failure> {
     display.show(&format!("reading {}", args.data.display()));
-    let rows = match &model.schema {
-        Schema::Table(encoder) => table_rows(args, model, encoder)?,
+    let notes = match &model.schema {
+        Schema::Table(encoder) => table_rows(args, model, encoder, take)?,
         Schema::Images(_) if args.keep.is_some() => {
             return Err(Failure::input(
                 "--keep: images have no columns; the name of each file is written beside it anyway",
@@ -170,14 +246,16 @@ pub fn scored_rows(args: &PredictArgs, model: &Opened, display: &mut Display) ->
             let mut held = hold_images(schema, &model.blueprint, &set, &all)?;
             let scores = model.scorer.scores(&mut held)?;
             let files = set.names().map(<[String]>::to_vec);
-            Rows { files, kept: Vec::new(), scores, groups: None, notes: set.notes().to_vec() }
+            take(Rows { files, scores, ..Rows::default() })?;
+            set.notes().to_vec()
         }
     };
     interrupt::check()?;
-    Ok(rows)
+    Ok(notes)
 }
 
 /// Rows that were scored.
+#[derive(Default)]
 pub struct Rows {
     /// The names of their files, where each is a file of its own.
     pub files: Option<Vec<String>>,
@@ -190,6 +268,14 @@ pub struct Rows {
 }
 
 impl Rows {
+    /// Adds the rows that come next.
+    fn append(&mut self, next: Self) {
+        self.scores.extend(next.scores);
+        if let (Some(groups), Some(next)) = (&mut self.groups, next.groups) {
+            groups.append(next);
+        }
+    }
+
     /// Notes what is to be said of their groups.
     pub fn note_groups(&mut self, model: &Opened) {
         let groups = self.groups.as_ref();
@@ -198,7 +284,12 @@ impl Rows {
 }
 
 /// Scores the rows of a table.
-fn table_rows(args: &PredictArgs, model: &Opened, encoder: &Encoder) -> Result<Rows, Failure> {
+fn table_rows(
+    args: &PredictArgs,
+    model: &Opened,
+    encoder: &Encoder,
+    take: &mut dyn FnMut(Rows) -> Result<(), Failure>,
+) -> Result<Vec<String>, Failure> {
     if model.query_column().is_none() && (args.queries.query.is_some() || args.queries.query_sizes.is_some())
     {
         return Err(Failure::input("--query: the model is not for a goal per query; leave it out"));
@@ -209,30 +300,44 @@ fn table_rows(args: &PredictArgs, model: &Opened, encoder: &Encoder) -> Result<R
         missing: args.read.missing.as_deref().map(setpoint_data::list),
         ..Roles::default()
     };
-    let table =
-        Table::read_for(&args.data, &read_options(&args.read)?, &roles, encoder).map_err(|error| {
+    let (mut all_notes, mut ended) = (None::<Notes>, Ok(()));
+    let mut first = true;
+    let mut next = |table: Table| -> Result<(), Failure> {
+        interrupt::check()?;
+        let queries = table.queries().filter(|_| roles.queries.is_some()).cloned();
+        let mut kept = if std::mem::take(&mut first) { kept(args, &table)? } else { Vec::new() };
+        if let Some(queries) = &queries {
+            let mut beside = queries.clone();
+            if beside.column.is_empty() {
+                "query".clone_into(&mut beside.column);
+            }
+            // A place says little without its query.
+            if !kept.iter().any(|codes| codes.column == beside.column) {
+                kept.insert(0, beside);
+            }
+        }
+        let groups = queries.or_else(|| table.groups().cloned());
+        let data = encoder.encode(table)?;
+        match &mut all_notes {
+            None => all_notes = Some(data.notes),
+            Some(all) => all.merge(data.notes),
+        }
+        take(Rows { kept, scores: model.scores(data.features)?, groups, ..Rows::default() })
+    };
+    let mut piece = |table: Table| {
+        ended = next(table);
+        ended.is_ok()
+    };
+    Table::read_pieces(&args.data, &read_options(&args.read)?, &roles, encoder, PIECE, &mut piece).map_err(
+        |error| {
             // There is no flag to give here: the model itself asks for the column.
             let failure = Failure::from(error);
             let why = "(the model has a threshold for each of its groups)";
             Failure { message: failure.message.replace("(‹group›)", why), ..failure }
-        })?;
-    let queries = table.queries().filter(|_| roles.queries.is_some()).cloned();
-    let mut kept = kept(args, &table)?;
-    if let Some(queries) = &queries {
-        let mut beside = queries.clone();
-        if beside.column.is_empty() {
-            "query".clone_into(&mut beside.column);
-        }
-        // A place says little without its query.
-        if !kept.iter().any(|codes| codes.column == beside.column) {
-            kept.insert(0, beside);
-        }
-    }
-    let groups = queries.or_else(|| table.groups().cloned());
-    let data = encoder.encode(table)?;
-    interrupt::check()?;
-    let notes = notes(&data.notes, Some(&args.data));
-    Ok(Rows { files: None, kept, scores: model.scores(data.features)?, groups, notes })
+        },
+    )?;
+    ended?;
+    Ok(all_notes.map_or_else(Vec::new, |all| notes(&all, Some(&args.data))))
 }
 
 /// The columns to write beside, as the file has them.
@@ -269,230 +374,5 @@ fn output(path: &Path) -> Result<Output<'_>, Failure> {
             "-o {}: expected a name that ends in .csv or .parquet, or - for stdout",
             path.display()
         ))),
-    }
-}
-
-/// A column of what a model makes of the rows.
-struct Column {
-    name: String,
-    values: Values,
-}
-
-enum Values {
-    Numbers(Vec<f32>),
-    Whole(Vec<i32>),
-    /// Nothing where a row is left undecided.
-    Decided(Vec<Option<bool>>),
-    /// For each row the place of its text.
-    Texts {
-        names: Vec<String>,
-        of: Vec<u32>,
-    },
-}
-
-impl Values {
-    fn yes_or_no(of: &[bool]) -> Self {
-        Self::Whole(of.iter().map(|yes| i32::from(*yes)).collect())
-    }
-}
-
-/// What is written.
-struct Decided<'a> {
-    files: Option<&'a [String]>,
-    kept: &'a [Codes],
-    columns: &'a [Column],
-    /// What is written where nothing is decided.
-    undecided: &'a str,
-}
-
-impl Decided<'_> {
-    fn rows(&self) -> usize {
-        self.columns.first().map_or(0, |column| match &column.values {
-            Values::Numbers(of) => of.len(),
-            Values::Whole(of) => of.len(),
-            Values::Decided(of) => of.len(),
-            Values::Texts { of, .. } => of.len(),
-        })
-    }
-
-    fn to_stdout(&self) -> Result<(), Failure> {
-        let mut out = BufWriter::new(io::stdout().lock());
-        match self.write_csv(&mut out).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Failure::input(format!("cannot write to stdout: {error}")))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The shortest digits that read back as the same score.
-    fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        let file = self.files.map(|_| "file").into_iter();
-        let kept = self.kept.iter().map(|codes| codes.column.as_str());
-        let own = self.columns.iter().map(|column| column.name.as_str());
-        for (place, name) in file.chain(kept).chain(own).enumerate() {
-            write!(out, "{}{}", if place == 0 { "" } else { "," }, quoted(name))?;
-        }
-        writeln!(out)?;
-        for row in 0..self.rows() {
-            if let Some(file) = self.files.and_then(|files| files.get(row)) {
-                write!(out, "{},", quoted(file))?;
-            }
-            for codes in self.kept {
-                write!(out, "{},", quoted(text_of(codes, row).unwrap_or_default()))?;
-            }
-            for (place, column) in self.columns.iter().enumerate() {
-                out.write_all(if place == 0 { b"" } else { b"," })?;
-                match &column.values {
-                    Values::Numbers(of) => write!(out, "{}", of[row])?,
-                    Values::Whole(of) => write!(out, "{}", of[row])?,
-                    Values::Decided(of) => match of[row] {
-                        Some(positive) => write!(out, "{}", u8::from(positive))?,
-                        None => write!(out, "{}", quoted(self.undecided))?,
-                    },
-                    Values::Texts { names, of } => write!(out, "{}", quoted(&names[of[row] as usize]))?,
-                }
-            }
-            writeln!(out)?;
-        }
-        Ok(())
-    }
-
-    /// Kept columns of whole numbers stay numbers, others are texts; names may hold anything.
-    fn parquet_schema(&self) -> Result<Type, ParquetError> {
-        let mut fields = Vec::new();
-        if self.files.is_some() {
-            let text = plain("file", Physical::BYTE_ARRAY).with_logical_type(Some(LogicalType::String));
-            fields.push(text.build()?);
-        }
-        for codes in self.kept {
-            let (kind, logical) = match whole_numbers(codes) {
-                true => (Physical::INT64, None),
-                false => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            };
-            let field = plain(&codes.column, kind).with_repetition(Repetition::OPTIONAL);
-            fields.push(field.with_logical_type(logical).build()?);
-        }
-        for Column { name, values } in self.columns {
-            fields.push(match values {
-                Values::Numbers(_) => plain(name, Physical::FLOAT).build()?,
-                Values::Whole(_) => plain(name, Physical::INT32).build()?,
-                Values::Decided(_) => {
-                    plain(name, Physical::INT32).with_repetition(Repetition::OPTIONAL).build()?
-                }
-                Values::Texts { .. } => {
-                    plain(name, Physical::BYTE_ARRAY).with_logical_type(Some(LogicalType::String)).build()?
-                }
-            });
-        }
-        Type::group_type_builder("predictions")
-            .with_fields(fields.into_iter().map(Arc::new).collect())
-            .build()
-    }
-
-    fn write_parquet(&self, path: &Path) -> Result<(), Failure> {
-        let failed =
-            |error: ParquetError| Failure::input(format!("cannot write {}: {error}", path.display()));
-        let schema = Arc::new(self.parquet_schema().map_err(failed)?);
-        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-        let mut file = AtomicFile::create(path)?;
-        // The shell hands bytes on and leaves the commit to us.
-        let mut writer =
-            SerializedFileWriter::new(Shell(&mut file), schema, Arc::new(properties)).map_err(failed)?;
-        for first in (0..self.rows()).step_by(ROW_GROUP) {
-            let rows = first..self.rows().min(first + ROW_GROUP);
-            let mut group = writer.next_row_group().map_err(failed)?;
-            if let Some(files) = self.files
-                && let Some(mut column) = group.next_column().map_err(failed)?
-            {
-                let names: Vec<ByteArray> =
-                    files[rows.clone()].iter().map(|name| name.as_str().into()).collect();
-                column.typed::<ByteArrayType>().write_batch(&names, None, None).map_err(failed)?;
-                column.close().map_err(failed)?;
-            }
-            for codes in self.kept {
-                let Some(mut column) = group.next_column().map_err(failed)? else { break };
-                let texts = || rows.clone().map(|row| text_of(codes, row));
-                let there: Vec<i16> = texts().map(|text| i16::from(text.is_some())).collect();
-                if whole_numbers(codes) {
-                    let numbers: Vec<i64> = texts().flatten().filter_map(|text| text.parse().ok()).collect();
-                    column.typed::<Int64Type>().write_batch(&numbers, Some(&there), None).map_err(failed)?;
-                } else {
-                    let texts: Vec<ByteArray> = texts().flatten().map(ByteArray::from).collect();
-                    column
-                        .typed::<ByteArrayType>()
-                        .write_batch(&texts, Some(&there), None)
-                        .map_err(failed)?;
-                }
-                column.close().map_err(failed)?;
-            }
-            for Column { values, .. } in self.columns {
-                let Some(mut column) = group.next_column().map_err(failed)? else { break };
-                let rows = rows.clone();
-                match values {
-                    Values::Numbers(of) => {
-                        column.typed::<FloatType>().write_batch(&of[rows], None, None).map_err(failed)?;
-                    }
-                    Values::Whole(of) => {
-                        column.typed::<Int32Type>().write_batch(&of[rows], None, None).map_err(failed)?;
-                    }
-                    Values::Decided(of) => {
-                        let of = &of[rows];
-                        let there: Vec<i16> = of.iter().map(|one| i16::from(one.is_some())).collect();
-                        let known: Vec<i32> = of.iter().flatten().map(|one| i32::from(*one)).collect();
-                        column
-                            .typed::<Int32Type>()
-                            .write_batch(&known, Some(&there), None)
-                            .map_err(failed)?;
-                    }
-                    Values::Texts { names, of } => {
-                        let texts: Vec<ByteArray> =
-                            of[rows].iter().map(|class| names[*class as usize].as_str().into()).collect();
-                        column.typed::<ByteArrayType>().write_batch(&texts, None, None).map_err(failed)?;
-                    }
-                }
-                column.close().map_err(failed)?;
-            }
-            group.close().map_err(failed)?;
-        }
-        writer.close().map_err(failed)?;
-        Ok(file.commit()?)
-    }
-}
-
-/// A column that every row has.
-fn plain(name: &str, kind: Physical) -> PrimitiveTypeBuilder<'_> {
-    Type::primitive_type_builder(name, kind).with_repetition(Repetition::REQUIRED)
-}
-
-/// The text of a row; `None` where it is missing.
-pub fn text_of(codes: &Codes, row: usize) -> Option<&str> {
-    codes.names.get(codes.of[row] as usize).map(String::as_str)
-}
-
-/// Whether a column's texts are whole numbers, written as numbers are.
-fn whole_numbers(codes: &Codes) -> bool {
-    let whole = |name: &String| name.parse::<i64>().is_ok_and(|number| number.to_string() == *name);
-    !codes.names.is_empty() && codes.names.iter().all(whole)
-}
-
-/// A text as CSV takes it.
-pub fn quoted(name: &str) -> Cow<'_, str> {
-    if name.contains([',', '"', '\n', '\r']) {
-        Cow::Owned(format!("\"{}\"", name.replace('"', "\"\"")))
-    } else {
-        Cow::Borrowed(name)
-    }
-}
-
-struct Shell<'a>(&'a mut AtomicFile);
-
-impl Write for Shell<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
     }
 }

@@ -1,5 +1,6 @@
 //! Progress on stderr: a bar on a terminal, a line now and then elsewhere.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -22,8 +23,12 @@ pub struct Display {
 
 enum Kind {
     Silent,
-    Bar(ProgressBar),
-    Lines { last: Instant, stage: Option<usize> },
+    /// With how far each stage is, in thousandths: some run side by side.
+    Bar(ProgressBar, BTreeMap<usize, u64>),
+    Lines {
+        last: Instant,
+        stage: Option<usize>,
+    },
 }
 
 impl Display {
@@ -37,7 +42,7 @@ impl Display {
             if let Ok(style) = style {
                 bar.set_style(style);
             }
-            Kind::Bar(bar)
+            Kind::Bar(bar, BTreeMap::new())
         } else {
             Kind::Lines { last: Instant::now(), stage: None }
         };
@@ -46,7 +51,7 @@ impl Display {
 
     /// Shows what is going on besides training.
     pub fn show(&mut self, message: &str) {
-        if let Kind::Bar(bar) = &self.kind {
+        if let Kind::Bar(bar, _) = &self.kind {
             bar.set_message(message.to_owned());
         }
     }
@@ -55,7 +60,7 @@ impl Display {
     pub fn say(&mut self, message: &str) {
         match &self.kind {
             Kind::Silent => {}
-            Kind::Bar(bar) => bar.println(message),
+            Kind::Bar(bar, _) => bar.println(message),
             Kind::Lines { .. } => line(message),
         }
     }
@@ -73,14 +78,14 @@ impl Display {
     /// The bar, to count on; hidden where there is none.
     pub fn bar(&self) -> ProgressBar {
         match &self.kind {
-            Kind::Bar(bar) => bar.clone(),
+            Kind::Bar(bar, _) => bar.clone(),
             Kind::Silent | Kind::Lines { .. } => ProgressBar::hidden(),
         }
     }
 
     /// Removes the bar.
     pub fn finish(&mut self) {
-        if let Kind::Bar(bar) = &self.kind {
+        if let Kind::Bar(bar, _) = &self.kind {
             bar.finish_and_clear();
         }
     }
@@ -96,10 +101,11 @@ impl Observer for Display {
     fn observe(&mut self, progress: &Progress) -> ControlFlow<()> {
         match &mut self.kind {
             Kind::Silent => {}
-            Kind::Bar(bar) => {
+            Kind::Bar(bar, stages) => {
                 bar.set_length(progress.stages as u64 * 1000);
                 let within = 1000 * progress.step.min(progress.steps) / progress.steps.max(1);
-                bar.set_position(progress.stage_index as u64 * 1000 + within);
+                stages.insert(progress.stage_index, within);
+                bar.set_position(bar.position().max(stages.values().sum()));
                 bar.set_message(describe(&self.prefix, progress));
             }
             Kind::Lines { last, stage } => {

@@ -211,7 +211,13 @@ fn help_has_examples_and_completions_are_scripts() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(setpoint(home.path(), &["completions", shell]).ok().stdout.contains("setpoint"));
     }
-    assert_eq!(setpoint(home.path(), &["--version"]).ok().stdout, "setpoint 0.1.0\n");
+    setpoint(home.path(), &["manual", "man/man1"]).ok();
+    let page = String::from_utf8(read(home.path(), "man/man1/setpoint-train.1")).unwrap();
+    assert!(page.contains(".TH") && page.contains("\\-\\-goal"), "{page}");
+    assert_eq!(
+        setpoint(home.path(), &["--version"]).ok().stdout,
+        concat!("setpoint ", env!("CARGO_PKG_VERSION"), "\n")
+    );
     let run = setpoint(home.path(), &["trian"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
 }

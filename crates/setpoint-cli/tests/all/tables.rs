@@ -37,6 +37,52 @@ fn fifty_thousand_names_are_pooled_or_left_out() {
 }
 
 #[test]
+fn trees_read_means_of_many_names_and_scores_of_texts() {
+    if setpoint_trees::Library::get().is_err() {
+        eprintln!("skipped: LightGBM is not installed (pip install lightgbm)");
+        return;
+    }
+    let home = directory();
+    // 2,000 clients, a quarter of whom are bad, and a number that matters the other way round for them.
+    let mut text = "client,remark,x,y\n".to_owned();
+    for row in 0..20_000 {
+        let (client, x) = (drawn(row, 2000), drawn(row + 5, 100));
+        let positive = (client % 4 == 0) == (x > 50) && drawn(row + 9, 10) > 0;
+        let word = if drawn(row + 3, 4) > 0 && positive { "late again" } else { "all in order" };
+        writeln!(text, "c{client},{word} on visit {row},{x},{}", u8::from(positive)).unwrap();
+    }
+    write(home.path(), "t.csv", &text);
+    let train =
+        ["train", "t.csv", "--label", "y", "--goal", "recall @ fpr<=5%", "--model", "trees", "--search", "1"];
+    let fast = ["--rounds", "40", "-o", "m", "--json"];
+    let run = setpoint(home.path(), &[&train[..], &fast].concat()).trained();
+    assert_eq!(run.json()["columns"], 3);
+    let notes = run.json()["notes"].to_string();
+    assert!(notes.contains("read as texts, word by word, of which trees get a linear score"), "{notes}");
+    assert!(run.json()["objective"]["calibration"].as_f64().unwrap() > 0.6, "{}", run.json()["objective"]);
+    let asked =
+        "client,remark,x\nnobody,late again,80\nnobody else,late again,80\nc4,all in order,80\n,,80\n";
+    write(home.path(), "p.csv", asked);
+    let predict = |model: &str| {
+        setpoint(home.path(), &["predict", model, "p.csv", "-o", "out.csv"]).ok();
+        let out = String::from_utf8(read(home.path(), "out.csv")).unwrap();
+        out.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let lines = predict("m");
+    assert_eq!(lines[0], lines[1], "clients that nobody knows are alike");
+    let refused = setpoint(home.path(), &["export", "m", "-o", "m.onnx"]);
+    assert!(refused.stderr.contains("column \"remark\" holds texts, word by word"), "{}", refused.stderr);
+    // Means go into the graph.
+    let alone = ["--drop", "remark"];
+    setpoint(home.path(), &[&train[..], &alone, &fast].concat()).trained();
+    assert_eq!(predict("m").len(), 4);
+    setpoint(home.path(), &["export", "m", "-o", "m.onnx"]).ok();
+    if setpoint_onnx::library_file().is_some() {
+        setpoint(home.path(), &["export", "m", "-o", "m.onnx", "--check", "t.csv"]).ok();
+    }
+}
+
+#[test]
 fn dates_in_three_formats_are_parts_in_the_model_and_in_predict() {
     let home = directory();
     let mut text = "iso,german,american,x,y\n".to_owned();

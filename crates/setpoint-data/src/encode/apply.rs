@@ -29,6 +29,8 @@ struct Column<'a> {
     places: Vec<Option<usize>>,
     /// For each code of the table, the terms of the text.
     terms: Option<Sparse>,
+    /// For each code of the table, the number that labels gave.
+    numbers: Vec<f32>,
 }
 
 /// Times as a table keeps them: less an offset, in 32 bits.
@@ -161,7 +163,7 @@ fn place<'a>(
                 let known: Vec<&str> = values.iter().map(|category| category.value.as_str()).collect();
                 places(&known, &input.part.map(DatePart::values).unwrap_or_default())
             }
-            Encoding::Number { .. } | Encoding::Text(_) | Encoding::Plain => Vec::new(),
+            Encoding::Number { .. } | Encoding::Text(_) | Encoding::Plain | Encoding::Learnt(_) => Vec::new(),
             Encoding::Category { values, .. } => {
                 let known: Vec<&str> = values.iter().map(|category| category.value.as_str()).collect();
                 places(&known, &texts[column.slot].values)
@@ -175,14 +177,18 @@ fn place<'a>(
             Encoding::Text(words) => Some(words.encode(&texts[column.slot].values)),
             _ => None,
         };
-        placed.push(Column { input, slot: column.slot, first, places, terms });
+        let numbers = match &input.encoding {
+            Encoding::Learnt(learnt) => learnt.of(&texts[column.slot].values),
+            _ => Vec::new(),
+        };
+        placed.push(Column { input, slot: column.slot, first, places, terms, numbers });
         first += input.width();
     }
     Ok(placed)
 }
 
 /// For each text the category that it names: the one spelled so, else one that says the same (`1` for `1.0`).
-fn places(known: &[&str], texts: &[String]) -> Vec<Option<usize>> {
+pub(super) fn places(known: &[&str], texts: &[String]) -> Vec<Option<usize>> {
     let mut places: Vec<Option<usize>> =
         texts.iter().map(|text| known.binary_search(&text.as_str()).ok()).collect();
     if places.contains(&None) {
@@ -297,6 +303,12 @@ impl Column<'_> {
                     *into = self.place(codes(row)).map_or(absent, |place| place as f32);
                 });
             }
+            Encoding::Learnt(_) => {
+                let codes = chunk.code(self.slot);
+                into.for_each(|(into, row)| {
+                    *into = self.numbers.get(codes[row] as usize).copied().unwrap_or(f32::NAN);
+                });
+            }
             Encoding::Category { .. } | Encoding::Text(_) => {}
         }
     }
@@ -342,6 +354,7 @@ impl Column<'_> {
             Encoding::Category { missing, rare, .. } => (missing.is_none(), rare.is_some()),
             Encoding::Code { rare, .. } => (self.input.complete, *rare),
             Encoding::Plain => (self.input.complete, false),
+            Encoding::Learnt(_) => (self.input.complete, true),
             Encoding::Text(_) => return,
         };
         if self.input.part.is_none() && self.input.kind() == ColumnKind::Number {

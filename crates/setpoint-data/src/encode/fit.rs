@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use setpoint::features::{Scaling, Sparse};
 
 use super::apply::Dates;
 use super::text::{Unit, Words};
 use super::{Category, EncodeError, Encoder, Encoding, Input, Inputs};
-use crate::chunk::{Chunk, MISSING};
+use crate::chunk::{Chunk, MISSING, Texts};
 use crate::form::Form;
 use crate::layout::ColumnKind;
 use crate::table::{Body, FeatureColumn, Table};
@@ -17,12 +18,15 @@ use crate::time::DatePart;
 /// Most categories that have a column of their own; beyond them, each needs so many rows.
 const CATEGORIES: usize = 1000;
 const LEAST_ROWS: u64 = 2;
+/// Rows for each column below which a sparse matrix is wide.
+const WIDE: u64 = 4;
 /// Rows from which a column with another text in nearly each is an identifier.
 const IDENTIFIER_ROWS: u64 = 20;
 
 /// What becomes of a column.
-enum Column {
-    Encoded(Encoding),
+pub(super) enum Fitted {
+    /// Its encoding, and those of the parts of its dates.
+    Encoded(Encoding, Vec<(DatePart, Encoding)>),
     Constant,
     Identifier,
 }
@@ -55,46 +59,21 @@ impl Encoder {
             },
             Body::Dense { columns, chunks, texts } => {
                 // Each column is summed in the order of its rows, however many threads there are.
-                let encodings: Vec<Column> = columns
-                    .par_iter()
-                    .map(|column| match column.kind {
+                let fitted = columns.par_iter().map(|column| {
+                    let fitted = match column.kind {
                         ColumnKind::Number => {
-                            number(chunks, column.slot, &chosen).map_or(Column::Constant, Column::Encoded)
+                            let sums = NumberSums::of(chunks, column, &chosen);
+                            Fitted::of_number(sums.encoding(), sums.date_parts())
                         }
                         ColumnKind::Category => {
-                            let texts = &texts[column.slot].values;
-                            category(chunks, column.slot, texts, &chosen, column.text)
+                            let (counts, missing) = counts(chunks, column.slot, texts, &chosen);
+                            Fitted::of_category(&texts[column.slot].values, &counts, missing, column.text)
                         }
-                    })
-                    .collect();
-                let mut inputs = Vec::new();
-                for (column, encoding) in columns.iter().zip(encodings) {
-                    match encoding {
-                        Column::Encoded(encoding) => {
-                            let (name, form, offset) = (column.name.clone(), column.form, column.offset);
-                            let own = Input { name, encoding, form, part: None, offset, complete: false };
-                            let parts = if form.is_some_and(Form::is_date) {
-                                date_parts(chunks, column, &chosen)
-                            } else {
-                                Vec::new()
-                            };
-                            let parts = parts.into_iter().map(|(part, encoding)| Input {
-                                part: Some(part),
-                                encoding,
-                                ..own.clone()
-                            });
-                            let parts: Vec<Input> = parts.collect();
-                            inputs.push(own);
-                            inputs.extend(parts);
-                        }
-                        Column::Constant => constant.push(column.name.clone()),
-                        Column::Identifier => identifiers.push(column.name.clone()),
-                    }
-                }
-                if inputs.is_empty() {
-                    return Err(EncodeError::AllConstant { file: file() });
-                }
-                Inputs::Table(inputs)
+                    };
+                    (column.name.clone(), column.form, column.offset, fitted)
+                });
+                let fitted: Vec<_> = fitted.collect();
+                Self::inputs(&table.file, fitted, &mut constant, &mut identifiers)?
             }
         };
         let used: HashSet<&str> = match &inputs {
@@ -116,6 +95,38 @@ impl Encoder {
             inputs,
         })
     }
+
+    /// The inputs of columns by name, form, offset and what was made of them; those left out are listed.
+    pub(super) fn inputs(
+        file: &str,
+        columns: Vec<(String, Option<Form>, f64, Fitted)>,
+        constant: &mut Vec<String>,
+        identifiers: &mut Vec<String>,
+    ) -> Result<Inputs, EncodeError> {
+        let mut inputs = Vec::new();
+        for (name, form, offset, fitted) in columns {
+            match fitted {
+                Fitted::Encoded(encoding, parts) => {
+                    let own = Input { name, encoding, form, part: None, offset, complete: false };
+                    let is_date = form.is_some_and(Form::is_date);
+                    let parts = parts.into_iter().filter(|_| is_date).map(|(part, encoding)| Input {
+                        part: Some(part),
+                        encoding,
+                        ..own.clone()
+                    });
+                    let parts: Vec<Input> = parts.collect();
+                    inputs.push(own);
+                    inputs.extend(parts);
+                }
+                Fitted::Constant => constant.push(name),
+                Fitted::Identifier => identifiers.push(name),
+            }
+        }
+        if inputs.is_empty() {
+            return Err(EncodeError::AllConstant { file: file.to_owned() });
+        }
+        Ok(Inputs::Table(inputs))
+    }
 }
 
 /// The values of the chosen rows of one column.
@@ -128,95 +139,132 @@ fn chosen_values<'a, T: Copy + 'a>(
     values.zip(chosen).filter_map(|(value, chosen)| chosen.then_some(value))
 }
 
-fn number(chunks: &[Chunk], slot: usize, chosen: &[bool]) -> Option<Encoding> {
-    let values = || chosen_values(chunks, |chunk| chunk.number(slot), chosen);
-    let (mut sum, mut count, mut missing) = (0.0, 0u64, 0u64);
-    let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
-    for value in values() {
-        if value.is_nan() {
-            missing += 1;
-        } else {
-            sum += f64::from(value);
-            count += 1;
-            low = low.min(value);
-            high = high.max(value);
-        }
-    }
-    if count == 0 || (low == high && missing == 0) {
-        return None;
-    }
-    let mean = sum / count as f64;
-    let squares: f64 =
-        values().filter(|value| !value.is_nan()).map(|value| (f64::from(value) - mean).powi(2)).sum();
-    // Filled values add nothing to the squares, but they are rows of the column.
-    let deviation = (squares / (count + missing) as f64).sqrt();
-    Some(Encoding::Number {
-        scaling: Scaling { mean: mean as f32, scale: positive(deviation) },
-        missing: indicator(missing, count + missing),
-    })
+/// Sums over the training rows of a column of numbers, less its offset.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct NumberSums {
+    pub(super) count: u64,
+    pub(super) missing: u64,
+    pub(super) mean: f64,
+    /// Squares of what numbers differ from the mean.
+    pub(super) squares: f64,
+    /// The least and the greatest; nothing where there are none.
+    pub(super) ends: Option<[f64; 2]>,
+    /// Rows by the parts of their dates.
+    pub(super) parts: Vec<Vec<u64>>,
 }
 
-/// The parts that the dates of a column have, where they differ.
-fn date_parts(chunks: &[Chunk], column: &FeatureColumn, chosen: &[bool]) -> Vec<(DatePart, Encoding)> {
-    let dates = Dates { offset: column.offset };
-    let of = |part: DatePart| {
-        let mut counts = vec![0u64; part.values().len()];
-        let mut total = 0;
-        for value in chosen_values(chunks, |chunk| chunk.number(column.slot), chosen) {
-            total += 1;
-            if let Some(place) = dates.part(part, value) {
-                counts[place as usize] += 1;
+impl NumberSums {
+    pub(super) fn of(chunks: &[Chunk], column: &FeatureColumn, chosen: &[bool]) -> Self {
+        let values = || chosen_values(chunks, |chunk| chunk.number(column.slot), chosen);
+        let (mut sum, mut count, mut missing) = (0.0, 0u64, 0u64);
+        let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
+        for value in values() {
+            if value.is_nan() {
+                missing += 1;
+            } else {
+                sum += f64::from(value);
+                count += 1;
+                low = low.min(value);
+                high = high.max(value);
             }
         }
-        let values = part.values().into_iter().zip(counts);
-        let values: Vec<Category> = values
-            .filter_map(|(value, count)| Some(Category { value, scaling: indicator(count, total)? }))
-            .collect();
-        let encoding = Encoding::Category { values: values.clone(), missing: None, rare: None };
-        (values.len() > 1).then_some((part, encoding))
-    };
-    DatePart::ALL.into_iter().filter_map(of).collect()
+        let mean = if count > 0 { sum / count as f64 } else { 0.0 };
+        let squares: f64 =
+            values().filter(|value| !value.is_nan()).map(|value| (f64::from(value) - mean).powi(2)).sum();
+        let mut parts = Vec::new();
+        if column.form.is_some_and(Form::is_date) {
+            let dates = Dates { offset: column.offset };
+            parts.extend(DatePart::ALL.map(|part| {
+                let mut counts = vec![0u64; part.values().len()];
+                let places = values().filter_map(|value| dates.part(part, value));
+                places.for_each(|place| counts[place as usize] += 1);
+                counts
+            }));
+        }
+        let ends = (count > 0).then_some([low.into(), high.into()]);
+        Self { count, missing, mean, squares, ends, parts }
+    }
+
+    pub(super) fn encoding(&self) -> Option<Encoding> {
+        let Self { count, missing, mean, squares, ends, .. } = self;
+        let [low, high] = (*ends)?;
+        if low == high && *missing == 0 {
+            return None;
+        }
+        // Filled values add nothing to the squares, but they are rows of the column.
+        let deviation = (squares / (count + missing) as f64).sqrt();
+        Some(Encoding::Number {
+            scaling: Scaling { mean: *mean as f32, scale: positive(deviation) },
+            missing: indicator(*missing, count + missing),
+        })
+    }
+
+    /// The parts that dates have, where they differ.
+    pub(super) fn date_parts(&self) -> Vec<(DatePart, Encoding)> {
+        let total = self.count + self.missing;
+        let of = |(part, counts): (DatePart, &Vec<u64>)| {
+            let values = part.values().into_iter().zip(counts);
+            let values: Vec<Category> = values
+                .filter_map(|(value, count)| Some(Category { value, scaling: indicator(*count, total)? }))
+                .collect();
+            let encoding = Encoding::Category { values: values.clone(), missing: None, rare: None };
+            (values.len() > 1).then_some((part, encoding))
+        };
+        DatePart::ALL.into_iter().zip(&self.parts).filter_map(of).collect()
+    }
 }
 
-fn category(chunks: &[Chunk], slot: usize, texts: &[String], chosen: &[bool], told: bool) -> Column {
-    let mut counts = vec![0u64; texts.len()];
-    let (mut missing, mut total) = (0, 0);
+/// Training rows with each text of a column, and without one.
+pub(super) fn counts(chunks: &[Chunk], slot: usize, texts: &[Texts], chosen: &[bool]) -> (Vec<u64>, u64) {
+    let mut counts = vec![0u64; texts[slot].values.len()];
+    let mut missing = 0;
     for code in chosen_values(chunks, |chunk| chunk.code(slot), chosen) {
-        total += 1;
         if code == MISSING {
             missing += 1;
         } else {
             counts[code as usize] += 1;
         }
     }
-    if let Some(words) = Unit::of(texts, &counts, told).and_then(|unit| Words::fit(unit, texts, &counts)) {
-        return Column::Encoded(Encoding::Text(words));
+    (counts, missing)
+}
+
+impl Fitted {
+    pub(super) fn of_number(encoding: Option<Encoding>, parts: Vec<(DatePart, Encoding)>) -> Self {
+        encoding.map_or(Self::Constant, |encoding| Self::Encoded(encoding, parts))
     }
-    let mut there: Vec<usize> = (0..texts.len()).filter(|code| counts[*code] > 0).collect();
-    let (different, rows) = (there.len() as u64, total - missing);
-    if rows >= IDENTIFIER_ROWS && 20 * different >= 19 * rows {
-        return Column::Identifier;
+
+    /// A column with these texts, of so many training rows each; `told` where a person says that they are texts.
+    pub(super) fn of_category(texts: &[String], counts: &[u64], missing: u64, told: bool) -> Self {
+        let total = counts.iter().sum::<u64>() + missing;
+        if let Some(words) = Unit::of(texts, counts, told).and_then(|unit| Words::fit(unit, texts, counts)) {
+            return Self::Encoded(Encoding::Text(words), Vec::new());
+        }
+        let mut there: Vec<usize> = (0..texts.len()).filter(|code| counts[*code] > 0).collect();
+        let (different, rows) = (there.len() as u64, total - missing);
+        if rows >= IDENTIFIER_ROWS && 20 * different >= 19 * rows {
+            return Self::Identifier;
+        }
+        let mut rare = 0;
+        if there.len() > CATEGORIES {
+            there.sort_by(|one, other| {
+                counts[*other].cmp(&counts[*one]).then_with(|| texts[*one].cmp(&texts[*other]))
+            });
+            let kept = there.partition_point(|code| counts[*code] >= LEAST_ROWS).min(CATEGORIES);
+            rare = there.drain(kept..).map(|code| counts[code]).sum();
+        }
+        let mut values: Vec<Category> = there
+            .into_iter()
+            .filter_map(|code| {
+                Some(Category { value: texts[code].clone(), scaling: indicator(counts[code], total)? })
+            })
+            .collect();
+        values.sort_by(|a, b| a.value.cmp(&b.value));
+        let (missing, rare) = (indicator(missing, total), indicator(rare, total));
+        if values.len() + missing.iter().chain(&rare).count() <= 1 {
+            return Self::Constant;
+        }
+        Self::Encoded(Encoding::Category { values, missing, rare }, Vec::new())
     }
-    let mut rare = 0;
-    if there.len() > CATEGORIES {
-        there.sort_by(|one, other| {
-            counts[*other].cmp(&counts[*one]).then_with(|| texts[*one].cmp(&texts[*other]))
-        });
-        let kept = there.partition_point(|code| counts[*code] >= LEAST_ROWS).min(CATEGORIES);
-        rare = there.drain(kept..).map(|code| counts[code]).sum();
-    }
-    let mut values: Vec<Category> = there
-        .into_iter()
-        .filter_map(|code| {
-            Some(Category { value: texts[code].clone(), scaling: indicator(counts[code], total)? })
-        })
-        .collect();
-    values.sort_by(|a, b| a.value.cmp(&b.value));
-    let (missing, rare) = (indicator(missing, total), indicator(rare, total));
-    if values.len() + missing.iter().chain(&rare).count() <= 1 {
-        return Column::Constant;
-    }
-    Column::Encoded(Encoding::Category { values, missing, rare })
 }
 
 /// Scaling of a column that is 1 in `count` of `total` rows and 0 in the rest; `None` if it never is.
@@ -228,14 +276,21 @@ fn indicator(count: u64, total: u64) -> Option<Scaling> {
     Some(Scaling { mean: share as f32, scale: positive((share * (1.0 - share)).sqrt()) })
 }
 
+/// The root mean square of each column; in a wide matrix, of all entries that there are: scaled one by one, the
+/// rarest would weigh most.
 fn scales(matrix: &Sparse, chosen: &[bool]) -> Vec<f32> {
     let mut squares = vec![0.0; matrix.columns];
-    let mut rows = 0u64;
+    let (mut rows, mut entries) = (0, 0);
     for row in (0..matrix.rows()).filter(|row| chosen[*row]) {
         rows += 1;
+        entries += matrix.range(row).len();
         for entry in matrix.range(row) {
             squares[matrix.indices[entry] as usize] += f64::from(matrix.values[entry]).powi(2);
         }
+    }
+    if rows < WIDE * matrix.columns as u64 {
+        let scale = positive((squares.iter().sum::<f64>() / entries.max(1) as f64).sqrt());
+        return vec![scale; matrix.columns];
     }
     squares.iter().map(|sum: &f64| positive((sum / rows as f64).sqrt())).collect()
 }

@@ -9,11 +9,13 @@
 //!            missing -> a category of its own if training rows had missing values
 //! text       one column for each term, see `text`
 //! date       seconds since 1970 as a number; month, weekday, and hour where there are times, as categories
-//! sparse     x -> x / scale                 scale: root mean square over all training rows, zeros included
+//! sparse     x -> x / scale                 scale: root mean square over all training rows, zeros included; with fewer
+//!                                           than 4 rows a column one for all, that of the entries there are
 //! ```
 //!
 //! Trees split on any scale and know missing values: for them ([`Encoder::plain`]) numbers stay as they
-//! are, a category is its place in the alphabet of the training rows', and what is missing is NaN.
+//! are, a category is its place in the alphabet of the training rows', and what is missing is NaN. Of texts and of
+//! categories with many values they read what labels say of them ([`Encoder::for_trees`], see `learnt`).
 //!
 //! Sparse numbers are not centred, which would make them dense. The root mean
 //! square equals the standard deviation where a column is mostly zero, and does
@@ -22,16 +24,20 @@
 //! Columns with a single value in the training rows are left out and noted, and so are columns of categories
 //! with another one in each row. A category that the training rows did not have is one of the less frequent,
 //! where there are such, else 0 in every column of its kind; a missing value where they had none is the mean,
-//! or no category. Both are counted in [`Notes`]. Trees read no texts: those columns are left out for them.
+//! or no category. Both are counted in [`Notes`].
 
 mod apply;
 mod error;
 mod fit;
+mod learnt;
 mod raw;
+mod statistics;
 mod text;
 
 pub use error::EncodeError;
+pub use learnt::{Learnt, OutOfFold};
 pub use raw::{RawColumn, RawValues};
+pub use statistics::Statistics;
 pub use text::{Term, Unit, Words};
 
 use serde::{Deserialize, Serialize};
@@ -156,6 +162,8 @@ pub enum Encoding {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         rare: bool,
     },
+    /// A number that the labels of training rows gave.
+    Learnt(Learnt),
 }
 
 /// One category.
@@ -188,6 +196,30 @@ pub struct Notes {
     pub read_as: Vec<(String, String)>,
     /// Entries of an SVMLight file in columns that the training file did not have, ignored.
     pub unknown_entries: u64,
+}
+
+impl Notes {
+    /// Adds those of the rows of the same file that come next.
+    pub fn merge(&mut self, next: Self) {
+        let add = |counts: &mut Vec<(String, u64)>, more: Vec<(String, u64)>| {
+            for (column, count) in more {
+                match counts.iter_mut().find(|(known, _)| *known == column) {
+                    Some((_, sum)) => *sum += count,
+                    None => counts.push((column, count)),
+                }
+            }
+        };
+        add(&mut self.unseen_categories, next.unseen_categories);
+        add(&mut self.unseen_missing, next.unseen_missing);
+        self.unlabelled += next.unlabelled;
+        self.other_classes += next.other_classes;
+        self.unknown_entries += next.unknown_entries;
+        // Of columns all rows say the same.
+        self.extra_columns = next.extra_columns;
+        self.constant_columns = next.constant_columns;
+        self.identifier_columns = next.identifier_columns;
+        self.read_as = next.read_as;
+    }
 }
 
 impl Encoder {
@@ -276,7 +308,7 @@ impl Encoder {
                     names.extend(words.terms.iter().map(|term| format!("{}: {}", name, term.text)));
                     (&None, &None)
                 }
-                Encoding::Plain | Encoding::Code { .. } => {
+                Encoding::Plain | Encoding::Code { .. } | Encoding::Learnt(_) => {
                     names.push(name.clone());
                     (&None, &None)
                 }
@@ -340,6 +372,10 @@ impl Encoder {
                     input.scalings()
                 }
                 Encoding::Text(words) => match words.problem() {
+                    Some(problem) => return damaged(&input.name, problem),
+                    None => Vec::new(),
+                },
+                Encoding::Learnt(learnt) => match learnt.problem() {
                     Some(problem) => return damaged(&input.name, problem),
                     None => Vec::new(),
                 },
@@ -428,7 +464,9 @@ impl Input {
         match self.encoding {
             _ if self.part.is_some() => ColumnKind::Number,
             Encoding::Number { .. } | Encoding::Plain => ColumnKind::Number,
-            Encoding::Category { .. } | Encoding::Text(_) | Encoding::Code { .. } => ColumnKind::Category,
+            Encoding::Category { .. } | Encoding::Text(_) | Encoding::Code { .. } | Encoding::Learnt(_) => {
+                ColumnKind::Category
+            }
         }
     }
 
@@ -441,7 +479,10 @@ impl Input {
             Encoding::Code { values, .. } => {
                 values.binary_search_by(|value| value.as_str().cmp(text)).is_ok()
             }
-            Encoding::Number { .. } | Encoding::Text(_) | Encoding::Plain => false,
+            Encoding::Learnt(Learnt::Means { values, .. }) => {
+                values.binary_search_by(|value| value.as_str().cmp(text)).is_ok()
+            }
+            Encoding::Number { .. } | Encoding::Text(_) | Encoding::Plain | Encoding::Learnt(_) => false,
         }
     }
 
@@ -453,7 +494,7 @@ impl Input {
             Encoding::Category { values, missing, rare } => {
                 values.iter().map(|value| value.scaling).chain(*missing).chain(*rare).collect()
             }
-            Encoding::Text(_) | Encoding::Plain | Encoding::Code { .. } => Vec::new(),
+            Encoding::Text(_) | Encoding::Plain | Encoding::Code { .. } | Encoding::Learnt(_) => Vec::new(),
         }
     }
 
@@ -469,7 +510,7 @@ impl Input {
             Encoding::Number { missing, .. } => 1 + usize::from(missing.is_some()),
             Encoding::Category { values, missing, rare } => values.len() + missing.iter().chain(rare).count(),
             Encoding::Text(words) => words.terms.len(),
-            Encoding::Plain | Encoding::Code { .. } => 1,
+            Encoding::Plain | Encoding::Code { .. } | Encoding::Learnt(_) => 1,
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! words      runs of letters and digits, in lower case, of two characters or more; and pairs of neighbours
-//! letters    runs of two, three and four characters, where words are not written apart
+//! letters    runs of two, three and four characters, where words are not written apart, or most of them are in one
+//!            row alone
 //! weight     (1 + ln count) (1 + ln((1 + rows) / (1 + rows with the term)))
 //! row        its weights over their length, times a scale
 //! ```
@@ -33,6 +34,8 @@ const WORDS: f64 = 3.0;
 const DIFFERENT: usize = 50;
 /// One in so many rows has a text of its own, at least.
 const REPEATED: u64 = 5;
+/// The share of words that other rows have too, below which letters tell more.
+const SHARED: f64 = 0.5;
 /// Characters of scripts without blanks that a text has in the mean, at least.
 const IDEOGRAPHS: f64 = 4.0;
 
@@ -152,6 +155,9 @@ impl Words {
             return None;
         }
         let fitted = Self { unit, terms, scale: 1.0 };
+        if unit == Unit::Words && fitted.known(&there) < SHARED {
+            return Self::fit(Unit::Letters, texts, counts);
+        }
         let entries = fitted.encode(texts);
         let (mut sum, mut of) = (0.0, 0);
         for (text, count) in counts.iter().enumerate() {
@@ -159,6 +165,21 @@ impl Words {
             of += count;
         }
         Some(Self { scale: (sum / of.max(1) as f64).sqrt().max(1.0) as f32, ..fitted })
+    }
+
+    /// The share of the single words of these texts that are terms.
+    fn known(&self, texts: &[(&String, u64)]) -> f64 {
+        let is_term = |word: &str| self.terms.binary_search_by(|term| term.text.as_str().cmp(word)).is_ok();
+        let (mut words, mut known) = (0.0, 0.0);
+        for (text, count) in texts.iter().take(LOOKED_AT) {
+            self.unit.each(text, |term| {
+                if !term.contains(' ') {
+                    words += *count as f64;
+                    known += if is_term(term) { *count as f64 } else { 0.0 };
+                }
+            });
+        }
+        known / words
     }
 
     /// Each of these texts as a row of entries, terms counted from 0.
@@ -270,6 +291,17 @@ mod tests {
         assert_eq!(of(&|row| format!("第{row}条新闻的内容很长"), false), Some(Unit::Letters));
         let few = texts(&["not at all good", "all in all good"]);
         assert_eq!(Unit::of(&few, &[40, 60], false), None);
+    }
+
+    #[test]
+    fn letters_stand_for_words_that_no_other_row_has() {
+        let words: Vec<String> =
+            (0..60).map(|row| format!("the part ax{row} of bq{row} and cz{row}")).collect();
+        assert_eq!(Words::fit(Unit::Words, &words, &[1; 60]).unwrap().unit, Unit::Words);
+        let codes: Vec<String> = (0..60).map(|row| format!("ax{row} bq{row} cz{row} part")).collect();
+        let letters = Words::fit(Unit::Words, &codes, &[1; 60]).unwrap();
+        assert_eq!(letters.unit, Unit::Letters);
+        assert!(letters.terms.iter().any(|term| term.text == "bq"));
     }
 
     #[test]

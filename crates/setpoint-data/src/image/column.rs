@@ -61,11 +61,15 @@ pub(super) fn of_table(source: &Source, missing: Option<&[String]>) -> Result<Ve
         Format::Delimited => {
             let names = column_names(file, &head, all)?;
             roles.categorical = vec![format!("1-{}", names.len())];
-            delimited::read(source, Request { options: &options, roles: &roles, expected: None })?
+            delimited::read(
+                source,
+                Request { options: &options, roles: &roles, expected: None, pieces: None },
+            )?
         }
         Format::Parquet => {
-            let columns =
-                |roles: &Roles| parquet::read(source, Request { options: &options, roles, expected: None });
+            let columns = |roles: &Roles| {
+                parquet::read(source, Request { options: &options, roles, expected: None, pieces: None })
+            };
             roles.categorical = vec![format!("1-{}", columns(&roles)?.layout.names.len())];
             columns(&roles)?
         }

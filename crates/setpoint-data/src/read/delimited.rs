@@ -34,8 +34,8 @@ struct Parser<'a> {
 }
 
 /// Reads a delimited file.
-pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
-    let Request { options, roles, expected } = request;
+pub(crate) fn read(source: &Source, request: Request<'_, '_>) -> Result<Raw, Error> {
+    let Request { options, roles, expected, pieces } = request;
     let file = source.name();
     let (mut head, mut all) = source.head(HEAD)?;
     while !all && memchr::memchr_iter(b'\n', &head).count() < 2 && head.len() < LONGEST_HEAD {
@@ -73,7 +73,7 @@ pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> 
                 for (tally, later) in tallies.iter_mut().zip(std::mem::take(&mut chunk.number_tallies)) {
                     later.into_iter().for_each(|later| tally.merge(*later));
                 }
-                raw.gather(file, chunk)
+                raw.gather(file, chunk, pieces)
             },
         )?;
         if raw.rows() == 0 {

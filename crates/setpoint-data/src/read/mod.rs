@@ -11,6 +11,7 @@ pub(crate) mod source;
 pub(crate) mod svmlight;
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 pub use error::ReadError;
 pub use record::Separator;
@@ -46,17 +47,54 @@ pub(crate) struct Raw {
     pub read_as: Vec<(String, String)>,
     /// For each number slot, whether a number was rounded to fit.
     pub rounded: Vec<bool>,
+    /// Rows that were handed over.
+    before: usize,
+}
+
+/// Rows as they are wanted where a file need not be held whole: some at a time, in their order.
+pub(crate) struct Pieces<'a> {
+    /// Takes the next rows; false if no more are wanted.
+    pub take: RefCell<&'a mut dyn FnMut(Raw) -> bool>,
+    /// Bytes of a piece, about.
+    pub bytes: usize,
+}
+
+impl std::fmt::Debug for Pieces<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pieces")
+    }
 }
 
 impl Raw {
     pub fn new(layout: Layout, header: bool) -> Self {
         let texts = (0..layout.texts).map(|_| Texts::default()).collect();
         let rounded = vec![false; layout.numbers];
-        Self { layout, header, chunks: Vec::new(), texts, read_as: Vec::new(), rounded }
+        Self { layout, header, chunks: Vec::new(), texts, read_as: Vec::new(), rounded, before: 0 }
+    }
+
+    /// Hands the rows over once they are many.
+    fn hand_over(&mut self, file: &str, pieces: Option<&Pieces<'_>>) -> Result<(), ReadError> {
+        let Some(pieces) = pieces else { return Ok(()) };
+        if self.held() * self.layout.width() < pieces.bytes {
+            return Ok(());
+        }
+        let mut next = Self::new(self.layout.clone(), self.header);
+        next.before = self.rows();
+        next.rounded.clone_from(&self.rounded);
+        if (pieces.take.borrow_mut())(std::mem::replace(self, next)) {
+            return Ok(());
+        }
+        Err(ReadError::Io { file: file.to_owned(), source: std::io::Error::other("stopped") })
     }
 
     /// Adds the next chunk as it is.
-    pub fn push(&mut self, file: &str, mut chunk: Chunk) -> Result<(), ReadError> {
+    pub fn push(
+        &mut self,
+        file: &str,
+        mut chunk: Chunk,
+        pieces: Option<&Pieces<'_>>,
+    ) -> Result<(), ReadError> {
+        self.hand_over(file, pieces)?;
         self.merge(file, &mut chunk)?;
         if chunk.rows > 0 {
             self.chunks.push(chunk);
@@ -65,7 +103,13 @@ impl Raw {
     }
 
     /// Gathers the rows of the next, small chunk in larger ones.
-    pub fn gather(&mut self, file: &str, mut chunk: Chunk) -> Result<(), ReadError> {
+    pub fn gather(
+        &mut self,
+        file: &str,
+        mut chunk: Chunk,
+        pieces: Option<&Pieces<'_>>,
+    ) -> Result<(), ReadError> {
+        self.hand_over(file, pieces)?;
         self.merge(file, &mut chunk)?;
         let mut start = 0;
         while start < chunk.rows {
@@ -90,18 +134,26 @@ impl Raw {
         Ok(())
     }
 
+    /// Rows read so far, also those that were handed over.
     pub fn rows(&self) -> usize {
+        self.before + self.held()
+    }
+
+    /// Rows that are here.
+    pub fn held(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.rows).sum()
     }
 }
 
 /// What a reader needs to know besides the file and its roles.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request<'a> {
+pub(crate) struct Request<'a, 'p> {
     pub options: &'a ReadOptions,
     pub roles: &'a crate::role::Roles,
     /// Set when a trained model is applied.
     pub expected: Option<&'a Expected>,
+    /// Set where rows are wanted some at a time, which needs a model: it says what columns hold.
+    pub pieces: Option<&'a Pieces<'p>>,
 }
 
 /// Texts and numbers that mean a missing value.

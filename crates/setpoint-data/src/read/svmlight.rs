@@ -115,7 +115,7 @@ struct Parser<'a> {
 /// Reads an SVMLight file; `known` are the columns and offsets of a trained model.
 pub(crate) fn read(
     source: &Source,
-    request: Request<'_>,
+    request: Request<'_, '_>,
     known: Option<(Numbering<'_>, &[(u32, f64)])>,
 ) -> Result<RawSparse, Error> {
     let file = source.name();
@@ -337,7 +337,7 @@ mod tests {
 
     fn read_text(text: &str, known: Option<Numbering<'_>>) -> Result<RawSparse, Error> {
         let (options, roles) = (ReadOptions::default(), Roles::default());
-        let request = Request { options: &options, roles: &roles, expected: None };
+        let request = Request { options: &options, roles: &roles, expected: None, pieces: None };
         let known = known.map(|numbering| (numbering, &[][..]));
         read(&Source::from_bytes("t.txt", text.as_bytes().to_vec()), request, known)
     }

@@ -9,6 +9,7 @@
 //! The same seed gives the same parts, on any machine, with any number of threads.
 
 mod entity;
+mod place;
 mod stratified;
 mod time;
 
@@ -23,6 +24,7 @@ use thiserror::Error;
 use crate::dataset::Codes;
 use crate::table::Table;
 
+pub use place::Places;
 pub use time::later_half;
 
 /// The parts there can be, in the order of time.

@@ -5,6 +5,7 @@ mod hostile;
 mod image;
 mod number;
 mod parquet;
+mod piece;
 mod query;
 mod real;
 mod table;

@@ -336,12 +336,19 @@ fn sparse_files_split_by_query_and_may_have_stand_in_labels() {
 
 #[test]
 fn sparse_numbers_are_divided_by_their_root_mean_square() {
-    let text = table("1 1:3 2:1\n0 1:-4\n1 2:1\n0 2:1\n", &Roles::default()).unwrap();
-    let encoder = Encoder::fit(&text, &[0, 1]).unwrap();
-    let sparse = encoder.encode(text).unwrap().features.into_entries().unwrap();
+    let values = |text: &str, train: &[u32]| {
+        let text = table(text, &Roles::default()).unwrap();
+        let encoder = Encoder::fit(&text, train).unwrap();
+        encoder.encode(text).unwrap().features.into_entries().unwrap().values
+    };
+    let text = format!("{}1 2:1\n", "1 1:3 2:1\n0 1:-4\n".repeat(4));
     // Column 1: sqrt((9 + 16) / 2); column 2: sqrt(1 / 2).
     let (a, b) = (12.5_f32.sqrt(), 0.5_f32.sqrt());
-    assert_eq!(sparse.values, [3.0 / a, 1.0 / b, -4.0 / a, 1.0 / b, 1.0 / b]);
+    let narrow = values(&text, &[0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!([&narrow[..3], &narrow[12..]].concat(), [3.0 / a, 1.0 / b, -4.0 / a, 1.0 / b]);
+    // Of few rows, all three entries together: sqrt((9 + 1 + 16) / 3).
+    let all = (26.0_f64 / 3.0).sqrt() as f32;
+    assert_eq!(values("1 1:3 2:1\n0 1:-4\n1 2:1\n", &[0, 1]), [3.0 / all, 1.0 / all, -4.0 / all, 1.0 / all]);
 }
 
 #[test]
@@ -381,4 +388,73 @@ fn missing_values_that_trees_did_not_learn_from_are_noted() {
     let before = serde_json::to_string(&fitted).unwrap().replace(",\"complete\":true", "");
     let data = encode(&serde_json::from_str(&before).unwrap());
     assert_eq!(data.notes.unseen_missing, []);
+}
+
+/// Rows of categories that each come with their share of positives, some of a single row, and a text that tells the label.
+fn learnable(rows: usize) -> String {
+    let mut text = "age,town,review,y\n".to_owned();
+    for row in 0..rows {
+        let town = if row % 10 == 9 { format!("once{row}") } else { format!("t{}", row % 1100) };
+        let positive = (row % 1100 < 300) ^ (row % 11 == 0);
+        let word = if positive ^ (row % 13 == 0) { "dreadful" } else { "lovely" };
+        writeln!(text, "{},{town},it was {word} on day {row},{}", row % 7, u8::from(positive)).unwrap();
+    }
+    text
+}
+
+#[test]
+fn trees_read_means_and_scores_that_the_row_itself_has_no_part_in() {
+    let text = learnable(6000);
+    let whole = table(&text, &label("y")).unwrap();
+    let all = all_rows(&whole);
+    let (encoder, out_of_fold) = Encoder::fit(&whole, &all).unwrap().for_trees(&whole, &all).unwrap();
+    assert_eq!(encoder.feature_names(), ["age", "town", "review"]);
+    assert!(encoder.coded_columns().is_empty());
+    let by_all = encoder.encode(whole).unwrap();
+    let mut train = by_all.features.clone();
+    out_of_fold.put(&mut train);
+    let (train, by_all_rows) = (super::rows(&train), super::rows(&by_all.features));
+    // Positives have higher numbers, but less so than where their own labels have a part.
+    let sample = by_all.sample.as_ref().unwrap();
+    let mean = |rows: &[Vec<f32>], column: usize, label: bool| {
+        let rows = rows.iter().zip(sample.labels()).filter(|(_, own)| **own == label);
+        let values: Vec<f32> = rows.map(|(row, _)| row[column]).collect();
+        values.iter().sum::<f32>() / values.len() as f32
+    };
+    for column in [1, 2] {
+        let gap = |rows: &[Vec<f32>]| mean(rows, column, true) - mean(rows, column, false);
+        assert!(gap(&train) > 0.0 && gap(&train) < gap(&by_all_rows), "{column}");
+    }
+    // A label turned, with folds by entity: the row's own numbers stay to the last bit, those of others do not.
+    let numbers = |flipped: usize| {
+        let lines = text.lines().enumerate().map(|(at, line)| match (at, line.split_at(line.len() - 1)) {
+            (0, _) => format!("who,{line}\n"),
+            (at, (rest, label)) if at == flipped => {
+                format!("e{at},{rest}{}\n", if label == "1" { 0 } else { 1 })
+            }
+            (at, _) => format!("e{at},{line}\n"),
+        });
+        let roles = Roles { split_by: Some("who".into()), ..label("y") };
+        let whole = table(&lines.collect::<String>(), &roles).unwrap();
+        let (encoder, held_out) = Encoder::fit(&whole, &all).unwrap().for_trees(&whole, &all).unwrap();
+        let mut data = encoder.encode(whole).unwrap();
+        held_out.put(&mut data.features);
+        rows(&data)
+    };
+    let (before, after) = (numbers(0), numbers(12));
+    assert_eq!(before[11], after[11]);
+    let moved = |column: usize| before.iter().zip(&after).any(|(one, other)| one[column] != other[column]);
+    assert!(moved(1) && moved(2));
+    // Stored and read again; what was never seen has the mean of categories of one row; missing is missing.
+    let stored: Encoder = serde_json::from_str(&serde_json::to_string(&encoder).unwrap()).unwrap();
+    assert_eq!(stored, encoder);
+    let new = "age,town,review\n1,t1,lovely\n1,nowhere,dreadful\n1,once9,dreadful\n1,,\n";
+    let new =
+        Table::from_bytes("n.csv", new.into(), &ReadOptions::default(), &Roles::default(), Some(&stored));
+    let new = stored.encode(new.unwrap()).unwrap();
+    let found = rows(&new);
+    assert_eq!(found[1], found[2]);
+    assert!(found[0][2] < found[1][2]);
+    assert!(found[3][1].is_nan() && found[3][2].is_nan());
+    assert_eq!(new.notes.unseen_missing, [("town".to_owned(), 1), ("review".to_owned(), 1)]);
 }

@@ -123,7 +123,8 @@ pub fn auto(
         step: trial.step,
         evaluations: trial.steps,
     });
-    let mut done = Done(Some(Snapshot { done: done.collect(), running: None }));
+    let done = (0..).zip(done).collect();
+    let mut done = Done(Some(Snapshot { done, ..Snapshot::default() }));
     let began = Instant::now();
     let fitted = problem.fit(goal, settings, watch, Some(&mut done))?;
     watch.fitted();

@@ -72,7 +72,7 @@ impl Store for Tape<'_> {
 
     fn save(&mut self, snapshot: &Snapshot) -> Result<(), String> {
         let now = Instant::now();
-        match &snapshot.running {
+        match snapshot.running.values().next() {
             Some(running) => {
                 self.look(running)?;
                 self.own += now.elapsed();

@@ -22,6 +22,7 @@ pub(super) fn section(record: &ReportRecord) -> Section {
                 div { dt { "model file" } dd { code { (training.artifact) } } }
                 div { dt { "columns" } dd { (training.columns) } }
                 div { dt { "gradient evaluations" } dd { (training.steps) } }
+                @if let Some(passes) = training.passes { div { dt { "passes over the rows" } dd { (passes) } } }
                 div { dt { "time" } dd { (format!("{:.1} s, of which {:.1} s reading and {:.1} s training",
                     training.seconds.total, training.seconds.load, training.seconds.train)) } }
             } @else if let Some(evaluation) = record.evaluation() {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use setpoint::message;
 
-use super::{Confusion, KindRecord, Shipped, TrainRecord};
+use super::{Confusion, KindRecord, LEAST, Shipped, TrainRecord};
 use crate::classes::{ClassDecisions, ClassesRecord, class_table};
 use crate::group::group_table;
 use crate::number::{is_money, level, number, percent, value_of};
@@ -33,9 +33,10 @@ impl fmt::Display for TrainRecord {
             0.0 => String::new(),
             report => format!(", {report:.1} s report"),
         };
+        let passes = self.passes.map_or_else(String::new, |passes| format!(" in {passes} passes"));
         writeln!(
             f,
-            "time      {:.1} s ({:.1} s reading, {:.1} s training{report}, {} gradient evaluations)\n",
+            "time      {:.1} s ({:.1} s reading, {:.1} s training{report}, {} gradient evaluations{passes})\n",
             seconds.total, seconds.load, seconds.train, self.steps
         )?;
         self.write_table(f)?;
@@ -104,20 +105,31 @@ impl TrainRecord {
                 table.row(start.into_iter().chain(at_threshold.map(|(at, value)| value_of(value, at == 0))));
             }
         }
-        write!(f, "{table}")
+        write!(f, "{table}")?;
+        let few = |(_, shipped): (_, &Option<Shipped>)| {
+            shipped.as_ref().is_some_and(|one| !one.confusion.can_tell(""))
+        };
+        if self.classes.is_none() && self.queries.is_none() && self.shipped.iter().any(few) {
+            writeln!(
+                f,
+                "-: of fewer than {LEAST:.0} examples; evaluate has such rates with their intervals"
+            )?;
+        }
+        Ok(())
     }
 
     /// The rates at the threshold that a reader wants first: the objective, the conditions, then
     /// recall, fpr and precision, or those over all classes. Each with its values by split.
     fn columns_at_threshold(&self) -> Vec<(String, Vec<Option<f64>>)> {
-        let shipped = |value: fn(&Shipped) -> Option<f64>| -> Vec<Option<f64>> {
-            self.shipped.iter().map(|(_, shipped)| shipped.as_ref().and_then(value)).collect()
+        let shipped = |name: &str, value: fn(&Shipped) -> Option<f64>| -> Vec<Option<f64>> {
+            let known = |shipped: &Shipped| value(shipped).filter(|_| shipped.confusion.can_tell(name));
+            self.shipped.iter().map(|(_, shipped)| shipped.as_ref().and_then(known)).collect()
         };
         if let Some(parts) = &self.queries {
             return queries::columns(parts);
         }
         let objective = self.operating.split(" @").next().unwrap_or_default().to_owned();
-        let mut columns = vec![(objective, shipped(|shipped| shipped.objective))];
+        let mut columns = vec![(objective.clone(), shipped(&objective, |shipped| shipped.objective))];
         for (place, name) in self.constraint_names.iter().enumerate().take(MOST_CONDITIONS) {
             let rates = self.constraint.iter().map(|(_, rates)| *rates.as_ref()?.get(place)?);
             columns.push((name.clone(), rates.collect()));
@@ -131,9 +143,9 @@ impl TrainRecord {
                 columns.push((name.to_owned(), decided(&|decided| decided.overall(name))));
             }
         } else {
-            columns.push(("recall".to_owned(), shipped(|shipped| shipped.recall)));
-            columns.push(("fpr".to_owned(), shipped(|shipped| shipped.fpr)));
-            columns.push(("precision".to_owned(), shipped(|shipped| shipped.precision)));
+            columns.push(("recall".to_owned(), shipped("recall", |shipped| shipped.recall)));
+            columns.push(("fpr".to_owned(), shipped("fpr", |shipped| shipped.fpr)));
+            columns.push(("precision".to_owned(), shipped("precision", |shipped| shipped.precision)));
         }
         let mut seen = Vec::new();
         columns.retain(|(name, _)| {

@@ -11,10 +11,11 @@
 //! - Only regular files are replaced. A rename onto a device or a pipe would remove it, so
 //!   `/dev/stdout` and the like are refused: write to those directly.
 //! - On an error or a panic the temporary file is removed. Only a killed process leaves one
-//!   behind; its name starts with `.setpoint-` and ends with `.tmp`, and it can be deleted.
+//!   behind; its name starts with `.setpoint-` and ends with `.tmp`, and the next file written to
+//!   the same directory removes it: a writer holds a lock on its own, so the others have none.
 
 use std::collections::hash_map::RandomState;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::hash::BuildHasher;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -26,6 +27,10 @@ const MAX_LINKS: usize = 40;
 
 /// Names to try for the temporary file. They are random: a second one is hardly ever needed.
 const MAX_NAMES: usize = 100;
+
+/// How the names of temporary files begin and end.
+const PREFIX: &str = ".setpoint-";
+const SUFFIX: &str = ".tmp";
 
 /// Why a file was not written. What was at its path before is untouched.
 #[derive(Debug, Error)]
@@ -217,18 +222,39 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-/// A new, empty file in a directory, under a name that nothing has.
+/// A new, empty file in a directory, under a name that nothing has, locked where the system can lock.
 fn create_temporary(directory: &Path) -> io::Result<(Temporary, File)> {
+    remove_left_over(directory);
     let mut taken = io::Error::from(ErrorKind::AlreadyExists);
     for _ in 0..MAX_NAMES {
         // The standard library's hasher starts from random keys, which is random enough here.
-        let name = format!(".setpoint-{:016x}.tmp", RandomState::new().hash_one(std::process::id()));
-        let path = directory.join(name);
+        let random = RandomState::new().hash_one(std::process::id());
+        let path = directory.join(format!("{PREFIX}{random:016x}{SUFFIX}"));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => return Ok((Temporary(path), file)),
+            Ok(file) => match file.try_lock() {
+                // Another writer may have swept it away before it was locked, or be about to.
+                Ok(()) if !path.exists() => {}
+                Err(TryLockError::WouldBlock) => {}
+                Ok(()) | Err(TryLockError::Error(_)) => return Ok((Temporary(path), file)),
+            },
             Err(error) if error.kind() == ErrorKind::AlreadyExists => taken = error,
             Err(error) => return Err(error),
         }
     }
     Err(taken)
+}
+
+/// Removes what killed processes have left in a directory: temporary files that no process works on any more. What cannot
+/// be removed stays; it is in nobody's way.
+pub fn remove_left_over(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
+        if is_ours
+            && let Ok(file) = OpenOptions::new().write(true).open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }

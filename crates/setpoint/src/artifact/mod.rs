@@ -39,7 +39,7 @@ mod header;
 mod models;
 mod tensor;
 
-pub use atomic::{AtomicFile, WriteError, write_atomically};
+pub use atomic::{AtomicFile, WriteError, remove_left_over, write_atomically};
 pub use checkpoint::Checkpoint;
 pub use document::{Decision, Document, FORMAT, Groups};
 pub use error::{ArtifactError, ArtifactErrorKind};

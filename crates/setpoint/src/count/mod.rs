@@ -30,6 +30,7 @@ pub(crate) use vector::Vector;
 use std::ops::Range;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::sample::{Sample, SampleError};
 use crate::shard::Shard;
@@ -37,14 +38,14 @@ use crate::surrogate::Surrogate;
 use kernel::{Coefficients, Gathered, Margins, Rows, Workspace};
 
 /// Rows handled as one unit of work. Fixed, so that sums do not depend on the number of threads.
-const CHUNK: usize = 4_096;
+pub(crate) const CHUNK: usize = 4_096;
 
 /// Margins below which waking other threads costs more than they save. The chunks, and so the sums,
 /// are the same either way.
 const WORTH_SHARING: usize = 1 << 14;
 
 /// Smooth counts of one slice at one threshold, and their derivatives in the scores.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// P: smooth count of predicted positives.
     pub positive: f64,
@@ -61,6 +62,26 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// Its numbers.
+    pub(crate) fn to_array(self) -> [f64; 6] {
+        let Self {
+            positive,
+            negative,
+            positive_slope,
+            negative_slope,
+            positive_curvature,
+            negative_curvature,
+        } = self;
+        [positive, negative, positive_slope, negative_slope, positive_curvature, negative_curvature]
+    }
+
+    /// The cell of such numbers.
+    pub(crate) fn from_array(numbers: [f64; 6]) -> Self {
+        let [positive, negative, positive_slope, negative_slope, positive_curvature, negative_curvature] =
+            numbers;
+        Self { positive, negative, positive_slope, negative_slope, positive_curvature, negative_curvature }
+    }
+
     /// Adds the counts of other examples of the same slice.
     pub fn merge(&mut self, other: &Self) {
         self.positive += other.positive;
@@ -122,7 +143,7 @@ impl Shape {
 /// where c is the cell of example i's slice at threshold j. These are the
 /// partial derivatives of a function of the counts (and, for the regulariser,
 /// of the slopes) by each cell's fields.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellPartial {
     /// By the cell's `positive`.
     pub positive: f64,
@@ -162,11 +183,40 @@ pub struct Counter {
     coefficients: Vec<Coefficients>,
 }
 
+/// What is counted, and how, by whoever holds the rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    /// How decisions are smoothed.
+    pub surrogate: Surrogate,
+    /// The sharpness k.
+    pub sharpness: f64,
+    /// Groups counted apart.
+    pub groups: usize,
+    /// One row of thresholds for each group.
+    pub thresholds: Vec<f64>,
+    /// Whether second derivatives are asked for as well.
+    pub curvature: bool,
+    /// How many cells there are, see [`Shape::cells`].
+    pub cells: usize,
+}
+
+impl Counts {
+    pub(crate) fn counter(&self) -> Counter {
+        Counter::new(self.groups, self.surrogate, self.sharpness)
+    }
+
+    pub(crate) fn ask<'a>(&'a self, scores: &'a [f32], start: usize) -> Ask<'a> {
+        Ask { scores, start, motion: None, thresholds: &self.thresholds, curvature: self.curvature }
+    }
+}
+
 /// What is counted over the rows of one shard.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
     /// A score for each row.
     pub scores: &'a [f32],
+    /// The row that the first of them is of: 0, unless they are those of some chunks.
+    pub start: usize,
     /// What each score is about to move by: then slopes are of that motion.
     pub motion: Option<&'a [f32]>,
     /// One row of thresholds for each group.
@@ -217,7 +267,7 @@ impl Counter {
     ) -> Result<(), SampleError> {
         check(rows, &[("scores", scores)])?;
         cells.fill(Cell::default());
-        rows.add_counts(self, Ask { scores, motion: None, thresholds, curvature }, cells)
+        rows.add_counts(self, Ask { scores, start: 0, motion: None, thresholds, curvature }, cells)
     }
 
     /// First-order change of the counts when the scores move: Σ w φ' ds in each cell.
@@ -236,7 +286,8 @@ impl Counter {
     ) -> Result<(), SampleError> {
         check(rows, &[("scores", scores), ("score motions", motion)])?;
         cells.fill(Cell::default());
-        rows.add_counts(self, Ask { scores, motion: Some(motion), thresholds, curvature: false }, cells)?;
+        let ask = Ask { scores, start: 0, motion: Some(motion), thresholds, curvature: false };
+        rows.add_counts(self, ask, cells)?;
         for cell in cells {
             *cell = Cell { positive: cell.positive_slope, negative: cell.negative_slope, ..Cell::default() };
         }
@@ -259,13 +310,28 @@ impl Counter {
         gradient: &mut [f32],
     ) -> Result<(), SampleError> {
         check(rows, &[("scores", scores), ("score gradient", gradient)])?;
+        self.set_partials(partials);
+        rows.spread(
+            self,
+            Ask { scores, start: 0, motion: None, thresholds, curvature: second_order },
+            gradient,
+        );
+        Ok(())
+    }
+
+    /// Sets what [`spread`](Self::spread) multiplies slopes with.
+    pub(crate) fn set_partials(&mut self, partials: &[CellPartial]) {
         let (surrogate, sharpness) = (self.surrogate, self.sharpness);
         let pairs = partials.chunks_exact(2);
         self.coefficients.clear();
         self.coefficients
             .extend(pairs.map(|pair| Coefficients::new(&pair[0], &pair[1], surrogate, sharpness)));
-        rows.spread(self, Ask { scores, motion: None, thresholds, curvature: second_order }, gradient);
-        Ok(())
+    }
+
+    /// What it counts by, to be asked elsewhere.
+    pub(crate) fn counts(&self, thresholds: &[f64], curvature: bool, cells: usize) -> Counts {
+        let Self { surrogate, sharpness, groups, .. } = *self;
+        Counts { surrogate, sharpness, groups, thresholds: thresholds.to_vec(), curvature, cells }
     }
 
     /// Adds the counts of a sample's rows to the cells.
@@ -324,7 +390,13 @@ impl Counter {
     }
 
     /// Counts one chunk; returns whether all its scores are finite.
-    fn count_chunk(&self, sample: &Sample, chunk: usize, ask: Ask<'_>, partial: &mut [Cell]) -> bool {
+    pub(crate) fn count_chunk(
+        &self,
+        sample: &Sample,
+        chunk: usize,
+        ask: Ask<'_>,
+        partial: &mut [Cell],
+    ) -> bool {
         let layer_cells = 2 * ask.thresholds.len();
         let columns = ask.thresholds.len() / self.groups;
         let mut work = Workspace::new();
@@ -348,7 +420,8 @@ impl Counter {
         finite
     }
 
-    fn gradient_chunk(&self, sample: &Sample, chunk: usize, ask: Ask<'_>, gradient: &mut [f32]) {
+    /// Writes the gradient of one chunk.
+    pub(crate) fn gradient_chunk(&self, sample: &Sample, chunk: usize, ask: Ask<'_>, gradient: &mut [f32]) {
         let columns = ask.thresholds.len() / self.groups;
         let mut work = Workspace::new();
         for (layer, group) in self.slices(self.coefficients.len() / ask.thresholds.len()) {
@@ -402,14 +475,14 @@ impl Counter {
         ask: Ask<'_>,
         mut visit: impl FnMut(Rows<'_>, Place<'_>),
     ) {
-        let Ask { scores, motion, .. } = ask;
+        let Ask { scores, start: offset, motion, .. } = ask;
         let (labels, weights) = match sample.stakes().filter(|_| layer > 0) {
             Some(stakes) => (stakes.better(), Some(stakes.weights())),
             None => (sample.labels(), sample.weights()),
         };
         let row = |row: usize| {
             let weight = weights.map_or(1.0, |weights| weights[row]);
-            (scores[row], labels[row], weight * motion.map_or(1.0, |motion| motion[row]))
+            (scores[row - offset], labels[row], weight * motion.map_or(1.0, |motion| motion[row]))
         };
         let first = chunk * CHUNK;
         let end = (first + CHUNK).min(sample.len());
@@ -428,7 +501,7 @@ impl Counter {
             let place = start - first..range.end - first;
             if range.len().is_multiple_of(kernel::LANES) && motion.is_none() {
                 let rows = Rows {
-                    scores: &scores[range.clone()],
+                    scores: &scores[range.start - offset..range.end - offset],
                     labels: &labels[range.clone()],
                     weights: weights.map(|weights| &weights[range]),
                 };

@@ -187,3 +187,35 @@ fn coupled_thresholds_settle_at_any_sharpness() {
         }
     }
 }
+
+/// Found by fuzzing: thresholds at infinity and a loss that is no number came back as a step, or nothing came back at all.
+#[test]
+fn scores_too_far_apart_for_their_sharpness_are_refused() {
+    let scores = [0.6, -0.8, 1.1, -0.4, 0.8, 1.6, 2.5, 0.7, 0.0, -1e15, 3e38, -3e38];
+    let labels = [false, false, true, false, true, false, true, true, true, true, false, true];
+    let mut gradient = [0.0; 12];
+    for text in [
+        "pr-auc @ recall in 0.5..1",
+        "recall @ precision>=0.5, fpr<=40%",
+        "coverage @ precision>=0.6, npv>=0.6",
+        "profit(tp=3, fp=-5)",
+        "f1",
+    ] {
+        let goal = goal(text);
+        let sample = Sample::new(labels.to_vec()).unwrap().paid_by(&goal).unwrap();
+        for (sharpness, solve) in
+            [1.0, 50.0, 1e6].into_iter().zip([Solve::Smooth, Solve::Smooth, Solve::Exact])
+        {
+            let options = EngineOptions { sharpness, ..options(solve) };
+            let mut engine = Engine::new(&goal, &sample, options).unwrap();
+            // The second step starts where the first one ended.
+            for _ in 0..2 {
+                let Ok(step) = engine.step(&sample, &scores, &mut gradient) else { continue };
+                assert!(
+                    step.loss.is_finite() && step.thresholds.iter().all(|threshold| threshold.is_finite())
+                );
+                assert!(gradient.iter().all(|v| v.is_finite()), "{text}, {sharpness}: {gradient:?}");
+            }
+        }
+    }
+}

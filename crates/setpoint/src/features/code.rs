@@ -194,45 +194,64 @@ fn add_by_code<const N: usize>(
     }
 }
 
-/// Sums v by code, pack after pack.
+/// How many sums by code there are.
+pub(super) fn width(layout: &Layout) -> usize {
+    layout.narrow.len() * NARROW + layout.wide.iter().sum::<usize>()
+}
+
+/// Rows of a chunk: a function of the shape alone, so that sums do not depend on threads.
+pub(super) fn chunk_rows(layout: &Layout, rows: usize) -> usize {
+    let lookups = LOOKUPS * width(layout) / (layout.narrow.len() + layout.wide.len()).max(1);
+    CHUNK_ROWS.max(lookups).max(rows.div_ceil(CHUNKS))
+}
+
+/// Sums v by code, pack after pack, in chunks of so many rows.
 pub(super) fn backward(
     layout: &Layout,
-    narrow: &[Vec<u16>],
-    wide: &[Vec<u32>],
+    (narrow, wide): (&[Vec<u16>], &[Vec<u32>]),
+    chunk: usize,
     v: &[f32],
     partials: &mut Vec<f64>,
     totals: &mut Vec<f64>,
 ) {
-    let width = narrow.len() * NARROW + layout.wide.iter().sum::<usize>();
-    // A function of the shape alone, so that sums do not depend on threads.
-    let lookups = LOOKUPS * width / (narrow.len() + wide.len()).max(1);
-    let rows = CHUNK_ROWS.max(lookups).max(v.len().div_ceil(CHUNKS));
-    partials.resize(v.len().div_ceil(rows) * width, 0.0);
-    partials.par_chunks_mut(width).zip(v.par_chunks(rows)).enumerate().for_each(|(chunk, (sums, v))| {
-        let rows = chunk * rows..chunk * rows + v.len();
+    let width = width(layout);
+    partials.resize(v.len().div_ceil(chunk) * width, 0.0);
+    partials.par_chunks_mut(width).zip(v.par_chunks(chunk)).enumerate().for_each(|(number, (sums, v))| {
         sums.fill(0.0);
-        let (of_narrow, mut of_wide) = sums.split_at_mut(narrow.len() * NARROW);
-        let (of_narrow, _) = of_narrow.as_chunks_mut::<NARROW>();
-        for (codes, sums) in narrow.chunks(4).zip(of_narrow.chunks_mut(4)) {
-            match codes.len() {
-                1 => add_by_code::<1>(codes, &rows, v, sums),
-                2 => add_by_code::<2>(codes, &rows, v, sums),
-                3 => add_by_code::<3>(codes, &rows, v, sums),
-                _ => add_by_code::<4>(codes, &rows, v, sums),
-            }
-        }
-        for (codes, size) in wide.iter().zip(&layout.wide) {
-            let (sums, later) = of_wide.split_at_mut(*size);
-            of_wide = later;
-            let codes = &codes[rows.clone()];
-            v.iter().zip(codes).for_each(|(v, code)| sums[*code as usize] += f64::from(*v));
-        }
+        add_sums(layout, (narrow, wide), number * chunk, v, sums);
     });
     add_in_order(partials, totals, width);
 }
 
+/// Adds v of some rows to the sums by code.
+pub(super) fn add_sums(
+    layout: &Layout,
+    (narrow, wide): (&[Vec<u16>], &[Vec<u32>]),
+    first: usize,
+    v: &[f32],
+    sums: &mut [f64],
+) {
+    let rows = first..first + v.len();
+    let (of_narrow, mut of_wide) = sums.split_at_mut(narrow.len() * NARROW);
+    let (of_narrow, _) = of_narrow.as_chunks_mut::<NARROW>();
+    for (codes, sums) in narrow.chunks(4).zip(of_narrow.chunks_mut(4)) {
+        match codes.len() {
+            1 => add_by_code::<1>(codes, &rows, v, sums),
+            2 => add_by_code::<2>(codes, &rows, v, sums),
+            3 => add_by_code::<3>(codes, &rows, v, sums),
+            _ => add_by_code::<4>(codes, &rows, v, sums),
+        }
+    }
+    for (codes, size) in wide.iter().zip(&layout.wide) {
+        let (sums, later) = of_wide.split_at_mut(*size);
+        of_wide = later;
+        let codes = &codes[rows.clone()];
+        v.iter().zip(codes).for_each(|(v, code)| sums[*code as usize] += f64::from(*v));
+    }
+}
+
 /// The gradient of each field's columns, from the sums by code; `sum` is that of all v.
-pub(super) fn write_gradient(layout: &Layout, totals: &mut [f64], sum: f64, gradient: &mut [f32]) {
+pub(super) fn write_gradient(layout: &Layout, totals: &mut [f64], sum: f64, gradient: &mut [f64]) {
     let wide = |pack: usize| layout.narrow.len() * NARROW + layout.wide[..pack].iter().sum::<usize>();
     // The last field of a pack first: without it, the sums are those of the fields before.
     for field in layout.fields.iter().rev() {
@@ -244,7 +263,7 @@ pub(super) fn write_gradient(layout: &Layout, totals: &mut [f64], sum: f64, grad
         let places = after.chunks_exact(field.stride).zip(&field.scalings);
         for ((sums, scaling), gradient) in places.zip(&mut gradient[field.first..]) {
             let centred = sums.iter().sum::<f64>() - f64::from(scaling.mean) * sum;
-            *gradient = (centred / f64::from(scaling.scale)) as f32;
+            *gradient = centred / f64::from(scaling.scale);
             before.iter_mut().zip(sums).for_each(|(before, sum)| *before += sum);
         }
     }

@@ -16,7 +16,7 @@ use super::add_in_order;
 use super::kernel::{Backward, Forward, TILE};
 
 /// Rows scored at a time: their scores stay in the first cache until all columns are added.
-const ROWS: usize = 16 * TILE;
+pub(super) const ROWS: usize = 16 * TILE;
 /// A task has at least so many values: far more work than handing it to a thread.
 const TASK_VALUES: usize = 1 << 17;
 /// At most this many backward chunks, and so copies of the column sums.
@@ -83,6 +83,12 @@ impl Tiles {
         });
     }
 
+    pub(super) fn set(&mut self, column: usize, values: &[f32]) {
+        for (row, value) in values.iter().enumerate() {
+            self.values[(row / TILE * self.columns + column) * TILE + row % TILE] = *value;
+        }
+    }
+
     /// Writes one column of another of the same shape, row i as row `order[i]` here.
     pub(super) fn reorder(&self, column: usize, order: &[u32], into: &mut Self) {
         let place = |row: usize| (row / TILE * self.columns + column) * TILE + row % TILE;
@@ -127,53 +133,68 @@ impl Tiles {
         more: impl Fn(usize, &mut [f32]) + Sync,
     ) {
         let arch = Arch::new();
-        let (tiles, _) = self.values.as_chunks::<TILE>();
         let least = TASK_VALUES / (ROWS * (self.columns + cost).max(1));
         let pieces = scores.par_chunks_mut(ROWS).enumerate().with_min_len(least.max(1));
         pieces.for_each(|(piece, scores)| {
-            if weights.is_empty() {
-                scores.fill(bias);
-            } else {
-                let tiles = &tiles[piece * (ROWS / TILE) * weights.len()..];
-                let (whole, rest) = scores.as_chunks_mut::<TILE>();
-                let (tiles, last) = tiles.split_at(whole.len() * weights.len());
-                arch.dispatch(Forward { tiles, weights, bias, scores: whole });
-                if !rest.is_empty() {
-                    let mut scores = [[0.0; TILE]];
-                    arch.dispatch(Forward { tiles: last, weights, bias, scores: &mut scores });
-                    rest.copy_from_slice(&scores[0][..rest.len()]);
-                }
-            }
+            self.write_scores(arch, piece * ROWS, weights, bias, scores);
             more(piece * ROWS, scores);
         });
     }
 
-    /// Tiles of a chunk: a function of the shape alone, so that sums do not depend on threads.
-    fn chunk_tiles(&self) -> usize {
-        let least = TASK_VALUES / (TILE * (self.columns + 1));
-        least.max(self.rows.div_ceil(TILE * CHUNKS)).max(1)
+    /// Scores of the numbers of some rows, from the first of a tile on.
+    pub(super) fn write_scores(
+        &self,
+        arch: Arch,
+        first: usize,
+        weights: &[f32],
+        bias: f32,
+        scores: &mut [f32],
+    ) {
+        if weights.is_empty() {
+            return scores.fill(bias);
+        }
+        let (tiles, _) = self.values.as_chunks::<TILE>();
+        let tiles = &tiles[first / TILE * weights.len()..];
+        let (whole, rest) = scores.as_chunks_mut::<TILE>();
+        let (tiles, last) = tiles.split_at(whole.len() * weights.len());
+        arch.dispatch(Forward { tiles, weights, bias, scores: whole });
+        if !rest.is_empty() {
+            let mut scores = [[0.0; TILE]];
+            arch.dispatch(Forward { tiles: last, weights, bias, scores: &mut scores });
+            rest.copy_from_slice(&scores[0][..rest.len()]);
+        }
     }
 
-    /// `totals` = X^T v, then the sum of v.
-    pub(super) fn backward(&self, v: &[f32], partials: &mut Vec<f64>, totals: &mut Vec<f64>) {
+    /// Adds X^T v of some rows, from the first of a tile on, then the sum of v.
+    pub(super) fn add_gradient(&self, arch: Arch, first: usize, v: &[f32], sums: &mut [f64]) {
         let (tiles, _) = self.values.as_chunks::<TILE>();
+        let tiles = &tiles[first / TILE * self.columns..];
+        let (v, rest) = v.as_chunks::<TILE>();
+        let (tiles, last) = tiles.split_at(v.len() * self.columns);
+        arch.dispatch(Backward { tiles, v, sums });
+        if !rest.is_empty() {
+            let mut padded = [[0.0; TILE]];
+            padded[0][..rest.len()].copy_from_slice(rest);
+            let tiles = &last[..self.columns];
+            arch.dispatch(Backward { tiles, v: &padded, sums });
+        }
+    }
+
+    /// Rows of a chunk: a function of the shape alone, so that sums do not depend on threads.
+    pub(super) fn chunk_rows(&self) -> usize {
+        let least = TASK_VALUES / (TILE * (self.columns + 1));
+        TILE * least.max(self.rows.div_ceil(TILE * CHUNKS)).max(1)
+    }
+
+    /// `totals` = X^T v, then the sum of v, in chunks of so many rows.
+    pub(super) fn backward(&self, chunk: usize, v: &[f32], partials: &mut Vec<f64>, totals: &mut Vec<f64>) {
         let arch = Arch::new();
-        let chunk = self.chunk_tiles();
         let width = self.columns + 1;
-        partials.resize(v.len().div_ceil(chunk * TILE) * width, 0.0);
-        partials.par_chunks_mut(width).zip(v.par_chunks(chunk * TILE)).enumerate().for_each(
+        partials.resize(v.len().div_ceil(chunk) * width, 0.0);
+        partials.par_chunks_mut(width).zip(v.par_chunks(chunk)).enumerate().for_each(
             |(number, (sums, v))| {
                 sums.fill(0.0);
-                let (v, rest) = v.as_chunks::<TILE>();
-                let tiles = &tiles[number * chunk * self.columns..];
-                let (tiles, last) = tiles.split_at(v.len() * self.columns);
-                arch.dispatch(Backward { tiles, v, sums });
-                if !rest.is_empty() {
-                    let mut padded = [[0.0; TILE]];
-                    padded[0][..rest.len()].copy_from_slice(rest);
-                    let tiles = &last[..self.columns];
-                    arch.dispatch(Backward { tiles, v: &padded, sums });
-                }
+                self.add_gradient(arch, number * chunk, v, sums);
             },
         );
         add_in_order(partials, totals, width);
@@ -203,7 +224,7 @@ impl Tiles {
         let forward = Forward { tiles, weights, bias: bias[0], scores: &mut scores };
         pulp::WithSimd::with_simd(forward, pulp::Scalar::new());
 
-        let chunk = self.chunk_tiles();
+        let chunk = self.chunk_rows() / TILE;
         let (mut partials, mut totals) = (vec![], vec![]);
         for (tiles, v) in tiles.chunks(chunk * self.columns).zip(v.as_chunks::<TILE>().0.chunks(chunk)) {
             let mut sums = vec![0.0; self.columns + 1];

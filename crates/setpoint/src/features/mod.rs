@@ -16,17 +16,20 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::count::CHUNK;
 use crate::model::{ModelError, check_length, check_rows};
 
 mod code;
 mod dense;
 mod kernel;
+mod pass;
 mod sparse;
 
 use code::{Field, Pack};
 use dense::Tiles;
 use kernel::TILE;
 
+pub(crate) use pass::{Slopes, Turn};
 pub use sparse::Sparse;
 
 /// `(x - mean) / scale`.
@@ -250,6 +253,15 @@ impl Features {
         });
     }
 
+    /// Gives a column of numbers these values, one for each row.
+    ///
+    /// # Panics
+    /// If it is no column of numbers, or there are more values than rows.
+    pub fn set_numbers(&mut self, column: usize, values: &[f32]) {
+        let number = self.layout.numbers.iter().position(|known| *known == column);
+        self.numbers.set(number.expect("a column of numbers"), values);
+    }
+
     /// Writes one row out, as a model sees it.
     ///
     /// # Panics
@@ -397,8 +409,19 @@ impl Features {
         }
     }
 
+    /// Rows of a chunk of numbers, and of one of codes, whose sums are added up in order. Beyond a chunk of counts
+    /// both are the same whole number of those, so that one walk over the rows can serve all.
+    fn chunk_rows(&self) -> (usize, usize) {
+        let (numbers, codes) = (self.numbers.chunk_rows(), code::chunk_rows(&self.layout, self.rows));
+        if self.rows <= CHUNK {
+            return (numbers, codes);
+        }
+        let rows = if self.layout.fields.is_empty() { numbers } else { numbers.max(codes) };
+        (rows.next_multiple_of(CHUNK), rows.next_multiple_of(CHUNK))
+    }
+
     /// `gradient` = X^T v, then the sum of v.
-    pub(crate) fn backward(&self, v: &[f32], work: &mut Work, gradient: &mut [f32]) {
+    pub(crate) fn backward(&self, v: &[f32], work: &mut Work, gradient: &mut [f64]) {
         if let Some(entries) = &self.entries {
             entries.backward(v, work, gradient);
             if self.layout.numbers.is_empty() && self.layout.fields.is_empty() {
@@ -406,16 +429,23 @@ impl Features {
             }
         }
         let Work { partials, totals, .. } = work;
-        self.numbers.backward(v, partials, totals);
-        let sum = totals[self.layout.numbers.len()];
-        for (column, total) in self.layout.numbers.iter().zip(&*totals) {
-            gradient[*column] = *total as f32;
-        }
-        gradient[self.columns()] = sum as f32;
+        let (of_numbers, of_codes) = self.chunk_rows();
+        self.numbers.backward(of_numbers, v, partials, totals);
+        let sum = self.write_gradient(totals, gradient);
         if !self.layout.fields.is_empty() {
-            code::backward(&self.layout, &self.narrow, &self.wide, v, partials, totals);
+            let codes = (&self.narrow[..], &self.wide[..]);
+            code::backward(&self.layout, codes, of_codes, v, partials, totals);
             code::write_gradient(&self.layout, totals, sum, gradient);
         }
+    }
+
+    /// Writes the gradient of the numbers' columns and of the bias, which is returned.
+    fn write_gradient(&self, totals: &[f64], gradient: &mut [f64]) -> f64 {
+        for (column, total) in self.layout.numbers.iter().zip(totals) {
+            gradient[*column] = *total;
+        }
+        gradient[self.columns()] = totals[self.layout.numbers.len()];
+        gradient[self.columns()]
     }
 }
 

@@ -80,7 +80,12 @@ impl Sparse {
         self.starts[row]..self.starts[row + 1]
     }
 
-    pub(super) fn entries(&self, row: usize) -> (&[u32], &[f32]) {
+    /// Columns and values of a row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[must_use]
+    pub fn entries(&self, row: usize) -> (&[u32], &[f32]) {
         let range = self.range(row);
         (&self.indices[range.clone()], &self.values[range])
     }
@@ -150,7 +155,7 @@ impl Sparse {
     }
 
     /// `gradient` = X^T v, then the sum of v.
-    pub(super) fn backward(&self, v: &[f32], work: &mut Work, gradient: &mut [f32]) {
+    pub(super) fn backward(&self, v: &[f32], work: &mut Work, gradient: &mut [f64]) {
         let Work { partials, totals, .. } = work;
         let width = self.columns + 1;
         let chunks = self.chunks();
@@ -174,7 +179,7 @@ impl Sparse {
             }
         });
         add_in_order(partials, totals, width);
-        gradient.iter_mut().zip(totals).for_each(|(gradient, total)| *gradient = *total as f32);
+        gradient.copy_from_slice(totals);
     }
 }
 

@@ -41,9 +41,9 @@ use crate::features::{Features, Work};
 pub struct Linear {
     features: Arc<Features>,
     outputs: usize,
-    /// Scores or gradients of one output, and its gradient, where there are several.
+    /// Scores or gradients of one output, where there are several, and its gradient.
     column: Vec<f32>,
-    partial: Vec<f32>,
+    sums: Vec<f64>,
     /// The rows of the last mini-batch, copied out so that the full-batch passes apply to them.
     batch: Option<Features>,
     last: Last,
@@ -65,7 +65,7 @@ impl Linear {
             features: features.into(),
             outputs: 1,
             column: Vec::new(),
-            partial: Vec::new(),
+            sums: Vec::new(),
             batch: None,
             last: Last::Nothing,
             work: Work::default(),
@@ -172,25 +172,26 @@ impl Model for Linear {
     fn backward(&mut self, parameters: &[f32], v: &[f32], gradient: &mut [f32]) -> Result<(), ModelError> {
         check_length("parameters", self.parameter_count(), parameters.len())?;
         check_length("gradient", self.parameter_count(), gradient.len())?;
-        let Self { features, outputs, column, partial, batch, work, .. } = self;
+        let Self { features, outputs, column, sums, batch, work, .. } = self;
         let features = match (self.last, batch) {
             (Last::Full, _) => &**features,
             (Last::Batch, Some(batch)) => &*batch,
             _ => return Err(ModelError::NoForward),
         };
         check_length("score gradient", features.rows() * *outputs, v.len())?;
-        if *outputs == 1 {
-            features.backward(v, work, gradient);
-            return Ok(());
-        }
+        sums.resize(features.columns() + 1, 0.0);
         let (weights, biases) = gradient.split_at_mut(parameters.len() - *outputs);
         column.resize(features.rows(), 0.0);
-        partial.resize(features.columns() + 1, 0.0);
         for (output, weights) in weights.chunks_exact_mut(features.columns()).enumerate() {
-            column.iter_mut().zip(v[output..].iter().step_by(*outputs)).for_each(|(to, from)| *to = *from);
-            features.backward(column, work, partial);
-            weights.copy_from_slice(&partial[..weights.len()]);
-            biases[output] = partial[weights.len()];
+            if *outputs == 1 {
+                features.backward(v, work, sums);
+            } else {
+                let of_output = v[output..].iter().step_by(*outputs);
+                column.iter_mut().zip(of_output).for_each(|(to, from)| *to = *from);
+                features.backward(column, work, sums);
+            }
+            weights.iter_mut().zip(&*sums).for_each(|(to, from)| *to = *from as f32);
+            biases[output] = sums[features.columns()] as f32;
         }
         Ok(())
     }

@@ -21,6 +21,8 @@ use std::ops::Range;
 
 use thiserror::Error;
 
+use crate::examples::Examples;
+
 pub mod linear;
 pub mod net;
 
@@ -102,6 +104,11 @@ pub trait Model {
     /// not learn together, or are not of one kind.
     fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
         let _ = others;
+        None
+    }
+
+    /// Whoever answers for its examples, where these are elsewhere.
+    fn examples(&mut self) -> Option<&mut dyn Examples> {
         None
     }
 
@@ -239,6 +246,12 @@ pub enum ModelError {
     /// A backward pass without a forward pass.
     #[error("there are no scores to differentiate: call scores or learn before backward")]
     NoForward,
+    /// Examples elsewhere, which cannot be had.
+    #[error("{message}")]
+    Elsewhere {
+        /// Why.
+        message: String,
+    },
     /// A network's architecture or inputs do not fit.
     #[error(transparent)]
     Architecture(#[from] net::ArchitectureError),

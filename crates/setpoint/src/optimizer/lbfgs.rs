@@ -167,6 +167,15 @@ impl Lbfgs {
         })
     }
 
+    /// A search that starts where this one is, with the curvature it met, for an objective much like its own.
+    ///
+    /// # Errors
+    /// As [`Lbfgs::new`].
+    pub fn again(self, config: LbfgsConfig) -> Result<Self, OptimizerError> {
+        let Self { here, curvature, .. } = self;
+        Ok(Self { curvature, ..Self::new(config, here.parameters)? })
+    }
+
     /// The parameters reached so far.
     #[must_use]
     pub fn parameters(&self) -> &[f32] {

@@ -46,7 +46,7 @@ impl Build {
             totals,
             names: Vec::new(),
             column: String::new(),
-            rows: rows.rows() as u64,
+            rows: rows.everywhere() as u64,
             columns: if goal.abstains() { 2 } else { 1 },
             abstains: goal.abstains(),
         };

@@ -213,9 +213,14 @@ struct Pass {
 impl Work<'_> {
     /// Goes through chunks, in halves on two threads.
     fn share(mut self, chunks: &[Chunk], sums: &mut [Sums]) {
-        if let [sums] = sums {
-            *sums = self.run(&self.plan.queries[chunks[0].queries.clone()]);
-            return;
+        match sums {
+            // No scores can change any query.
+            [] => return,
+            [sums] => {
+                *sums = self.run(&self.plan.queries[chunks[0].queries.clone()]);
+                return;
+            }
+            _ => {}
         }
         let middle = chunks.len() / 2;
         let (first, second) = chunks.split_at(middle);

@@ -169,6 +169,17 @@ fn sharp_counts_come_to_the_exact_metric() {
     }
 }
 
+/// Found by fuzzing: halving no work at all went on until the stack was full.
+#[test]
+fn queries_none_of_which_scores_can_change_have_a_value_and_no_gradient() {
+    let queries = Queries::new("qid", &[0, 0, 1], vec![1.0, 0.0, 1.0]).unwrap();
+    let mut engine =
+        QueryEngine::new(&goal("precision @ k=2 per query"), &queries, QueryOptions::default()).unwrap();
+    let mut v = [1.0; 3];
+    let step = engine.step(&[0.5, 1.5, 0.0], &mut v).unwrap();
+    assert_eq!((step.value, step.counted, step.idle, v), (0.5, 2, 2, [0.0; 3]));
+}
+
 #[test]
 fn queries_that_teach_nothing_cost_nothing_and_count() {
     // Two rows for three places; all relevant; none relevant; and one that teaches.

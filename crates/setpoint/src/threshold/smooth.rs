@@ -90,7 +90,12 @@ pub fn solve(
         grid: vec![0.0; problem.shape().grid()],
         passes: 0,
     };
-    if independent(problem, free) { search.independent(start) } else { search.coupled(start) }
+    let found = if independent(problem, free) { search.independent(start) } else { search.coupled(start) }?;
+    // Scores so far apart that no step between them is a number.
+    if found.thresholds.iter().any(|threshold| !threshold.is_finite()) {
+        return Err(ThresholdError::NotSettled { passes: found.passes, residual: f64::INFINITY });
+    }
+    Ok(found)
 }
 
 /// Whether each condition ties one threshold alone and moves one way with it.
@@ -439,6 +444,11 @@ impl<C: Count> Search<'_, C> {
                 return factor;
             }
             let next = if shift == 0.0 { 1e-6 * scale } else { 4.0 * shift };
+            // Counts that are no numbers have no curvature, and nothing makes it one: the search will not settle.
+            if !next.is_finite() || hessian.iter().any(|value| !value.is_finite()) {
+                let one = |at: usize| if at.is_multiple_of(count + 1) { self.sharpness } else { 0.0 };
+                return (0..count * count).map(one).collect();
+            }
             for j in 0..count {
                 hessian[j * count + j] += next - shift;
             }

@@ -10,7 +10,7 @@ use crate::sample::Sample;
 use crate::shard::Shard;
 
 /// A goal of some kind.
-pub(super) trait Aim {
+pub(super) trait Aim: Sync {
     /// Which way its value gets better.
     fn direction(&self) -> Direction;
 

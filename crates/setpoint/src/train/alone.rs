@@ -4,7 +4,7 @@
 //! not: each method has its own start, and nothing else is paid for.
 
 use super::aim::TwoClasses;
-use super::auto::Candidate;
+use super::auto::{Candidate, Stages};
 use super::check::check;
 use super::selection::{Selection, as_fraction, check_top};
 use super::stage::{Reporter, Store};
@@ -31,7 +31,7 @@ pub fn fit_alone<'r>(
 ) -> Result<Candidate, TrainError> {
     let linear = train.model.linear();
     check(goal, settings, linear)?;
-    let task = stage(settings, linear)?;
+    let task = stage(settings, &train)?;
     let rows = settings.rows_scored.unwrap_or(validation.sample.rows() as u64);
     check_top(goal, rows)?;
     let goal = as_fraction(goal, rows);
@@ -40,16 +40,13 @@ pub fn fit_alone<'r>(
     let validation = Part { model: &mut *validation.model, sample: validation.sample };
     let mut selection = Selection::new(&aim, validation);
     let mut reporter = Reporter::new(observer, store, 1);
-    let name = task.name();
-    if let Some(done) = reporter.begin(0, task.kind(), &name) {
-        return Ok(done);
-    }
-    let best = task.run(&aim, &mut train, &mut selection, &mut reporter, settings, &start)?;
-    reporter.end(best)
+    let stages = Stages { aim: &aim, settings, levels: &mut [] };
+    let mut found = stages.run(vec![(0, task, start)], &mut train, &mut selection, &mut reporter)?;
+    found.pop().ok_or(TrainError::Stopped)
 }
 
 /// The one stage that the settings ask for.
-fn stage(settings: &Settings, linear: bool) -> Result<Task, TrainError> {
+fn stage(settings: &Settings, train: &Part<'_>) -> Result<Task, TrainError> {
     let several = |what, found: &str, expected| TrainError::Setting { what, found: found.into(), expected };
     match (settings.method, settings.positive_weight) {
         (MethodChoice::Auto, _) => Err(several(
@@ -68,6 +65,6 @@ fn stage(settings: &Settings, linear: bool) -> Result<Task, TrainError> {
             let Settings { bandwidth, ridge, .. } = *settings;
             Ok(Task::Ico { bandwidth, ridge, start: Start::Initial, positive_weight })
         }
-        _ => tasks(settings, linear, false).pop().ok_or_else(|| several("method", "none", "one")),
+        _ => tasks(settings, train, false).pop().ok_or_else(|| several("method", "none", "one")),
     }
 }

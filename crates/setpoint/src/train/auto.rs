@@ -1,14 +1,20 @@
-//! A run: its stages one after another, and what is made of their results.
+//! A run: its stages, and what is made of their results.
+
+use std::collections::BTreeMap;
 
 use super::aim::{Aim, TwoClasses};
 use super::check::check;
 use super::combined::{Average, Combined, average};
+use super::desk::{Job, Level, serve};
+use super::level::{Fewer, levels};
 use super::selection::{Selection, as_fraction, check_top};
 use super::stage::{Reporter, Store};
 use super::task::{Start, Task, tasks};
 use super::{Gain, MethodChoice, Observer, Part, Settings, StageKind, TrainError, rotate};
+use crate::examples::Held;
 use crate::goal::{Direction, Goal};
 use crate::model::Model;
+use crate::shard::Shard;
 
 /// What one stage came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +65,8 @@ pub struct Fit {
     pub fell_back: bool,
     /// Gradient evaluations over all stages.
     pub evaluations: u64,
+    /// Walks over the training rows that answered them, as walks over all of them; 0 where stages learn from batches.
+    pub passes: u64,
     /// How many rotations of the rows the parameters are the average of.
     pub rotations: usize,
     /// Of several, what the first one came to: it has not seen the validation rows.
@@ -86,7 +94,7 @@ pub fn fit<'r>(
     let rows = settings.rows_scored.unwrap_or(validation.sample.rows() as u64);
     check_top(goal, rows)?;
     let goal = as_fraction(goal, rows);
-    let tasks = tasks(settings, linear, goal.money().is_some());
+    let tasks = tasks(settings, &train, goal.money().is_some());
     // A method that cannot be had for the goal says so before its baseline is fitted.
     if let Some(last @ (Task::Lagrangian { .. } | Task::Pairwise { .. })) = tasks.last() {
         last.loss(&goal, train.sample, settings, None)?;
@@ -129,19 +137,23 @@ impl Rounds<'_> {
         let validation = Part { model: &mut *validation.model, sample: validation.sample };
         let mut selection = Selection::new(aim, validation);
         let mut candidates: Vec<Candidate> = Vec::new();
-        let evaluations = reporter.evaluations;
-        for (index, task) in tasks.iter().enumerate() {
-            let (start, task) = self.start(rotation, task, &candidates, train.model);
-            let name = task.name();
-            if let Some(done) = reporter.begin(rotation * tasks.len() + index, task.kind(), &name) {
-                candidates.push(done);
-                continue;
-            }
-            let best = task.run(aim, &mut train, &mut selection, reporter, settings, &start)?;
-            candidates.push(reporter.end(best)?);
+        let (evaluations, walked) = (reporter.evaluations, reporter.walked);
+        let batches = Task::batch_size(settings, train.model.linear()).is_some();
+        let mut levels = if batches { Vec::new() } else { levels(&train)? };
+        // Stages start where the model does, or from a fit of cross-entropy: these come first.
+        let fits = tasks.iter().take_while(|task| task.kind() == StageKind::CrossEntropy).count();
+        for stages in [0..fits, fits..tasks.len()] {
+            let definite = |index: usize| {
+                let (start, task) = self.start(rotation, &tasks[index], &candidates, train.model);
+                (rotation * tasks.len() + index, task, start)
+            };
+            let stages = stages.map(definite).collect();
+            let run = Stages { aim, settings, levels: &mut levels };
+            candidates.extend(run.run(stages, &mut train, &mut selection, reporter)?);
         }
         let evaluations = reporter.evaluations - evaluations;
-        conclude(aim, train, selection, candidates, settings, evaluations)
+        let passes = (reporter.walked - walked).div_ceil(train.sample.rows().max(1) as u64);
+        conclude(aim, train, selection, candidates, settings, (evaluations, passes))
     }
 
     /// Where a stage starts, and the stage made definite. Stages do not build on each other, but for
@@ -189,6 +201,60 @@ impl Rounds<'_> {
     }
 }
 
+/// Stages that do not build on each other.
+pub(super) struct Stages<'a> {
+    pub(super) aim: &'a dyn Aim,
+    pub(super) settings: &'a Settings,
+    /// Fewer rows to come close on.
+    pub(super) levels: &'a mut [Fewer],
+}
+
+impl Stages<'_> {
+    /// Runs them, each from its start: side by side, or one after another where they learn from batches.
+    pub(super) fn run(
+        self,
+        stages: Vec<(usize, Task, Vec<f32>)>,
+        train: &mut Part<'_>,
+        selection: &mut Selection<'_>,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<Vec<Candidate>, TrainError> {
+        let Self { aim, settings, levels } = self;
+        let mut found: BTreeMap<usize, Candidate> = BTreeMap::new();
+        let (sample, held_out, outputs) = (train.sample, selection.sample(), train.model.outputs());
+        let (models, samples): (Vec<_>, Vec<_>) =
+            levels.iter_mut().map(|(model, sample)| (model, &*sample)).unzip();
+        let mut jobs = Vec::new();
+        for (index, task, start) in stages {
+            if let Some(done) = reporter.begin(index, task.kind(), &task.name()) {
+                found.insert(index, done);
+            } else if let Some(size) = Task::batch_size(settings, train.model.linear()) {
+                let parts = (&mut *train, &mut *selection);
+                let (best, steps) =
+                    task.run_batches(aim, parts, reporter, settings, (index, &start, size))?;
+                found.insert(index, reporter.end(index, best, steps)?);
+            } else {
+                let levels = samples.iter().copied();
+                let stage =
+                    task.stage(aim, (&mut *train.model, sample), levels, held_out, settings, &start)?;
+                jobs.push(Job { index, run: Box::new(move |desk| stage.run(desk)) });
+            }
+        }
+        let coarse = models.into_iter().zip(&samples).map(|(model, sample)| {
+            let sample: &dyn Shard = *sample;
+            (Held::new(Part { model: &mut **model, sample }), sample)
+        });
+        let all = (Held::new(Part { model: &mut *train.model, sample }), sample);
+        let mut held: Vec<_> = std::iter::once(all).chain(coarse).collect();
+        let levels = held.iter_mut().map(|(held, rows)| Level { examples: held, rows: *rows, outputs });
+        let mut levels: Vec<Level<'_>> = levels.collect();
+        let indices: Vec<usize> = jobs.iter().map(|job| job.index).collect();
+        let served =
+            if jobs.is_empty() { Vec::new() } else { serve(&mut levels, selection, reporter, jobs)? };
+        found.extend(indices.into_iter().zip(served));
+        Ok(found.into_values().collect())
+    }
+}
+
 impl Candidate {
     /// Larger is better; a value that could not be had is worst.
     pub(super) fn merit(&self, direction: Direction) -> f64 {
@@ -213,7 +279,7 @@ fn conclude(
     mut selection: Selection<'_>,
     candidates: Vec<Candidate>,
     settings: &Settings,
-    evaluations: u64,
+    (evaluations, passes): (u64, u64),
 ) -> Result<Fit, TrainError> {
     // The fits of cross-entropy come first.
     let baselines =
@@ -291,6 +357,7 @@ fn conclude(
         gain,
         fell_back,
         evaluations,
+        passes,
         rotations,
         first: None,
     })

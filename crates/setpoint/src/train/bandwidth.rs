@@ -33,33 +33,24 @@ impl Bandwidth {
 /// (q\[e/2\] - q\[2e\]) / ln 4: the scale of an exponential tail there. The median over targets;
 /// 0.2 where the goal has none.
 fn tail_scale(goal: &Goal, rows: &dyn Shard, scores: &[f32]) -> f64 {
-    let labels = rows.whole().labels();
     let asked: Vec<(Option<bool>, f64)> = targets(goal).into_iter().filter_map(class_and_share).collect();
     let mut scales: Vec<f64> = Vec::new();
     for class in [Some(false), Some(true), None] {
-        let members = scores.iter().zip(labels).filter(|(_, label)| class.is_none_or(|c| c == **label));
         let shares = asked.iter().filter(|(of, _)| *of == class).map(|(_, share)| *share);
-        let mut values: Vec<f32> = if shares.clone().next().is_some() {
-            members.map(|(score, _)| *score).collect()
-        } else {
-            Vec::new()
-        };
-        let Some(last) = values.len().checked_sub(1) else { continue };
-        let ranks: Vec<[usize; 2]> = shares
-            .map(|share| {
+        if shares.clone().next().is_none() {
+            continue;
+        }
+        let values = rows.in_order(scores, class, &|members| {
+            let Some(last) = members.checked_sub(1) else { return Vec::new() };
+            let ranks = shares.clone().flat_map(|share| {
                 let e = share.min(1.0 - share).clamp(1e-4, 0.25);
                 let from_end = |q: f64| if share < 0.5 { 1.0 - q } else { q };
                 [e / 2.0, 2.0 * e].map(|q| (from_end(q) * last as f64).round() as usize)
-            })
-            .collect();
-        // Only what lies between the ranks has to be in order.
-        let low = ranks.iter().flatten().copied().min().unwrap_or(0);
-        let high = ranks.iter().flatten().copied().max().unwrap_or(last);
-        values.select_nth_unstable_by(low, f32::total_cmp);
-        values[low..].select_nth_unstable_by(high - low, f32::total_cmp);
-        values[low..=high].sort_unstable_by(f32::total_cmp);
-        let spread = |[a, b]: [usize; 2]| (f64::from(values[a]) - f64::from(values[b])).abs() / 4.0f64.ln();
-        scales.extend(ranks.into_iter().map(spread).filter(|scale| *scale > 0.0));
+            });
+            ranks.collect()
+        });
+        let spread = |pair: &[f32]| (f64::from(pair[0]) - f64::from(pair[1])).abs() / 4.0f64.ln();
+        scales.extend(values.chunks_exact(2).map(spread).filter(|scale| *scale > 0.0));
     }
     scales.sort_by(f64::total_cmp);
     scales.get(scales.len() / 2).copied().unwrap_or(0.2)

@@ -14,8 +14,13 @@
 //! v = mix v_ce + (1 - mix) b v_goal,      b = E[mean |v_ce|] / E[mean |v_goal|]
 //! ```
 //!
+//! Processes that have a share of each batch, and keep a pool of their own, add up what is counted ([`Ranks`]): the
+//! loss is that of one process with all of it.
+//!
 //! A batch (or pool) without positives or without negatives says nothing about a rate of that class, and some
 //! cannot meet the goal: such a step is cross-entropy alone.
+
+use std::sync::Arc;
 
 use super::method::{CrossEntropy, Loss};
 use super::pool::{Balance, Pool, REFRESH, sharpness};
@@ -24,6 +29,7 @@ use crate::engine::{Engine, EngineOptions, Solve};
 use crate::goal::Goal;
 use crate::optimizer::{State, damaged};
 use crate::problem::Problem;
+use crate::ranks::{Ranked, Ranks};
 use crate::sample::Sample;
 use crate::shard::Shard;
 
@@ -88,6 +94,7 @@ pub struct BatchLoss {
     /// The gradient with the thresholds held, for layers outside their scope.
     direct: Vec<f32>,
     detail: Option<Detail>,
+    ranks: Option<Arc<dyn Ranks>>,
 }
 
 impl BatchLoss {
@@ -108,8 +115,14 @@ impl BatchLoss {
             beside: Vec::new(),
             direct: Vec::new(),
             detail: None,
+            ranks: None,
             options,
         }
+    }
+
+    /// Says who else has a share of each batch from now on.
+    pub fn set_ranks(&mut self, ranks: Option<Arc<dyn Ranks>>) {
+        self.ranks = ranks;
     }
 
     /// The thresholds of the last step that had any.
@@ -167,20 +180,26 @@ impl BatchLoss {
 
     /// The goal's loss, and its derivative by the batch's scores as if they were all that thresholds are solved
     /// on.
-    fn goal_loss(&mut self, batch: &Sample, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
-        let pool = std::mem::replace(&mut self.pool, Pool::none());
-        let found = match self.holds() {
-            true => self.settle(batch, scores, false),
-            false => self.settle(&pool.sample, &pool.scores, self.steps.is_multiple_of(REFRESH)),
+    fn goal_loss(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
+        let (found, share) = if self.holds() {
+            (self.settle(rows, scores, false), 1.0)
+        } else {
+            let pool = std::mem::replace(&mut self.pool, Pool::none());
+            let ranks = self.ranks.clone();
+            let joined = ranks.as_deref().map(|ranks| Ranked::new(&pool.sample, ranks));
+            let pooled: &dyn Shard = joined.as_ref().map_or(&pool.sample, |joined| joined);
+            let found = self.settle(pooled, &pool.scores, self.steps.is_multiple_of(REFRESH));
+            let share = pooled.everywhere() as f32 / rows.everywhere() as f32;
+            drop(joined);
+            self.pool = pool;
+            (found, share)
         };
-        let share = if self.holds() { 1.0 } else { pool.scores.len() as f32 / scores.len() as f32 };
-        self.pool = pool;
         let value = found?;
         let Some(engine) = &mut self.engine else { return Ok(value) };
-        engine.spread(batch, scores, v)?;
+        engine.spread(rows, scores, v)?;
         if self.options.scope == Scope::Head {
             self.direct.resize(scores.len(), 0.0);
-            engine.direct_gradient(batch, scores, &mut self.direct)?;
+            engine.direct_gradient(rows, scores, &mut self.direct)?;
         }
         if share != 1.0 {
             v.iter_mut().chain(&mut self.direct).for_each(|v| *v *= share);
@@ -189,7 +208,7 @@ impl BatchLoss {
     }
 
     /// Thresholds and slopes on these rows.
-    fn settle(&mut self, rows: &Sample, scores: &[f32], refresh: bool) -> Result<f64, TrainError> {
+    fn settle(&mut self, rows: &dyn Shard, scores: &[f32], refresh: bool) -> Result<f64, TrainError> {
         let engine = self.engine(rows, scores, refresh)?;
         let passes = engine.settle(rows, scores)?;
         engine.set_tolerance(TOLERANCE);
@@ -217,10 +236,13 @@ impl Loss for BatchLoss {
         if !self.holds() {
             self.pool.push(batch, scores, self.options.pool);
         }
+        let ranks = self.ranks.clone();
+        let joined = ranks.as_deref().map(|ranks| Ranked::new(batch, ranks));
+        let rows: &dyn Shard = joined.as_ref().map_or(rows, |joined| joined);
         if self.steps <= self.options.warm_up || self.options.mix == 1.0 {
             return self.cross_entropy.evaluate(rows, scores, v);
         }
-        let found = self.goal_loss(batch, scores, v);
+        let found = self.goal_loss(rows, scores, v);
         self.placed = found.is_ok();
         match found {
             Ok(goal) if self.options.mix == 0.0 => Ok(goal),
@@ -229,7 +251,8 @@ impl Loss for BatchLoss {
                 let mut beside = std::mem::take(&mut self.beside);
                 let entropy = self.cross_entropy.evaluate(rows, scores, &mut beside)?;
                 let vs = [v, &mut self.direct[..]];
-                let mixed = self.balance.mix(self.options.mix, (entropy, &beside), goal, vs);
+                let sum = |sums: &mut [f64]| ranks.iter().for_each(|ranks| ranks.sum(sums));
+                let mixed = self.balance.mix(self.options.mix, (entropy, &beside), goal, vs, sum);
                 self.beside = beside;
                 Ok(mixed)
             }

@@ -130,7 +130,7 @@ impl Loss for ClassBatchLoss {
         }
         self.beside.resize(scores.len(), 0.0);
         let entropy = self.cross_entropy.evaluate(rows, scores, &mut self.beside)?;
-        Ok(self.balance.mix(mix, (entropy, &self.beside), goal, [v, &mut []]))
+        Ok(self.balance.mix(mix, (entropy, &self.beside), goal, [v, &mut []], |_| {}))
     }
 
     fn detail(&self) -> Option<Detail> {

@@ -2,17 +2,19 @@
 //!
 //! With L-BFGS the thresholds are solved again at every evaluation, so that the objective is one
 //! smooth function of the parameters; ten to twenty evaluations then do what hundreds of first-order
-//! steps do. First-order optimizers take the paper's algorithm 1: the thresholds are held, tracked to
+//! steps do. Where there are many rows, it first comes close on a few of them, and goes on from there with the
+//! curvature it met. First-order optimizers take the paper's algorithm 1: the thresholds are held, tracked to
 //! first order after each step, and corrected on the unrelaxed rates every `correct_every` steps.
 
-use std::ops::ControlFlow;
-
-use super::method::Loss;
-use super::selection::{Best, Selection};
-use super::stage::{Reporter, Running};
-use super::{OptimizerChoice, Part, Settings, Thresholds, TrainError};
-use crate::model::Rows;
+use super::desk::Desk;
+use super::method::{Asking, Loss, Plan};
+use super::selection::Best;
+use super::stage::Running;
+use super::{OptimizerChoice, Settings, Standard, Thresholds, TrainError};
+use crate::examples::{Answer, Question};
+use crate::goal::Direction;
 use crate::optimizer::{Lbfgs, LbfgsConfig, Optimizer, Outcome};
+use crate::shard::Shard;
 
 /// What keeps the weights in check; the biases, which come last, are left out.
 #[derive(Clone, Debug)]
@@ -26,34 +28,69 @@ pub(super) enum Penalty {
     Near { start: Vec<f32>, strength: f64 },
 }
 
-impl Penalty {
-    /// Adds the penalty's gradient by the scores to `v`; returns the penalty, and the factor of the
-    /// weights in its gradient by them.
-    fn add_to_scores(
-        &self,
-        parameters: &[f32],
-        part: &Part<'_>,
-        scores: &[f32],
-        v: &mut [f32],
-    ) -> (f64, f64) {
-        let places = weights(parameters, part.model.outputs()).iter().enumerate();
-        let squares: f64 = places.map(|(place, w)| f64::from(w - self.origin(place)).powi(2)).sum();
-        match *self {
-            Self::Near { strength: lambda, .. } | Self::Shrinkage(lambda) => (0.5 * lambda * squares, lambda),
-            Self::ScaleFreeRidge(0.0) => (0.0, 0.0),
-            Self::ScaleFreeRidge(rho) => {
-                let standard = super::Standard::of(part.sample, scores);
-                let variance = standard.deviation.powi(2);
-                // d(sd²)/ds_i = 2 w_i (s_i - mean) / Σ w
-                let factor = -rho * squares / (variance * variance) * 2.0 / standard.total;
-                part.sample.add_line(scores, -factor * standard.mean, factor, v);
-                (rho * squares / variance, 2.0 * rho / variance)
-            }
-        }
-    }
+/// A penalty at some parameters.
+struct Penalised {
+    value: f64,
+    /// The factor of the weights in its gradient by them.
+    pull: f64,
+    /// What it adds to the derivative by each score.
+    line: Option<[f64; 2]>,
 }
 
 impl Penalty {
+    fn at(&self, parameters: &[f32], outputs: usize, standard: impl FnOnce() -> Standard) -> Penalised {
+        let places = weights(parameters, outputs).iter().enumerate();
+        let squares: f64 = places.map(|(place, w)| f64::from(w - self.origin(place)).powi(2)).sum();
+        match *self {
+            Self::Near { strength: lambda, .. } | Self::Shrinkage(lambda) => {
+                Penalised { value: 0.5 * lambda * squares, pull: lambda, line: None }
+            }
+            Self::ScaleFreeRidge(0.0) => Penalised { value: 0.0, pull: 0.0, line: None },
+            Self::ScaleFreeRidge(rho) => {
+                let standard = standard();
+                let variance = standard.deviation.powi(2);
+                // d(sd²)/ds_i = 2 w_i (s_i - mean) / Σ w
+                let factor = -rho * squares / (variance * variance) * 2.0 / standard.total;
+                let line = Some([-factor * standard.mean, factor]);
+                Penalised { value: rho * squares / variance, pull: 2.0 * rho / variance, line }
+            }
+        }
+    }
+
+    /// Adds the penalty's gradient by the scores to `v`; returns the penalty, and the factor of the
+    /// weights in its gradient by them.
+    pub(super) fn add_to_scores(
+        &self,
+        parameters: &[f32],
+        outputs: usize,
+        rows: &dyn Shard,
+        scores: &[f32],
+        v: &mut [f32],
+    ) -> (f64, f64) {
+        let Penalised { value, pull, line } = self.at(parameters, outputs, || Standard::of(rows, scores));
+        if let Some([at_zero, slope]) = line {
+            rows.add_line(scores, at_zero, slope, v);
+        }
+        (value, pull)
+    }
+
+    /// A gradient with what the penalty adds to it directly, in the precision of parameters.
+    pub(super) fn pulled(
+        &self,
+        parameters: &[f32],
+        outputs: usize,
+        pull: f64,
+        mut gradient: Vec<f64>,
+    ) -> Vec<f64> {
+        gradient.iter_mut().for_each(|gradient| *gradient = f64::from(*gradient as f32));
+        let weights = weights(parameters, outputs);
+        for (place, (gradient, weight)) in gradient.iter_mut().zip(weights).enumerate() {
+            let pull = (pull * f64::from(weight - self.origin(place))) as f32;
+            *gradient = f64::from(*gradient as f32 + pull);
+        }
+        gradient
+    }
+
     /// Where it holds a weight.
     fn origin(&self, place: usize) -> f32 {
         match self {
@@ -68,186 +105,232 @@ fn weights(parameters: &[f32], outputs: usize) -> &[f32] {
     &parameters[..parameters.len().saturating_sub(outputs)]
 }
 
-/// What a stage needs beside its loss.
-pub(super) struct Stage<'a, 't, 's, 'r> {
-    pub(super) train: &'a mut Part<'t>,
-    pub(super) selection: &'a mut Selection<'s>,
-    pub(super) reporter: &'a mut Reporter<'r>,
+/// Up to so many rows, all scores at once cost less than several questions.
+const FEW: usize = 1 << 15;
+
+/// Makes a loss of some rows.
+type MakeLoss<'a> = Box<dyn Fn(&dyn Shard) -> Result<Box<dyn Loss>, TrainError> + Send + Sync + 'a>;
+
+/// A stage on the full batch, to be run.
+pub(super) struct Stage<'a> {
+    /// The rows to learn from, all of them first, then ever fewer to come close on.
+    pub(super) levels: Vec<&'a dyn Shard>,
+    /// The rows to select on.
+    pub(super) held_out: &'a dyn Shard,
+    pub(super) outputs: usize,
+    /// Whether features are elsewhere: then all scores do not come together.
+    pub(super) elsewhere: bool,
+    /// Makes the loss of some rows.
+    pub(super) loss: MakeLoss<'a>,
     pub(super) penalty: Penalty,
     /// Not `Auto`.
     pub(super) optimizer: OptimizerChoice,
     pub(super) settings: &'a Settings,
+    pub(super) direction: Direction,
+    pub(super) start: Vec<f32>,
+    pub(super) steps: u64,
 }
 
-impl Stage<'_, '_, '_, '_> {
-    /// Runs the stage from `start`, or from where a checkpoint left it.
-    pub(super) fn run(&mut self, loss: &mut dyn Loss, start: &[f32], steps: u64) -> Result<Best, TrainError> {
+impl Stage<'_> {
+    /// Runs the stage from its start, or from where a checkpoint left it.
+    pub(super) fn run(&self, desk: &mut Desk) -> Result<Best, TrainError> {
         match self.optimizer {
-            OptimizerChoice::Lbfgs => self.quasi_newton(loss, start, steps),
-            choice => {
-                let optimizer = choice.build(self.settings)?;
-                self.first_order(loss, optimizer, start, steps)
-            }
+            OptimizerChoice::Lbfgs => self.quasi_newton(desk),
+            choice => self.first_order(desk, choice.build(self.settings)?),
         }
     }
 
     /// Loss and gradient at these parameters; infinite where the goal cannot be met there.
-    pub(super) fn evaluate(
-        &mut self,
-        loss: &mut dyn Loss,
+    fn evaluate(
+        &self,
+        desk: &mut Desk,
+        level: u64,
+        loss: &mut Option<Box<dyn Loss>>,
         parameters: &[f32],
-        work: &mut Work,
-        gradient: &mut [f32],
+        gradient: &mut [f64],
     ) -> Result<f64, TrainError> {
-        self.train.model.scores(parameters, Rows::All, &mut work.scores)?;
-        let value = match loss.evaluate(self.train.sample, &work.scores, &mut work.v) {
-            Ok(value) => value,
-            Err(error) if error.is_about_the_scores() => return Ok(f64::INFINITY),
-            Err(error) => return Err(error),
+        let rows = self.rows(level)?;
+        let level = level as usize;
+        let column = desk.column;
+        let mut ask = |question| desk.ask(level, question);
+        let planned = match rows.rows() {
+            0..=FEW if !self.elsewhere => Ok(None),
+            _ => lent(loss)?.plan(&mut Asking { rows, column, ask: &mut ask }, parameters),
         };
-        let (penalty, pull) = self.penalty.add_to_scores(parameters, self.train, &work.scores, &mut work.v);
-        self.train.model.backward(parameters, &work.v, gradient)?;
-        let weights = weights(parameters, self.train.model.outputs());
-        for (place, (gradient, weight)) in gradient.iter_mut().zip(weights).enumerate() {
-            *gradient += (pull * f64::from(weight - self.penalty.origin(place))) as f32;
+        let found = match planned {
+            Ok(Some(Plan { column, mut of, standard, value })) => {
+                let standard = || standard.unwrap_or_default();
+                let Penalised { value: penalty, pull, line } =
+                    self.penalty.at(parameters, self.outputs, standard);
+                of.lines.extend(line);
+                let question = Question::Gradient { column, parameters: parameters.to_vec(), of };
+                let Answer { cells, gradient: found, .. } = desk.ask(level, question)?;
+                let found = self.penalty.pulled(parameters, self.outputs, pull, found);
+                Ok((value(&cells) + penalty, found))
+            }
+            Ok(None) => {
+                let (value, _, found) = desk.evaluate(level, loss, parameters, &self.penalty)?;
+                value.map(|value| (value, found))
+            }
+            Err(error) => Err(error),
+        };
+        match found {
+            Ok((value, found)) => {
+                gradient.copy_from_slice(&found);
+                Ok(value)
+            }
+            Err(error) if error.is_about_the_scores() => Ok(f64::INFINITY),
+            Err(error) => Err(error),
         }
-        Ok(value + penalty)
     }
 
-    fn quasi_newton(&mut self, loss: &mut dyn Loss, start: &[f32], steps: u64) -> Result<Best, TrainError> {
+    fn quasi_newton(&self, desk: &mut Desk) -> Result<Best, TrainError> {
         // From a fit the first step is a small one: half of the weights' length would leave it for good.
         let first_step = if matches!(self.penalty, Penalty::Near { .. }) { 0.05 } else { 0.5 };
-        let config = LbfgsConfig {
-            max_evaluations: steps,
-            decrease_tolerance: 1e-5,
+        let config = |level: u64| LbfgsConfig {
+            max_evaluations: self.steps,
+            decrease_tolerance: self.tolerance(level),
             first_step,
             ..LbfgsConfig::default()
         };
         let mut best = Best::none();
-        // Evaluations of the rounds that are done.
+        let mut level = self.levels.len() as u64 - 1;
+        // Evaluations of the rounds and levels that are done.
         let mut before = 0;
-        let mut lbfgs = match self.reporter.resume() {
+        let resumed = desk.resume.take();
+        if let Some(running) = &resumed {
+            ([before], [level]) = (running.extra.array("before")?, running.extra.array("level")?);
+        }
+        let mut loss = Some((self.loss)(self.rows(level)?)?);
+        let mut lbfgs = match resumed {
             Some(running) => {
-                [before] = running.extra.array("before")?;
-                loss.restore(&running.extra)?;
+                lent(&mut loss)?.restore(&running.extra)?;
                 best = running.best;
-                Lbfgs::restore(config, &running.optimizer)?
+                Lbfgs::restore(config(level), &running.optimizer)?
             }
-            None => Lbfgs::new(config, start.to_vec())?,
+            None => Lbfgs::new(config(level), self.start.clone())?,
         };
-        let steps = steps * loss.rounds();
-        let mut work = Work::new(self.train);
-        let mut single = vec![0.0f32; start.len()];
+        let steps = self.steps * lent(&mut loss)?.rounds();
         loop {
             let outcome = lbfgs.next_iter(&mut |parameters: &[f32], gradient: &mut [f64]| {
-                let value = self.evaluate(loss, parameters, &mut work, &mut single)?;
-                gradient.iter_mut().zip(&single).for_each(|(wide, narrow)| *wide = f64::from(*narrow));
-                Ok::<f64, TrainError>(value)
+                self.evaluate(desk, level, &mut loss, parameters, gradient)
             })?;
             let (evaluations, value) = (before + lbfgs.iterate().evaluations, lbfgs.iterate().value);
+            desk.evaluations = evaluations;
             let parameters = lbfgs.parameters().to_vec();
-            // Every second iterate: a look sorts the validation rows, which costs about as much as a step.
-            let look = matches!(outcome, Outcome::Done(_)) || lbfgs.iterate().iteration.is_multiple_of(2);
-            let validation = if look { self.selection.value(&parameters)? } else { None };
+            let done = matches!(outcome, Outcome::Done(_));
+            // Every second iterate: a look sorts the validation rows, which costs about as much as a step. Where most
+            // steps were taken on fewer rows, iterates differ less.
+            let every = if self.levels.len() > 1 { 4 } else { 2 };
+            let look = level == 0 && (done || lbfgs.iterate().iteration.is_multiple_of(every));
+            let (mut validation, mut scores) = (None, Vec::new());
             if look {
-                best.offer(&parameters, validation, self.selection.merit(validation), evaluations);
+                (validation, scores) = desk.look(&parameters)?;
+                best.offer(&parameters, validation, self.direction.merit(validation), evaluations);
             }
-            if self.reporter.step(evaluations, steps, value, validation, loss.detail())
-                == ControlFlow::Break(())
-            {
-                return Err(TrainError::Stopped);
-            }
-            if let Outcome::Done(_) = outcome {
-                if !self.next_round(loss, &parameters, &mut work)? {
-                    self.reporter.evaluations += evaluations;
+            desk.step(evaluations, steps.max(evaluations), value, validation, lent(&mut loss)?.detail())?;
+            if done && level > 0 {
+                // More rows: from here on, with the curvature met so far.
+                level -= 1;
+                let state = lent(&mut loss)?.state();
+                loss.insert((self.loss)(self.rows(level)?)?).restore(&state)?;
+                before = evaluations;
+                lbfgs = lbfgs.again(config(level))?;
+            } else if done {
+                if !self.next_round(desk, lent(&mut loss)?, &parameters, &scores)? {
                     return Ok(best);
                 }
                 before = evaluations;
-                lbfgs = Lbfgs::new(config, parameters)?;
+                lbfgs = Lbfgs::new(config(level), parameters)?;
             }
-            self.reporter.save(|| {
-                let extra = loss.state().with("before", vec![before]);
+            let state = lent(&mut loss)?.state();
+            desk.save(|| {
+                let extra = state.with("before", vec![before]).with("level", vec![level]);
                 Running { best: best.clone(), optimizer: lbfgs.state(), extra }
             })?;
         }
     }
 
-    /// Begins another round of the loss by what it comes to on validation, whose scores the selection has just looked
-    /// up; on the training rows where validation lacks one of the groups.
-    fn next_round(
-        &mut self,
-        loss: &mut dyn Loss,
-        parameters: &[f32],
-        work: &mut Work,
-    ) -> Result<bool, TrainError> {
-        let (sample, held_out) = (self.train.sample, self.selection.sample());
-        if loss.rounds() == 1 || held_out.groups() == sample.groups() {
-            return loss.next_round(held_out, self.selection.scores());
+    /// When to stop: where there are many rows, at a tenth of what chance makes of a mean over them.
+    fn tolerance(&self, level: u64) -> f64 {
+        match (self.levels.len(), self.rows(level)) {
+            (2.., Ok(rows)) => (0.1 / (rows.rows() as f64).sqrt()).max(1e-5),
+            _ => 1e-5,
         }
-        self.train.model.scores(parameters, Rows::All, &mut work.scores)?;
-        loss.next_round(sample, &work.scores)
     }
 
-    fn first_order(
-        &mut self,
+    /// The rows of a level.
+    fn rows(&self, level: u64) -> Result<&dyn Shard, TrainError> {
+        let rows = self.levels.get(level as usize).copied();
+        rows.ok_or_else(|| TrainError::from(crate::optimizer::damaged("level")))
+    }
+
+    /// Begins another round of the loss by what it comes to on validation, whose scores have just been looked
+    /// up; on the training rows where validation lacks one of the groups.
+    fn next_round(
+        &self,
+        desk: &mut Desk,
         loss: &mut dyn Loss,
-        mut optimizer: Box<dyn Optimizer>,
-        start: &[f32],
-        steps: u64,
-    ) -> Result<Best, TrainError> {
-        let mut parameters = start.to_vec();
+        parameters: &[f32],
+        looked_up: &[f32],
+    ) -> Result<bool, TrainError> {
+        let rows = self.levels[0];
+        if loss.rounds() == 1 || self.held_out.groups() == rows.groups() {
+            return loss.next_round(self.held_out, looked_up);
+        }
+        let scores = desk.ask(0, Question::Scores { parameters: parameters.to_vec() })?.scores;
+        loss.next_round(rows, &scores)
+    }
+
+    fn first_order(&self, desk: &mut Desk, mut optimizer: Box<dyn Optimizer>) -> Result<Best, TrainError> {
+        let mut parameters = self.start.clone();
         let mut best = Best::none();
         let (mut first, mut stale) = (0, 0);
-        if let Some(running) = self.reporter.resume() {
+        let mut loss = Some((self.loss)(self.levels[0])?);
+        if let Some(running) = desk.resume.take() {
             optimizer.restore(&running.optimizer)?;
             parameters = running.extra.get("parameters")?.to_vec();
             ([first], [stale]) = (running.extra.array("step")?, running.extra.array("stale")?);
-            loss.restore(&running.extra)?;
+            lent(&mut loss)?.restore(&running.extra)?;
             best = running.best;
         }
         let thresholds = self.settings.thresholds;
         let every = self.settings.correct_every.max(1);
-        let mut work = Work::new(self.train);
-        let mut gradient = vec![0.0; parameters.len()];
-        let mut taken = first;
-        for step in first..steps {
-            taken = step + 1;
-            let value = self.evaluate(loss, &parameters, &mut work, &mut gradient)?;
+        desk.evaluations = first;
+        for step in first..self.steps {
+            desk.evaluations = step + 1;
+            let (value, scores, gradient) = desk.evaluate(0, &mut loss, &parameters, &self.penalty)?;
+            let value = match value {
+                Err(error) if error.is_about_the_scores() => return Err(TrainError::Diverged { step }),
+                value => value?,
+            };
             if !value.is_finite() {
                 return Err(TrainError::Diverged { step });
             }
+            let gradient: Vec<f32> = gradient.into_iter().map(|gradient| gradient as f32).collect();
             optimizer.step(&mut parameters, &gradient)?;
             let correct = (step + 1) % every == 0;
             if thresholds.corrected() && (correct || thresholds == Thresholds::Track) {
-                let before = work.scores.clone();
-                self.train.model.scores(&parameters, Rows::All, &mut work.scores)?;
-                if correct {
-                    // Where there are none on these scores, the old thresholds stay.
-                    match loss.correct(self.train.sample, &work.scores) {
-                        Err(error) if error.is_about_the_scores() => {}
-                        corrected => corrected?,
-                    }
-                } else {
-                    loss.after_step(self.train.sample, &before, &work.scores)?;
+                // Where there are none on these scores, the old thresholds stay.
+                match desk.correct(&mut loss, &parameters, (!correct).then_some(scores))? {
+                    Err(error) if correct && error.is_about_the_scores() => {}
+                    corrected => drop(corrected?),
                 }
             }
-            let look = correct || step + 1 == steps;
-            let validation = if look { self.selection.value(&parameters)? } else { None };
+            let look = correct || step + 1 == self.steps;
+            let validation = if look { desk.look(&parameters)?.0 } else { None };
             if look {
-                let merit = self.selection.merit(validation);
+                let merit = self.direction.merit(validation);
                 stale = if best.offer(&parameters, validation, merit, step + 1) { 0 } else { stale + every };
             }
-            if self.reporter.step(step + 1, steps, value, validation, loss.detail()) == ControlFlow::Break(())
-            {
-                return Err(TrainError::Stopped);
-            }
+            desk.step(step + 1, self.steps, value, validation, lent(&mut loss)?.detail())?;
             if self.settings.patience.is_some_and(|most| stale >= most) {
                 break;
             }
             if correct {
-                self.reporter.save(|| {
-                    let extra = loss
-                        .state()
+                let state = lent(&mut loss)?.state();
+                desk.save(|| {
+                    let extra = state
                         .with("parameters", parameters.clone())
                         .with("step", vec![step + 1])
                         .with("stale", vec![stale]);
@@ -255,21 +338,15 @@ impl Stage<'_, '_, '_, '_> {
                 })?;
             }
         }
-        self.reporter.evaluations += taken;
         Ok(best)
     }
 }
 
-/// Vectors as long as the training split, kept between evaluations.
-pub(super) struct Work {
-    pub(super) scores: Vec<f32>,
-    v: Vec<f32>,
-}
-
-impl Work {
-    pub(super) fn new(part: &Part<'_>) -> Self {
-        let scores = vec![0.0; part.sample.rows() * part.model.outputs()];
-        Self { v: scores.clone(), scores }
+/// The loss, which is here but while it is lent.
+fn lent(loss: &mut Option<Box<dyn Loss>>) -> Result<&mut dyn Loss, TrainError> {
+    match loss {
+        Some(loss) => Ok(&mut **loss),
+        None => Err(TrainError::Stopped),
     }
 }
 
@@ -277,8 +354,7 @@ impl Work {
 mod tests {
     use super::*;
     use crate::features::Features;
-    use crate::model::Linear;
-    use crate::model::Model;
+    use crate::model::{Linear, Model, Rows};
     use crate::sample::Sample;
 
     /// The penalty with its gradient, through the scores of a small linear model.
@@ -295,8 +371,7 @@ mod tests {
             let mut evaluate = |parameters: &[f32]| {
                 let (mut scores, mut v, mut gradient) = (vec![0.0; 20], vec![0.0; 20], vec![0.0; 4]);
                 model.scores(parameters, Rows::All, &mut scores).unwrap();
-                let part = Part { model: &mut model, sample: &sample };
-                let (value, pull) = penalty.add_to_scores(parameters, &part, &scores, &mut v);
+                let (value, pull) = penalty.add_to_scores(parameters, 1, &sample, &scores, &mut v);
                 model.backward(parameters, &v, &mut gradient).unwrap();
                 gradient
                     .iter_mut()

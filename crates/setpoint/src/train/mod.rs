@@ -21,8 +21,10 @@ mod check;
 mod class_batch_loss;
 mod classes;
 mod combined;
+mod desk;
 mod full_batch;
 mod judge;
+mod level;
 pub mod method;
 mod mini_batch;
 mod observer;
@@ -129,6 +131,18 @@ pub enum TrainError {
     /// A checkpoint could not be kept.
     #[error("cannot write the checkpoint: {message}")]
     Checkpoint {
+        /// Why.
+        message: String,
+    },
+    /// The system has no more threads.
+    #[error("cannot start a thread: {message}")]
+    Threads {
+        /// Why.
+        message: String,
+    },
+    /// Rows elsewhere, which cannot be had.
+    #[error("{message}")]
+    Elsewhere {
         /// Why.
         message: String,
     },

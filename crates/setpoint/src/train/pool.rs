@@ -32,7 +32,8 @@ impl Pool {
     pub(super) fn push(&mut self, batch: &Sample, scores: &[f32], most: usize) {
         let excess = (self.sizes.len() + 1).saturating_sub(most.max(1));
         let old: usize = self.sizes.drain(..excess).sum();
-        self.sample.roll(old * batch.len() / scores.len(), batch);
+        let outputs = if batch.len() == 0 { 1 } else { scores.len() / batch.len() };
+        self.sample.roll(old / outputs, batch);
         self.scores.drain(..old);
         self.scores.extend_from_slice(scores);
         self.sizes.push_back(scores.len());
@@ -103,11 +104,20 @@ pub(super) struct Balance {
 
 impl Balance {
     /// Mixes the gradient of cross-entropy into those of the goal's loss, the first of which is measured; returns
-    /// the mixed loss.
-    pub(super) fn mix(&mut self, mix: f64, beside: (f64, &[f32]), goal: f64, vs: [&mut [f32]; 2]) -> f64 {
+    /// the mixed loss. `sum` adds up over those who have a share of the batch.
+    pub(super) fn mix(
+        &mut self,
+        mix: f64,
+        beside: (f64, &[f32]),
+        goal: f64,
+        vs: [&mut [f32]; 2],
+        sum: impl FnOnce(&mut [f64]),
+    ) -> f64 {
         let (entropy, beside) = beside;
-        let size = |v: &[f32]| v.iter().map(|v| f64::from(v.abs())).sum::<f64>() / v.len() as f64;
-        let now = [size(beside), size(vs[0])];
+        let size = |v: &[f32]| v.iter().map(|v| f64::from(v.abs())).sum::<f64>();
+        let mut sums = [size(beside), size(vs[0]), beside.len() as f64];
+        sum(&mut sums);
+        let now = [sums[0] / sums[2], sums[1] / sums[2]];
         let kept = self.sizes.unwrap_or(now);
         let sizes = [0, 1].map(|i| MEMORY * kept[i] + (1.0 - MEMORY) * now[i]);
         self.sizes = Some(sizes);

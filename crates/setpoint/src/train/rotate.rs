@@ -108,6 +108,7 @@ fn combine(members: Vec<Member>, linear: bool, judged: bool) -> Fit {
     let baseline_validation = average(&|fit| fit.baseline.validation);
     let validation = if fell_back && !linear { baseline_validation } else { average(&|fit| fit.validation) };
     let evaluations = members.iter().map(|member| member.fit.evaluations).sum();
+    let passes = members.iter().map(|member| member.fit.passes).sum();
     let first = members.first().map(|member| match fell_back && !linear {
         true => member.fit.baseline.combined.clone(),
         false => member.fit.combined.clone(),
@@ -140,13 +141,14 @@ fn combine(members: Vec<Member>, linear: bool, judged: bool) -> Fit {
         gain,
         fell_back,
         evaluations,
+        passes,
         rotations: count,
         first,
     }
 }
 
 /// The row numbers of each fold: every label of every group is dealt out in turn, or whole queries.
-fn deal(sample: &Sample, folds: usize) -> Vec<Vec<u32>> {
+pub(super) fn deal(sample: &Sample, folds: usize) -> Vec<Vec<u32>> {
     if let Some(queries) = sample.queries() {
         let of_fold = |fold| (fold..queries.len()).step_by(folds);
         return (0..folds)

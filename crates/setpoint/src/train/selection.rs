@@ -1,6 +1,9 @@
 //! Which parameters to keep: those with the best exact value of the goal on the validation split.
 
+use rayon::prelude::*;
+
 use crate::engine::EngineError;
+use crate::examples::{Answer, Examples, Held, Question};
 use crate::goal::{Constraint, Goal, Top};
 use crate::model::Rows;
 use crate::problem::ProblemError;
@@ -34,6 +37,9 @@ pub(super) fn check_top(goal: &Goal, rows: u64) -> Result<(), TrainError> {
     }
 }
 
+/// A value of the goal, if there is one, and the scores that it is of.
+pub(super) type Look = (Option<f64>, Vec<f32>);
+
 /// Looks parameters up on a held-out split.
 pub struct Selection<'a> {
     aim: &'a dyn Aim,
@@ -55,6 +61,21 @@ impl<'a> Selection<'a> {
     pub fn value(&mut self, parameters: &[f32]) -> Result<Option<f64>, TrainError> {
         self.part.model.scores(parameters, Rows::All, &mut self.scores)?;
         self.looked_up()
+    }
+
+    /// How many scores a look is of.
+    pub(super) fn size(&self) -> usize {
+        self.scores.len()
+    }
+
+    /// The goal's value with each of these parameters, and the scores, by one walk over the rows.
+    pub(super) fn values(&mut self, parameters: Vec<Vec<f32>>) -> Result<Vec<Look>, TrainError> {
+        let questions = parameters.into_iter().map(|parameters| Question::Scores { parameters });
+        let part = Part { model: &mut *self.part.model, sample: self.part.sample };
+        let answers = Held::new(part).answer(&questions.collect::<Vec<_>>())?;
+        let (aim, sample) = (self.aim, self.part.sample.whole());
+        let look = |answer: Answer| Ok((aim.value(sample, &answer.scores)?, answer.scores));
+        answers.into_par_iter().map(look).collect()
     }
 
     /// The same of several fits together.

@@ -1,9 +1,10 @@
 //! What the stages of a run share: reporting, and checkpoints that end in the same bytes.
 //!
 //! A run is a fixed list of stages, each deterministic. A checkpoint holds the stages that are done
-//! and, of the one under way, what its next step depends on. A run that is killed and resumed goes
+//! and, of those under way, what their next steps depend on. A run that is killed and resumed goes
 //! on from there and comes to the same result, to the last bit.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
@@ -31,13 +32,13 @@ pub enum StageKind {
     Boosting,
 }
 
-/// What a checkpoint holds.
+/// What a checkpoint holds, by the number of the stage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
     /// Stages that are done.
-    pub done: Vec<Candidate>,
-    /// The stage under way.
-    pub running: Option<Running>,
+    pub done: BTreeMap<usize, Candidate>,
+    /// Those under way.
+    pub running: BTreeMap<usize, Running>,
 }
 
 /// A stage under way.
@@ -68,11 +69,12 @@ pub(super) struct Reporter<'r> {
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Store + 'r)>,
     snapshot: Snapshot,
-    stage: (StageKind, String),
+    names: BTreeMap<usize, (StageKind, String)>,
     stages: usize,
-    /// Gradient evaluations over all stages, and those before the stage under way.
+    /// Gradient evaluations over all stages.
     pub(super) evaluations: u64,
-    before: u64,
+    /// Rows walked over.
+    pub(super) walked: u64,
 }
 
 impl<'r> Reporter<'r> {
@@ -82,38 +84,50 @@ impl<'r> Reporter<'r> {
         stages: usize,
     ) -> Self {
         let snapshot = store.as_mut().and_then(|store| store.load()).unwrap_or_default();
-        Self { observer, store, snapshot, stage: Default::default(), stages, evaluations: 0, before: 0 }
+        Self { observer, store, snapshot, names: BTreeMap::new(), stages, evaluations: 0, walked: 0 }
     }
 
     /// Begins a stage; returns its result if a checkpoint has it already.
     pub(super) fn begin(&mut self, index: usize, kind: StageKind, name: &str) -> Option<Candidate> {
-        self.stage = (kind, name.to_owned());
-        self.before = self.evaluations;
-        let done = self.snapshot.done.get(index).map(|done| Candidate { kind, ..done.clone() });
+        self.names.insert(index, (kind, name.to_owned()));
+        let done = self.snapshot.done.get(&index).map(|done| Candidate { kind, ..done.clone() });
         if let Some(candidate) = &done {
             self.evaluations += candidate.evaluations;
         }
         done
     }
 
-    /// What the stage under way had come to, once.
-    pub(super) fn resume(&mut self) -> Option<Running> {
-        self.snapshot.running.take()
+    /// What a stage had come to.
+    pub(super) fn resume(&self, index: usize) -> Option<Running> {
+        self.snapshot.running.get(&index).cloned()
+    }
+
+    /// Whether there is a store.
+    pub(super) fn saves(&self) -> bool {
+        self.store.is_some()
+    }
+
+    /// Counts walks over so many rows.
+    pub(super) fn walked(&mut self, walks: u64, rows: usize) {
+        self.walked += walks * rows as u64;
     }
 
     pub(super) fn step(
         &mut self,
+        index: usize,
         step: u64,
         steps: u64,
         loss: f64,
         validation: Option<f64>,
         detail: Option<Detail>,
     ) -> ControlFlow<()> {
+        let (kind, stage) = self.names.get(&index).cloned().unwrap_or_default();
+        let (stage_index, stages) = (index, self.stages);
         self.observer.observe(&Progress {
-            kind: self.stage.0,
-            stage: self.stage.1.clone(),
-            stage_index: self.snapshot.done.len(),
-            stages: self.stages,
+            kind,
+            stage,
+            stage_index,
+            stages,
             step,
             steps,
             loss,
@@ -122,31 +136,33 @@ impl<'r> Reporter<'r> {
         })
     }
 
-    /// Saves the stage under way.
-    pub(super) fn save(&mut self, running: impl FnOnce() -> Running) -> Result<(), TrainError> {
-        let Some(store) = &mut self.store else { return Ok(()) };
-        self.snapshot.running = Some(running());
-        let saved = store.save(&self.snapshot).map_err(|message| TrainError::Checkpoint { message });
-        self.snapshot.running = None;
-        saved
+    /// Saves a stage under way.
+    pub(super) fn save(&mut self, index: usize, running: Running) -> Result<(), TrainError> {
+        if self.store.is_some() {
+            self.snapshot.running.insert(index, running);
+        }
+        self.store()
     }
 
-    /// Ends a stage with its best parameters, and saves what is done.
-    pub(super) fn end(&mut self, best: Best) -> Result<Candidate, TrainError> {
-        let (kind, name) = self.stage.clone();
-        let candidate = Candidate {
-            kind,
-            name,
-            parameters: best.parameters,
-            validation: best.value,
-            step: best.step,
-            evaluations: self.evaluations - self.before,
-        };
-        self.snapshot.done.push(candidate.clone());
-        self.snapshot.running = None;
-        if let Some(store) = &mut self.store {
-            store.save(&self.snapshot).map_err(|message| TrainError::Checkpoint { message })?;
-        }
+    fn store(&mut self) -> Result<(), TrainError> {
+        let Some(store) = &mut self.store else { return Ok(()) };
+        store.save(&self.snapshot).map_err(|message| TrainError::Checkpoint { message })
+    }
+
+    /// Ends a stage with its best parameters, after so many evaluations, and saves what is done.
+    pub(super) fn end(
+        &mut self,
+        index: usize,
+        best: Best,
+        evaluations: u64,
+    ) -> Result<Candidate, TrainError> {
+        let (kind, name) = self.names.get(&index).cloned().unwrap_or_default();
+        let Best { parameters, value: validation, step, .. } = best;
+        let candidate = Candidate { kind, name, parameters, validation, step, evaluations };
+        self.evaluations += evaluations;
+        self.snapshot.running.remove(&index);
+        self.snapshot.done.insert(index, candidate.clone());
+        self.store()?;
         Ok(candidate)
     }
 }

@@ -11,11 +11,14 @@
 //! back through the standardisation. The scores need not be touched for that: sharpness k in units
 //! of p is k / sd in units of s, and a threshold t is mean + sd t.
 
+use serde::{Deserialize, Serialize};
+
 use crate::class::Classes;
+use crate::examples::Moments;
 use crate::shard::{Shard, sums};
 
 /// Weighted mean and standard deviation of scores.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standard {
     /// Mean.
     pub mean: f64,
@@ -25,17 +28,18 @@ pub struct Standard {
     pub total: f64,
 }
 
+impl Default for Standard {
+    fn default() -> Self {
+        Self { mean: 0.0, deviation: 1.0, total: 1.0 }
+    }
+}
+
 impl Standard {
     /// Measures scores; equal scores get a deviation of 1.
     #[must_use]
     pub fn of(rows: &dyn Shard, scores: &[f32]) -> Self {
-        // Squares around some score, not around 0: no digits are lost when the mean is far from 0.
         let pivot = scores.first().map_or(0.0, |score| f64::from(*score));
-        let [total, sum, squares] = rows.moments(scores, pivot);
-        let mean = sum / total;
-        let deviation = (squares / total - mean * mean).max(0.0).sqrt();
-        let deviation = if deviation > 0.0 && deviation.is_finite() { deviation } else { 1.0 };
-        Self { mean: pivot + mean, deviation, total }
+        Moments { pivot, sums: rows.moments(scores, pivot) }.standard()
     }
 
     /// The same of a model with several scores a row, whose mean over the row decides nothing.
@@ -61,10 +65,15 @@ impl Standard {
 
     /// Turns the gradient by the scores with mean and deviation held into that with them moving.
     pub fn pull_back(&self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) {
-        let Self { mean, deviation, total } = *self;
-        let [sum, product] = sums(scores, Some(v), |s, v| [v, v * (s - mean) / deviation]);
-        let slope = -product / (total * deviation);
-        rows.add_line(scores, -sum / total - slope * mean, slope, v);
+        let Self { mean, deviation, .. } = *self;
+        let [at_zero, slope] = self.line(sums(scores, Some(v), |s, v| [v, v * (s - mean) / deviation]));
+        rows.add_line(scores, at_zero, slope, v);
+    }
+
+    /// What that adds to v, as a line in the score, by Σ v and Σ v p.
+    pub(super) fn line(&self, [sum, product]: [f64; 2]) -> [f64; 2] {
+        let slope = -product / (self.total * self.deviation);
+        [-sum / self.total - slope * self.mean, slope]
     }
 }
 

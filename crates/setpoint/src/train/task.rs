@@ -15,9 +15,10 @@ use super::{
 use crate::engine::{EngineOptions, Inequality, Solve};
 use crate::goal::Goal;
 use crate::implicit::ImplicitOptions;
-use crate::model::Rows;
+use crate::model::{Model, Rows};
 use crate::problem::ProblemOptions;
 use crate::rank::Queries;
+use crate::sample::Sample;
 use crate::shard::Shard;
 
 /// Weights of the positives that `auto` tries.
@@ -29,8 +30,10 @@ const BANDWIDTHS: [Bandwidth; 3] =
 const MONEY_BANDWIDTHS: [Bandwidth; 3] =
     [Bandwidth::Deviations(0.01), Bandwidth::Deviations(0.03), Bandwidth::Tail(0.3)];
 const RIDGES: [f64; 3] = [0.0, 0.01, 0.1];
-/// Shrinkages of cross-entropy that `auto` tries.
+/// Shrinkages of cross-entropy that `auto` tries, and where there are fewer rows than these for each parameter.
 const SHRINKAGES: [f64; 2] = [0.0, 0.01];
+const FEW_SHRINKAGES: [f64; 4] = [0.0, 0.001, 0.01, 0.1];
+const FEW_ROWS: usize = 20;
 
 /// The same for networks, each from a start of its own.
 const NETWORK_WEIGHTS: [f64; 3] = [1.0, 3.0, 10.0];
@@ -217,51 +220,66 @@ impl Task {
         })
     }
 
-    /// Fits the stage from `start`, or from where a checkpoint left it.
-    pub(super) fn run(
+    /// Rows of a batch, where the stage learns from batches.
+    pub(super) fn batch_size(settings: &Settings, linear: bool) -> Option<usize> {
+        settings.batch_size.or((!linear).then_some(BATCH))
+    }
+
+    /// Fits the stage by batches of `size` rows, from `start` or from where a checkpoint left it.
+    pub(super) fn run_batches(
         &self,
         aim: &dyn Aim,
-        train: &mut Part<'_>,
-        selection: &mut Selection<'_>,
+        parts: (&mut Part<'_>, &mut Selection<'_>),
         reporter: &mut Reporter<'_>,
         settings: &Settings,
+        (index, start, size): (usize, &[f32], usize),
+    ) -> Result<(Best, u64), TrainError> {
+        let (train, selection) = parts;
+        let (sample, linear) = (train.sample, train.model.linear());
+        let epochs = settings.epochs * (sample.rows() as u64).div_ceil(size as u64);
+        let steps = settings.steps.unwrap_or(epochs);
+        let fine = matches!(self, Self::Ico { start: Start::Ranked(_), .. }) && !linear;
+        let steps = if fine { (steps as f64 * FINE_STEPS).ceil() as u64 } else { steps };
+        let warm_up = (settings.warm_up.unwrap_or(0.0) * steps as f64).round() as u64;
+        let mut loss = aim.loss(self, sample, settings, Some(warm_up))?;
+        let corrected = matches!(self, Self::Ico { .. }) && settings.thresholds.corrected();
+        let mut stage = mini_batch::Stage {
+            train,
+            selection,
+            reporter,
+            index,
+            settings,
+            size,
+            steps,
+            learning_rate: settings.learning_rate * if fine { FINE_RATE } else { 1.0 },
+            start_is_fit: fine,
+            corrected_from: corrected.then_some(warm_up),
+        };
+        stage.run(&mut *loss, start)
+    }
+
+    /// The stage on all rows at once, to be fitted from `start`; `levels` are fewer of the rows.
+    pub(super) fn stage<'a>(
+        &self,
+        aim: &'a dyn Aim,
+        (model, sample): (&mut dyn Model, &'a dyn Shard),
+        levels: impl Iterator<Item = &'a Sample>,
+        held_out: &'a dyn Shard,
+        settings: &'a Settings,
         start: &[f32],
-    ) -> Result<Best, TrainError> {
-        let sample = train.sample;
-        let linear = train.model.linear();
-        if let Some(size) = settings.batch_size.or((!linear).then_some(BATCH)) {
-            let epochs = settings.epochs * (sample.rows() as u64).div_ceil(size as u64);
-            let steps = settings.steps.unwrap_or(epochs);
-            let fine = matches!(self, Self::Ico { start: Start::Ranked(_), .. }) && !linear;
-            let steps = if fine { (steps as f64 * FINE_STEPS).ceil() as u64 } else { steps };
-            let warm_up = (settings.warm_up.unwrap_or(0.0) * steps as f64).round() as u64;
-            let mut loss = aim.loss(self, sample, settings, Some(warm_up))?;
-            let corrected = matches!(self, Self::Ico { .. }) && settings.thresholds.corrected();
-            let mut stage = mini_batch::Stage {
-                train,
-                selection,
-                reporter,
-                settings,
-                size,
-                steps,
-                learning_rate: settings.learning_rate * if fine { FINE_RATE } else { 1.0 },
-                start_is_fit: fine,
-                corrected_from: corrected.then_some(warm_up),
-            };
-            return stage.run(&mut *loss, start);
-        }
+    ) -> Result<Stage<'a>, TrainError> {
         let (penalty, quasi_newton_steps) = match self {
             Self::CrossEntropy { shrinkage, .. }
             | Self::Balanced { shrinkage, .. }
             | Self::Queries { shrinkage, .. } => (Penalty::Shrinkage(*shrinkage), 100),
             Self::Ico { ridge, .. } if aim.held_near_start() => {
                 let mut scores = vec![0.0; sample.rows()];
-                train.model.scores(start, Rows::All, &mut scores)?;
+                model.scores(start, Rows::All, &mut scores)?;
                 let spread = Queries::of_sample(sample.whole())?.spread(&scores);
                 (Penalty::Near { start: start.to_vec(), strength: ridge / spread.powi(2) }, 30)
             }
             // The sharpness is that of the start's scores: so is the weights' scale.
-            Self::Ico { ridge, .. } if train.model.outputs() > 1 => {
+            Self::Ico { ridge, .. } if model.outputs() > 1 => {
                 let squares: f64 = start.iter().map(|w| f64::from(*w).powi(2)).sum();
                 (Penalty::Shrinkage(ridge / squares.max(f64::MIN_POSITIVE)), 60)
             }
@@ -286,12 +304,28 @@ impl Task {
         if let (Self::Multipliers { .. }, Some(bias)) = (self, start.last()) {
             // Decisions are `score >= 0`: the bias, which comes last, is the threshold.
             let (bias, mut scores) = (*bias, vec![0.0; sample.rows()]);
-            train.model.scores(&start, Rows::All, &mut scores)?;
+            model.scores(&start, Rows::All, &mut scores)?;
             let place = start.len() - 1;
             start[place] = bias - aim.threshold(sample.whole(), &scores);
         }
-        let mut stage = Stage { train, selection, reporter, penalty, optimizer, settings };
-        stage.run(&mut *aim.loss(self, sample, settings, None)?, &start, steps)
+        let all = std::iter::once(sample);
+        // Steps that hang on held-out rows, and those of first order, are taken on all rows.
+        let close = optimizer == OptimizerChoice::Lbfgs && !matches!(self, Self::Multipliers { .. });
+        let levels = all.chain(levels.filter(|_| close).map(|level| level as &dyn Shard)).collect();
+        let task = self.clone();
+        Ok(Stage {
+            levels,
+            held_out,
+            outputs: model.outputs(),
+            elsewhere: model.examples().is_some(),
+            loss: Box::new(move |rows| aim.loss(&task, rows, settings, None)),
+            penalty,
+            optimizer,
+            settings,
+            direction: aim.direction(),
+            start,
+            steps,
+        })
     }
 }
 
@@ -315,9 +349,10 @@ fn engine(settings: &Settings) -> EngineOptions {
     }
 }
 
-/// The stages of a run, in order; the method that was asked for comes last.
-pub(super) fn tasks(settings: &Settings, linear: bool, money: bool) -> Vec<Task> {
-    let mut tasks = cross_entropy(settings, linear, money);
+/// The stages of a run on these rows, in order; the method that was asked for comes last.
+pub(super) fn tasks(settings: &Settings, train: &Part<'_>, money: bool) -> Vec<Task> {
+    let linear = train.model.linear();
+    let mut tasks = cross_entropy(settings, train, money);
     if settings.shared_threshold {
         // Where ico would differentiate through thresholds, multipliers press on the model.
         match (settings.method, settings.bandwidth) {
@@ -360,7 +395,8 @@ pub(super) fn tasks(settings: &Settings, linear: bool, money: bool) -> Vec<Task>
 }
 
 /// The fits of cross-entropy that a run begins with.
-fn cross_entropy(settings: &Settings, linear: bool, money: bool) -> Vec<Task> {
+fn cross_entropy(settings: &Settings, train: &Part<'_>, money: bool) -> Vec<Task> {
+    let linear = train.model.linear();
     let fit = |positive_weight, shrinkage, restart| {
         let staked = false;
         Task::CrossEntropy { positive_weight, shrinkage, restart, staked }
@@ -376,8 +412,13 @@ fn cross_entropy(settings: &Settings, linear: bool, money: bool) -> Vec<Task> {
     // One start for each rotation: averages of several are worth more over other rows than over the same.
     let weights = if !linear && settings.rotations() > 1 { &weights[..1] } else { weights };
     if linear {
-        let shrunk = |weight: &f64| SHRINKAGES.map(|shrinkage| fit(*weight, shrinkage, 0));
-        let by_amounts = SHRINKAGES.iter().filter(|_| money).map(|shrinkage| staked(*shrinkage, 0));
+        let few = train.sample.rows() < FEW_ROWS * train.model.parameter_count();
+        let shrinkages: &[f64] = if few { &FEW_SHRINKAGES } else { &SHRINKAGES };
+        let shrunk = |weight: &f64| {
+            let weight = *weight;
+            shrinkages.iter().map(move |shrinkage| fit(weight, *shrinkage, 0))
+        };
+        let by_amounts = shrinkages.iter().filter(|_| money).map(|shrinkage| staked(*shrinkage, 0));
         return weights.iter().flat_map(shrunk).chain(by_amounts).collect();
     }
     let by_amounts = money.then(|| staked(0.0, weights.len() as u64));

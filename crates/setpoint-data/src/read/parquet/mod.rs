@@ -23,7 +23,7 @@ use self::column::{Column, How, Target};
 use self::file::SharedFile;
 use super::kind::{Columns, NUMBERS};
 use super::source::{Source, most_expanded};
-use super::{Missing, Raw, ReadError, Request};
+use super::{Missing, Pieces, Raw, ReadError, Request};
 use crate::Error;
 use crate::chunk::Chunk;
 use crate::form::Form;
@@ -48,7 +48,7 @@ pub(crate) enum Meaning {
 }
 
 /// Reads a Parquet file.
-pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
+pub(crate) fn read(source: &Source, request: Request<'_, '_>) -> Result<Raw, Error> {
     // The crate panics on some damaged files (a dictionary page that is missing, for one).
     catch_unwind(AssertUnwindSafe(|| read_checked(source, request))).unwrap_or_else(|_| {
         let message = "the file is damaged".to_owned();
@@ -56,8 +56,8 @@ pub(crate) fn read(source: &Source, request: Request<'_>) -> Result<Raw, Error> 
     })
 }
 
-fn read_checked(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
-    let Request { roles, expected, .. } = request;
+fn read_checked(source: &Source, request: Request<'_, '_>) -> Result<Raw, Error> {
+    let Request { roles, expected, pieces, .. } = request;
     let name = source.name();
     let damaged =
         |error: ParquetError| ReadError::Parquet { file: name.to_owned(), message: error.to_string() };
@@ -97,11 +97,15 @@ fn read_checked(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
                 return Err(ReadError::ColumnType { file, column, found }.into());
             }
         }
-        check_rows(name, rows, &layout, file.len())?;
+        if pieces.is_none() {
+            check_rows(name, rows, &layout, file.len())?;
+        }
         let mut raw = Raw::new(layout.clone(), true);
         let mut whole = true;
         for group in 0..metadata.num_row_groups() {
-            whole = read_group(name, &file, metadata, group, &layout, &meanings, &missing, &mut raw, look)?;
+            whole = read_group(
+                name, &file, metadata, group, &layout, &meanings, &missing, &mut raw, look, pieces,
+            )?;
             if !whole {
                 break;
             }
@@ -130,8 +134,7 @@ fn read_checked(source: &Source, request: Request<'_>) -> Result<Raw, Error> {
 
 /// Refuses rows that take up far more memory than the file has bytes: a run of equal values has any length.
 fn check_rows(name: &str, rows: u64, layout: &Layout, bytes: u64) -> Result<(), ReadError> {
-    let width = size_of::<f32>() * (layout.numbers + layout.texts) + size_of::<f64>() * layout.reals;
-    if rows.saturating_mul(width as u64) <= most_expanded(bytes) {
+    if rows.saturating_mul(layout.width() as u64) <= most_expanded(bytes) {
         return Ok(());
     }
     let columns = layout.uses.len();
@@ -152,6 +155,7 @@ fn read_group(
     missing: &Missing,
     raw: &mut Raw,
     look: bool,
+    pieces: Option<&Pieces<'_>>,
 ) -> Result<bool, ReadError> {
     let group = metadata.row_group(group);
     let mut left = usize::try_from(group.num_rows()).unwrap_or(0);
@@ -191,7 +195,7 @@ fn read_group(
             .collect();
         results.into_iter().collect::<Result<(), ReadError>>()?;
         chunk.number_tallies.clear();
-        raw.push(name, chunk)?;
+        raw.push(name, chunk, pieces)?;
         left -= rows;
         let needed = || offset::of_columns(&raw.chunks, &raw.rounded, &layout.offsets);
         if look && raw.chunks.len() == 1 && !needed().is_empty() {

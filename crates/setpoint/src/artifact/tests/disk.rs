@@ -87,6 +87,21 @@ fn a_writer_that_fails_or_panics_leaves_the_old_file_and_nothing_else() {
 }
 
 #[test]
+fn what_killed_writers_left_is_swept_and_what_others_write_is_not() {
+    let directory = Directory::new();
+    fs::write(directory.file(".setpoint-0123456789abcdef.tmp"), "a part of").unwrap();
+    fs::write(directory.file(".setpoint-notes.txt"), "of somebody").unwrap();
+    let path = directory.file("scores.csv");
+    let mut first = AtomicFile::create(&path).unwrap();
+    first.write_all(b"first").unwrap();
+    assert_eq!(directory.names().len(), 2);
+    write_atomically(&path, |out| out.write_all(b"second")).unwrap();
+    first.commit().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+    assert_eq!(directory.names(), [".setpoint-notes.txt", "scores.csv"]);
+}
+
+#[test]
 fn a_model_that_cannot_be_stored_leaves_the_old_file() {
     let directory = Directory::new();
     let path = directory.file("model.safetensors");

@@ -189,7 +189,11 @@ fn documents_are_read_strictly() {
     let text = model().document.to_text().unwrap();
     assert_eq!(ModelFile::from_bytes(&file_of(&text)).unwrap().document, model().document);
     let cases = [
-        ("\"format\":1", "\"format\":4", "format 4, written by Setpoint 0.1.0, cannot be read"),
+        (
+            "\"format\":1",
+            "\"format\":4",
+            concat!("format 4, written by Setpoint ", env!("CARGO_PKG_VERSION"), ", cannot be read"),
+        ),
         ("\"format\":1", "\"format\":3", "unknown field `goal`"),
         ("\"format\":1", "\"format\":2", "thresholds with format 1"),
         ("\"format\":1", "\"format\":0", "format 0, written by"),

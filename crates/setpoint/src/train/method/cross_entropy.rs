@@ -5,8 +5,9 @@
 //! v_i = w_i c_i (sigmoid(s_i) - y_i) / Σ w c
 //! ```
 
-use super::Loss;
+use super::{Asking, Loss, Plan};
 use crate::count::{Cell, CellPartial, Counter};
+use crate::examples::Function;
 use crate::shard::Shard;
 use crate::surrogate::Surrogate;
 use crate::train::TrainError;
@@ -36,21 +37,51 @@ impl CrossEntropy {
     }
 }
 
-impl Loss for CrossEntropy {
-    fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
+/// The loss on some rows, as a function of counts.
+struct OfCounts {
+    positive_weight: f64,
+    total: f64,
+    partials: Vec<CellPartial>,
+}
+
+impl OfCounts {
+    fn value(&self, cells: &[Cell]) -> f64 {
+        let [.., negatives, positives] = cells else { return f64::NAN };
+        (negatives.positive + self.positive_weight * positives.negative) / self.total
+    }
+}
+
+impl CrossEntropy {
+    fn of_counts(&self, rows: &dyn Shard) -> OfCounts {
+        let positive_weight = self.positive_weight;
         let staked = rows.staked(false).filter(|_| self.staked);
         let totals = staked.map_or(rows.totals(false)[0], |staked| staked.totals[0]);
         // What hangs on decisions is counted in the second layer of cells.
         let layer = if staked.is_some() { 2 } else { 0 };
-        let total = self.positive_weight * totals.positives + totals.negatives;
-        let mut cells = [Cell::default(); 4];
-        self.counter.count(rows, scores, &[0.0], false, &mut cells[..layer + 2])?;
-        let [negatives, positives] = [cells[layer], cells[layer + 1]];
-        let mut partials = [CellPartial::default(); 4];
+        let total = positive_weight * totals.positives + totals.negatives;
+        let mut partials = vec![CellPartial::default(); layer + 2];
         partials[layer].positive = 1.0 / total;
-        partials[layer + 1].negative = self.positive_weight / total;
-        self.counter.gradient(rows, scores, &[0.0], &partials[..layer + 2], false, v)?;
-        Ok((negatives.positive + self.positive_weight * positives.negative) / total)
+        partials[layer + 1].negative = positive_weight / total;
+        OfCounts { positive_weight, total, partials }
+    }
+}
+
+impl Loss for CrossEntropy {
+    fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError> {
+        let function = self.of_counts(rows);
+        let mut cells = vec![Cell::default(); function.partials.len()];
+        self.counter.count(rows, scores, &[0.0], false, &mut cells)?;
+        self.counter.gradient(rows, scores, &[0.0], &function.partials, false, v)?;
+        Ok(function.value(&cells))
+    }
+
+    fn plan(&mut self, rows: &mut Asking<'_>, _: &[f32]) -> Result<Option<Plan>, TrainError> {
+        let function = self.of_counts(rows.rows);
+        let partials = function.partials.clone();
+        let of =
+            Function { counts: self.counter.counts(&[0.0], false, partials.len()), partials, lines: vec![] };
+        let value = Box::new(move |cells: &[Cell]| function.value(cells));
+        Ok(Some(Plan { column: None, of, standard: None, value }))
     }
 }
 

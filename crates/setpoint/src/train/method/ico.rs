@@ -6,10 +6,13 @@
 //! ([`Bandwidth::Score`]) leaves the scores as they are, as the paper does: they then grow until the
 //! surrogate is as sharp as training wants it.
 
-use super::Loss;
-use crate::engine::{Engine, EngineOptions};
+use super::{Asking, Loss, Plan};
+use crate::count::{Cell, Counter};
+use crate::engine::{Engine, EngineOptions, Scored};
+use crate::examples::{Answer, Moments, Question};
 use crate::goal::Goal;
 use crate::optimizer::State;
+use crate::sample::{Sample, SampleError};
 use crate::shard::Shard;
 use crate::train::{Bandwidth, Detail, Standard, TrainError};
 
@@ -73,19 +76,28 @@ impl Ico {
 
     /// The units of the objective at these scores.
     fn standard(&self, rows: &dyn Shard, scores: &[f32]) -> Standard {
+        self.units(rows, || Standard::of(rows, scores))
+    }
+
+    fn units(&self, rows: &dyn Shard, measured: impl FnOnce() -> Standard) -> Standard {
         match self.bandwidth {
             Bandwidth::Score(_) => Standard { mean: 0.0, deviation: 1.0, total: rows.rows() as f64 },
-            Bandwidth::Deviations(_) | Bandwidth::Tail(_) => Standard::of(rows, scores),
+            Bandwidth::Deviations(_) | Bandwidth::Tail(_) => measured(),
         }
     }
 
     /// Brings the engine to the units of these scores.
     ///
     /// The first scores seen fix the sharpness, so that the objective stays one function.
-    fn prepare(&mut self, rows: &dyn Shard, standard: &Standard, scores: &[f32]) -> Result<(), TrainError> {
-        let sharpness = *self
-            .sharpness
-            .get_or_insert_with(|| standard.deviation * self.bandwidth.sharpness(&self.goal, rows, scores));
+    fn prepare(
+        &mut self,
+        standard: &Standard,
+        first: impl FnOnce(Bandwidth, &Goal) -> Result<f64, TrainError>,
+    ) -> Result<(), TrainError> {
+        let sharpness = match self.sharpness {
+            Some(sharpness) => sharpness,
+            None => *self.sharpness.insert(standard.deviation * first(self.bandwidth, &self.goal)?),
+        };
         self.engine.set_sharpness(sharpness / standard.deviation);
         if let Some(thresholds) = &self.thresholds {
             let thresholds: Vec<f64> = thresholds.iter().map(|t| standard.to_score(*t)).collect();
@@ -94,10 +106,63 @@ impl Ico {
         Ok(())
     }
 
+    /// Takes note of what the engine has settled; the loss.
+    fn settled(&mut self, standard: &Standard, passes: usize) -> f64 {
+        let step = self.engine.last(passes);
+        let loss = step.loss + step.penalty;
+        self.clamped += step.clamped as u64;
+        let mut detail = Detail::of(&step);
+        detail.thresholds.iter_mut().for_each(|t| *t = standard.from_score(*t));
+        self.detail = Some(detail);
+        self.engine.descend_slack(self.slack_rate);
+        self.keep(standard);
+        loss
+    }
+
     /// Keeps the engine's thresholds in standardised units.
     fn keep(&mut self, standard: &Standard) {
         let kept = self.engine.thresholds();
         self.thresholds = kept.map(|thresholds| thresholds.iter().map(|t| standard.from_score(*t)).collect());
+    }
+}
+
+/// Rows that keep their scores.
+struct Kept<'k, 'a> {
+    asking: &'k mut Asking<'a>,
+    parameters: Vec<f32>,
+}
+
+impl Kept<'_, '_> {
+    fn ask(&mut self, question: Question) -> Result<Answer, SampleError> {
+        (self.asking.ask)(question).map_err(|error| match error {
+            TrainError::Sample(error) => error,
+            // There is nobody to answer, because the run has ended.
+            _ => SampleError::Empty,
+        })
+    }
+}
+
+impl Scored for Kept<'_, '_> {
+    fn rows(&self) -> &dyn Shard {
+        self.asking.rows
+    }
+
+    fn count(
+        &mut self,
+        counter: &mut Counter,
+        thresholds: &[f64],
+        curvature: bool,
+        cells: &mut [Cell],
+    ) -> Result<(), SampleError> {
+        let (column, counts) = (self.asking.column, counter.counts(thresholds, curvature, cells.len()));
+        cells.copy_from_slice(&self.ask(Question::Count { column, counts })?.cells);
+        Ok(())
+    }
+
+    fn with_scores(&mut self, call: &mut dyn FnMut(&Sample, &[f32])) -> Result<(), SampleError> {
+        let scores = self.ask(Question::Scores { parameters: self.parameters.clone() })?.scores;
+        call(self.asking.rows.whole(), &scores);
+        Ok(())
     }
 }
 
@@ -108,19 +173,45 @@ impl Loss for Ico {
         if raw || !(standard.mean.is_finite() && scores.len() == rows.rows()) {
             rows.whole().check_scores(scores)?;
         }
-        self.prepare(rows, &standard, scores)?;
-        let step = self.engine.step(rows, scores, v)?;
-        let loss = step.loss + step.penalty;
-        self.clamped += step.clamped as u64;
-        let mut detail = Detail::of(&step);
-        detail.thresholds.iter_mut().for_each(|t| *t = standard.from_score(*t));
-        self.detail = Some(detail);
-        self.engine.descend_slack(self.slack_rate);
-        self.keep(&standard);
+        self.prepare(&standard, |bandwidth, goal| Ok(bandwidth.sharpness(goal, rows, scores)))?;
+        let passes = self.engine.settle(rows, scores)?;
+        self.engine.spread(rows, scores, v)?;
+        let loss = self.settled(&standard, passes);
         if !raw {
             standard.pull_back(rows, scores, v);
         }
         Ok(loss)
+    }
+
+    fn plan(&mut self, rows: &mut Asking<'_>, parameters: &[f32]) -> Result<Option<Plan>, TrainError> {
+        let parameters = parameters.to_vec();
+        let column = rows.column;
+        let moments = (rows.ask)(Question::Score { column, parameters: parameters.clone() })?.moments;
+        let Some(measured) = moments.map(Moments::standard) else { return Ok(None) };
+        let standard = self.units(rows.rows, || measured);
+        let mut kept = Kept { asking: rows, parameters };
+        if !measured.mean.is_finite() {
+            let mut checked = Ok(());
+            kept.with_scores(&mut |rows, scores| checked = rows.check_scores(scores))?;
+            checked?;
+        }
+        self.prepare(&standard, |bandwidth, goal| match bandwidth {
+            Bandwidth::Deviations(share) => Ok(1.0 / (share * measured.deviation)),
+            _ => {
+                let mut sharpness = f64::NAN;
+                kept.with_scores(&mut |rows, scores| sharpness = bandwidth.sharpness(goal, rows, scores))?;
+                Ok(sharpness)
+            }
+        })?;
+        let passes = self.engine.settle_on(&mut kept)?;
+        let mut of = self.engine.function();
+        let loss = self.settled(&standard, passes);
+        if !matches!(self.bandwidth, Bandwidth::Score(_)) {
+            let slopes = (rows.ask)(Question::Slopes { column, of: of.clone(), standard })?.slopes;
+            of.lines.push(standard.line(slopes));
+        }
+        let value = Box::new(move |_: &[Cell]| loss);
+        Ok(Some(Plan { column: Some(column), of, standard: Some(measured), value }))
     }
 
     fn after_step(&mut self, rows: &dyn Shard, before: &[f32], after: &[f32]) -> Result<(), TrainError> {
@@ -137,7 +228,7 @@ impl Loss for Ico {
 
     fn correct(&mut self, rows: &dyn Shard, scores: &[f32]) -> Result<(), TrainError> {
         let standard = self.standard(rows, scores);
-        self.prepare(rows, &standard, scores)?;
+        self.prepare(&standard, |bandwidth, goal| Ok(bandwidth.sharpness(goal, rows, scores)))?;
         self.engine.correct(rows, scores)?;
         self.keep(&standard);
         Ok(())

@@ -21,17 +21,53 @@ pub(super) use multiplier::threshold_to_start_at;
 pub use pairwise::Pairwise;
 pub use query::{Compare, QueryBaseline, QueryIco};
 
-use super::{Detail, TrainError};
+use super::{Detail, Standard, TrainError};
+use crate::count::Cell;
+use crate::examples::{Answer, Function, Question};
 use crate::optimizer::State;
 use crate::shard::Shard;
 
+/// Rows that hold their features, asked.
+pub struct Asking<'a> {
+    /// Labels, weights and groups.
+    pub rows: &'a dyn Shard,
+    /// Where scores are kept between questions.
+    pub column: usize,
+    /// Answers a question.
+    pub ask: &'a mut dyn FnMut(Question) -> Result<Answer, TrainError>,
+}
+
+/// A value by counts.
+pub type OfCounts = Box<dyn FnOnce(&[Cell]) -> f64>;
+
+/// A loss at some parameters, as a function of counts: what is left to ask is its gradient.
+pub struct Plan {
+    /// Where the scores are kept, if they are.
+    pub column: Option<usize>,
+    /// The function.
+    pub of: Function,
+    /// Mean and spread of the scores, where they are known.
+    pub standard: Option<Standard>,
+    /// Its value, by the counts, where these come with the gradient.
+    pub value: OfCounts,
+}
+
 /// A loss of the scores of rows; the rows may be others at each call.
-pub trait Loss {
+pub trait Loss: Send {
     /// The loss, and its derivative v by each score: as many for each row as the model gives.
     ///
     /// # Errors
     /// If the scores are bad, or the goal cannot be met at them.
     fn evaluate(&mut self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) -> Result<f64, TrainError>;
+
+    /// The loss at these parameters, by sums over rows alone; `None` where it needs all scores at once.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    fn plan(&mut self, rows: &mut Asking<'_>, parameters: &[f32]) -> Result<Option<Plan>, TrainError> {
+        let _ = (rows, parameters);
+        Ok(None)
+    }
 
     /// Tells that the scores went from `before` (those of the last evaluation) to `after`.
     ///

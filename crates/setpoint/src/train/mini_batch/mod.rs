@@ -21,6 +21,8 @@ pub(super) struct Stage<'s, 'p, 'v, 'r> {
     pub(super) train: &'s mut Part<'p>,
     pub(super) selection: &'s mut Selection<'v>,
     pub(super) reporter: &'s mut Reporter<'r>,
+    /// Which stage of the run it is.
+    pub(super) index: usize,
     pub(super) settings: &'s Settings,
     /// Rows of a batch.
     pub(super) size: usize,
@@ -46,11 +48,11 @@ struct State {
 }
 
 impl Stage<'_, '_, '_, '_> {
-    /// Runs the stage from `start`, or from where a checkpoint left it.
-    pub(super) fn run(&mut self, loss: &mut dyn Loss, start: &[f32]) -> Result<Best, TrainError> {
+    /// Runs the stage from `start`, or from where a checkpoint left it; with its number of steps.
+    pub(super) fn run(&mut self, loss: &mut dyn Loss, start: &[f32]) -> Result<(Best, u64), TrainError> {
         let (settings, sample) = (self.settings, self.train.sample.whole());
         let mut optimizer = settings.optimizer.build(settings)?;
-        let mut state = match self.reporter.resume() {
+        let mut state = match self.reporter.resume(self.index) {
             Some(running) => {
                 optimizer.restore(&running.optimizer)?;
                 loss.restore(&running.extra)?;
@@ -113,16 +115,17 @@ impl Stage<'_, '_, '_, '_> {
             state.step += 1;
             let look = state.step.is_multiple_of(epoch) || state.step == self.steps;
             let validation = if look { self.look(&mut state, epoch)? } else { None };
-            let told = self.reporter.step(state.step, self.steps, value, validation, loss.detail());
+            let detail = loss.detail();
+            let told = self.reporter.step(self.index, state.step, self.steps, value, validation, detail);
             if told == ControlFlow::Break(()) {
                 return Err(TrainError::Stopped);
             }
-            if look {
-                self.reporter.save(|| state.running(loss.state(), optimizer.state()))?;
+            if look && self.reporter.saves() {
+                let running = state.running(loss.state(), optimizer.state());
+                self.reporter.save(self.index, running)?;
             }
         }
-        self.reporter.evaluations += state.step;
-        Ok(state.best)
+        Ok((state.best, state.step))
     }
 
     fn begin(&mut self, start: &[f32]) -> Result<State, TrainError> {

@@ -1,0 +1,3 @@
+//! `setpoint_fuzz::classes` under libFuzzer.
+#![no_main]
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| setpoint_fuzz::classes(bytes));

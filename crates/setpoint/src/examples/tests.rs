@@ -1,0 +1,134 @@
+use super::*;
+use crate::engine::EngineOptions;
+use crate::features::Features;
+use crate::model::{Linear, Model, Rows};
+use crate::sample::Sample;
+use crate::shard::{Shard, Shards};
+use crate::surrogate::Surrogate;
+use crate::train::method::{Asking, CrossEntropy, Ico, Loss};
+use crate::train::{Bandwidth, Part};
+
+pub(super) fn rows(first: usize, count: usize) -> (Linear, Sample) {
+    let number = |i: usize| (i as f32 * 12.9898).sin();
+    let values = (3 * first..3 * (first + count)).map(number).collect();
+    let sample = Sample::new((first..first + count).map(|row| row % 5 == 0).collect()).unwrap();
+    let weights = (first..first + count).map(|row| 1.0 + (row % 3) as f32).collect();
+    (Linear::new(Features::from_row_major(values, 3).unwrap()), sample.with_weights(weights).unwrap())
+}
+
+/// Questions as three candidates ask them, in the order of a stage.
+pub(super) fn questions() -> Vec<Vec<Question>> {
+    let parameters = |scale: f32| vec![scale, -0.5 * scale, 0.25, 0.1];
+    let counts = Counts {
+        surrogate: Surrogate::Sigmoid,
+        sharpness: 3.0,
+        groups: 1,
+        thresholds: vec![0.2, 0.4],
+        curvature: false,
+        cells: 4,
+    };
+    let partials =
+        (0..4).map(|k| CellPartial { positive: 0.1 * k as f64, ..CellPartial::default() }).collect();
+    let of = Function { counts: counts.clone(), partials, lines: vec![[0.5, -0.25]] };
+    let standard = Standard { mean: 0.1, deviation: 0.7, total: 1.0 };
+    vec![
+        vec![
+            Question::Score { column: 1, parameters: parameters(1.0) },
+            Question::Gradient { column: None, parameters: parameters(0.5), of: of.clone() },
+            Question::Scores { parameters: parameters(2.0) },
+        ],
+        vec![Question::Count { column: 1, counts }, Question::Slopes { column: 1, of: of.clone(), standard }],
+        vec![Question::Gradient { column: Some(1), parameters: parameters(1.0), of }],
+    ]
+}
+
+#[test]
+fn an_answer_does_not_depend_on_the_questions_beside_it() {
+    // Beyond a chunk of counts, where questions share a walk.
+    let (mut model, sample) = rows(0, 10_000);
+    let mut ask = |sizes: usize| -> Vec<Answer> {
+        let mut held = Held::new(Part { model: &mut model, sample: &sample });
+        let batches = questions()
+            .into_iter()
+            .flat_map(|batch| batch.chunks(sizes).map(<[Question]>::to_vec).collect::<Vec<_>>());
+        batches.flat_map(|batch| held.answer(&batch).unwrap()).collect()
+    };
+    assert_eq!(ask(3), ask(1));
+}
+
+#[test]
+fn rows_in_one_place_and_in_parts_answer_alike() {
+    let (mut model, sample) = rows(0, 10_000);
+    let (mut first, first_sample) = rows(0, 6_000);
+    let (mut second, second_sample) = rows(6_000, 4_000);
+    let shards: Vec<Box<dyn Shard + Send>> = vec![Box::new(rows(0, 6_000).1), Box::new(rows(6_000, 4_000).1)];
+    let (mut again, shards) = (model.clone(), Shards::new(shards).unwrap());
+    let mut whole = Held::new(Part { model: &mut model, sample: &sample });
+    let mut listed = Held::new(Part { model: &mut again, sample: &shards });
+    let mut first = Held::new(Part { model: &mut first, sample: &first_sample });
+    let mut second = Held::new(Part { model: &mut second, sample: &second_sample });
+    for batch in questions() {
+        let expected = whole.answer(&batch).unwrap();
+        let mut merged = first.answer(&batch).unwrap();
+        merged.iter_mut().zip(second.answer(&batch).unwrap()).for_each(|(sum, next)| sum.merge(next));
+        for found in [merged, listed.answer(&batch).unwrap()] {
+            for (found, expected) in found.iter().zip(&expected) {
+                let numbers = |answer: &Answer| {
+                    let cells = answer.cells.iter().flat_map(|c| [c.positive, c.negative, c.positive_slope]);
+                    let standard = answer.moments.map(Moments::standard);
+                    let moments = standard.into_iter().flat_map(|s| [s.mean, s.deviation, s.total]);
+                    let sums = answer.slopes.into_iter().chain(answer.gradient.iter().copied());
+                    cells.chain(moments).chain(sums).collect::<Vec<f64>>()
+                };
+                let (found, expected) = (numbers(found), numbers(expected));
+                assert_eq!(found.len(), expected.len());
+                for (a, b) in found.iter().zip(&expected) {
+                    // f32 sums of 512 rows in another order: 1e-6 of sums of as many terms.
+                    assert!((a - b).abs() <= 1e-5 * b.abs().max(1.0), "{a} is not {b}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn parameters_that_do_not_fit_are_refused() {
+    let (mut model, sample) = rows(0, 100);
+    let mut held = Held::new(Part { model: &mut model, sample: &sample });
+    assert!(held.answer(&[Question::Scores { parameters: vec![1.0; 3] }]).is_err());
+    // Of a column that was never scored.
+    assert!(held.answer(&questions()[1]).is_err());
+    let of_nothing = Question::Score { column: 0, parameters: vec![f32::NAN; 4] };
+    assert!(!held.answer(&[of_nothing]).unwrap()[0].moments.unwrap().standard().mean.is_finite());
+}
+
+#[test]
+fn a_loss_by_sums_is_the_loss_by_scores_to_the_last_bit() {
+    let (mut model, sample) = rows(0, 9_000);
+    let goal = "recall @ fpr<=20%".parse().unwrap();
+    let ico = |bandwidth| Ico::new(&goal, &sample, EngineOptions::default(), bandwidth).unwrap();
+    let make: [&dyn Fn() -> Box<dyn Loss>; 4] = [
+        &|| Box::new(CrossEntropy::new(3.0)),
+        &|| Box::new(ico(Bandwidth::Deviations(0.1))),
+        &|| Box::new(ico(Bandwidth::Tail(0.5))),
+        &|| Box::new(ico(Bandwidth::Score(0.5))),
+    ];
+    for make in make {
+        let (mut by_scores, mut by_sums) = (make(), make());
+        for parameters in [[1.0, -0.5, 0.25, 0.1], [0.9, -0.6, 0.3, 0.0]] {
+            let (mut scores, mut v, mut gradient) = (vec![0.0; 9_000], vec![0.0; 9_000], [0.0; 4]);
+            model.scores(&parameters, Rows::All, &mut scores).unwrap();
+            let value = by_scores.evaluate(&sample, &scores, &mut v).unwrap();
+            model.backward(&parameters, &v, &mut gradient).unwrap();
+            let mut held = Held::new(Part { model: &mut model, sample: &sample });
+            let mut ask = |question| Ok(held.answer(&[question])?.remove(0));
+            let mut asking = Asking { rows: &sample, column: 0, ask: &mut ask };
+            let plan = by_sums.plan(&mut asking, &parameters).unwrap().unwrap();
+            let (column, of) = (plan.column, plan.of);
+            let answer = ask(Question::Gradient { column, parameters: parameters.to_vec(), of }).unwrap();
+            assert_eq!((plan.value)(&answer.cells), value);
+            let found: Vec<f32> = answer.gradient.iter().map(|gradient| *gradient as f32).collect();
+            assert_eq!(found, gradient);
+        }
+    }
+}

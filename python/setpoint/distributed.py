@@ -1,0 +1,313 @@
+"""Training on rows that stay where they are, in shards on other machines.
+
+An executor has one method, `map(function, shards, broadcast)`: it calls `function(shard, broadcast)` for every shard,
+anywhere, any number of times, and returns the results in the order of the shards. All that travels are the sums that
+the compiled half asks for, and the scores of validation and calibration rows. What a process keeps of a shard between
+calls is a cache: a shard is read again where it is not there. So the model depends on the shards alone, and not on
+who worked when, or died.
+
+`setpoint.dask` is the executor for Dask.
+"""
+
+import json
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Optional, Protocol
+
+import numpy as np
+
+from . import _setpoint
+from ._arrays import Groups
+from ._classifier import SetpointClassifier
+from ._decide import two_classes
+from ._errors import InputError, tell, tell_uncertified
+from ._frames import frame_column, frame_columns, frame_names, numbers, refuse_twice, texts
+from ._model import Model
+from ._progress import Line
+from ._settings import read_goal
+
+__all__ = ["Executor", "Local", "RowGroups", "Shard", "fit", "row_groups"]
+
+
+class Executor(Protocol):
+    """Whoever runs functions on shards."""
+
+    def map(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> list[Any]:
+        """`function(shard, broadcast)` of each shard, in their order."""
+
+
+class Local:
+    """Runs everything in this process, one shard after another."""
+
+    def map(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> list[Any]:
+        return [function(shard, broadcast) for shard in shards]
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """Some row groups of a Parquet file."""
+
+    path: str
+    groups: tuple[int, ...]
+    bytes: int = 0
+
+    def __sizeof__(self) -> int:
+        # A scheduler leaves it where it is: the rows that go with it are as large.
+        return max(self.bytes, 100)
+
+    def read(self, columns: Sequence[str]) -> Any:
+        from pyarrow.parquet import ParquetFile
+
+        return ParquetFile(self.path).read_row_groups(list(self.groups), columns=list(columns)).to_pandas()
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of the rows: its number, and a data frame or `RowGroups`."""
+
+    number: int
+    source: Any
+
+
+def row_groups(paths: Sequence[str], rows: int = 500_000) -> tuple[list[Shard], Any]:
+    """The row groups of Parquet files as shards of about so many rows, and a frame without rows."""
+    from pyarrow.parquet import ParquetFile
+
+    shards: list[Shard] = []
+    meta = None
+    for path in paths:
+        file = ParquetFile(path)
+        meta = file.schema_arrow.empty_table().to_pandas() if meta is None else meta
+        groups, held, size = list[int](), 0, 0
+        for group in range(file.num_row_groups):
+            groups.append(group)
+            held += file.metadata.row_group(group).num_rows
+            size += file.metadata.row_group(group).total_byte_size
+            if held >= rows or group + 1 == file.num_row_groups:
+                shards.append(Shard(len(shards), RowGroups(str(path), tuple(groups), size)))
+                groups, held, size = [], 0, 0
+    if meta is None or not shards:
+        raise InputError("there are no Parquet files with rows")
+    return shards, meta
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What every shard is told before training."""
+
+    label: str
+    weight: Optional[str]
+    split_by: Optional[str]
+    split_time: Optional[str]
+    # Whether each feature holds numbers, or times.
+    kinds: dict[str, bool]
+    text: list[str]
+    places: str = ""
+    positive: Any = None
+
+    def frame(self, shard: Shard) -> Any:
+        roles = (self.label, self.weight, self.split_by, self.split_time)
+        columns = [*self.kinds, *dict.fromkeys(name for name in roles if name is not None)]
+        source = shard.source
+        if isinstance(source, RowGroups):
+            return source.read(columns)
+        for name in columns:
+            if name not in source.columns:
+                raise InputError(f"partition {shard.number}: there is no column {name!r}")
+        return source[columns]
+
+    def features(self, shard: Shard, frame: Any) -> tuple[list[str], list[Any]]:
+        names, columns = frame_columns(frame, self.kinds)
+        for name, column in zip(names, columns):
+            if self.kinds[name] and isinstance(column, tuple) and column[0] != "times":
+                raise InputError(f"partition {shard.number}: column {name!r} holds texts, where others hold numbers")
+        return names, columns
+
+    def entities(self, shard: Shard, frame: Any) -> Optional[Groups]:
+        if self.split_by is None:
+            return None
+        names, codes = texts(frame[self.split_by].to_numpy())
+        if len(codes) and codes.max() >= len(names):
+            raise InputError(f"partition {shard.number}: rows without a value of {self.split_by!r} (split_by)")
+        return self.split_by, names, codes
+
+    def times(self, shard: Shard, frame: Any) -> Optional[np.ndarray]:
+        if self.split_time is None:
+            return None
+        found = frame_column(self.split_time, frame[self.split_time])
+        found = found[1] if isinstance(found, tuple) and found[0] == "times" else found
+        if isinstance(found, tuple) or np.isnan(found).any():
+            raise InputError(f"partition {shard.number}: {self.split_time!r} (split_time) is not a time in every row")
+        return np.ascontiguousarray(found, dtype=np.float64)
+
+    def weights(self, shard: Shard, frame: Any) -> Optional[np.ndarray]:
+        if self.weight is None:
+            return None
+        found = numbers(frame[self.weight])
+        if found is None or not ((found > 0) & np.isfinite(found)).all():
+            raise InputError(
+                f"partition {shard.number}: {self.weight!r} (weight) is not a positive number in every row"
+            )
+        return np.ascontiguousarray(found, dtype=np.float32)
+
+
+def _times(shard: Shard, plan: _Plan) -> Any:
+    return plan.times(shard, plan.frame(shard))
+
+
+def _describe(shard: Shard, plan: _Plan) -> tuple[Any, ...]:
+    """What the driver is to know of a shard: the values of its labels and which each row has, weights, entities,
+    and what an encoding is learnt from."""
+    from pandas import factorize
+
+    frame = plan.frame(shard)
+    codes, values = factorize(frame[plan.label].to_numpy())
+    if (codes < 0).any():
+        raise InputError(f"partition {shard.number}: {(codes < 0).sum()} rows have no label {plan.label!r}")
+    if len(values) > 255:
+        raise InputError(f"partition {shard.number}: {plan.label!r} has {len(values)} values: expected two")
+    entities, times = plan.entities(shard, frame), plan.times(shard, frame)
+    names, columns = plan.features(shard, frame)
+    statistics = _setpoint.shard_statistics(columns, names, plan.text, plan.places, shard.number, entities, times)
+    return np.asarray(values), codes.astype(np.uint8), plan.weights(shard, frame), entities, statistics
+
+
+# The shards that this process holds, by run and number.
+_HELD: dict[tuple[str, int], _setpoint.ShardRows] = {}
+
+
+def _answer(shard: Shard, broadcast: tuple[str, _Plan, str, bytes]) -> bytes:
+    run, plan, setup, message = broadcast
+    rows = _HELD.get((run, shard.number))
+    if rows is None:
+        frame = plan.frame(shard)
+        names, columns = plan.features(shard, frame)
+        labels = np.ascontiguousarray(frame[plan.label].to_numpy() == plan.positive)
+        rows = _setpoint.ShardRows(
+            columns,
+            names,
+            labels,
+            plan.weights(shard, frame),
+            plan.entities(shard, frame),
+            plan.times(shard, frame),
+            shard.number,
+            setup,
+        )
+        _HELD[run, shard.number] = rows
+    return rows.answer(message)
+
+
+def _forget(_: Shard, run: str) -> None:
+    for key in [key for key in _HELD if key[0] == run]:
+        _HELD.pop(key, None)
+
+
+def fit(
+    estimator: SetpointClassifier,
+    executor: Executor,
+    shards: Sequence[Shard],
+    meta: Any,
+    *,
+    label: str,
+    weight: Optional[str] = None,
+    split_by: Optional[str] = None,
+    split_time: Optional[str] = None,
+) -> SetpointClassifier:
+    """Fits an estimator, whose model is linear, on rows in shards; `meta` is a data frame with their columns.
+
+    `weight`, `split_by` (whose rows stay together) and `split_time` (later rows are held out) are columns, and no
+    features. Rows are shared out by a hash of their place, so none has to move.
+    """
+    settings = _checked(estimator)
+    refuse_twice(frame_names(meta))
+    roles = {"label": label, "weight": weight, "split_by": split_by, "split_time": split_time}
+    for role, column in roles.items():
+        if column is not None and column not in meta.columns:
+            raise InputError(f"{role}={column!r}: there is no such column; there are {', '.join(frame_names(meta))}")
+    if split_by is not None and split_time is not None:
+        raise InputError("split_by= and split_time= cannot be combined; give one of them")
+    features = [name for name in meta.columns if name not in roles.values()]
+    if not all(isinstance(name, str) for name in features):
+        raise InputError("columns of shards need names that are texts")
+    if not features:
+        raise InputError("there are no columns to learn from")
+    kinds = {name: _is_number(meta[name]) for name in features}
+    seed, text = settings["seed"], settings["text"] or []
+    plan = _Plan(label, weight, split_by, split_time, kinds, text)
+    times = None
+    if split_time is not None:
+        times = np.concatenate(executor.map(_times, shards, plan))
+    plan = replace(plan, places=_setpoint.places(settings["split"], seed, times))
+    described = executor.map(_describe, shards, plan)
+    values = [found[0] for found in described]
+    known = np.unique(np.concatenate([value for value in values if len(value)]))
+    estimator.classes_, _, notes = two_classes(known, estimator.positive)
+    plan = replace(plan, positive=estimator.classes_[1])
+    labels = np.concatenate([(value == plan.positive)[found[1]] for value, found in zip(values, described)])
+    weights = None if weight is None else np.concatenate([found[2] for found in described])
+    run = uuid.uuid4().hex
+    line = Line(type(estimator).__name__) if estimator.verbose else None
+    try:
+        inner, record, unmet = _setpoint.fit_shards(
+            [found[4] for found in described],
+            [len(found[1]) for found in described],
+            features,
+            (label, *map(str, estimator.classes_[::-1])),
+            labels,
+            weights,
+            _joined([found[3] for found in described]),
+            None if split_time is None or times is None else (split_time, times),
+            plan.places,
+            json.dumps({**settings, "columns": features}),
+            lambda setup, message: executor.map(_answer, shards, (run, plan, setup, message)),
+            line,
+        )
+    finally:
+        executor.map(_forget, shards, run)
+    estimator.model_, estimator.report_ = Model(inner), json.loads(record)
+    estimator.report_["notes"][:0] = notes
+    estimator.feature_names_in_, estimator.n_features_in_ = np.array(features, dtype=object), len(features)
+    if line is not None:
+        line.close(f"kept {estimator.report_['winner']}")
+    tell(estimator.report_["notes"])
+    tell_uncertified(estimator.report_["certificate_refused"], unmet)
+    return estimator
+
+
+def _checked(estimator: SetpointClassifier) -> dict[str, Any]:
+    """The settings, where they are of what can be trained on shards."""
+    goal = estimator.goal
+    two, _, queries = _setpoint.kinds_of_goal(goal)
+    if queries or not two:
+        raise InputError(f"goal {goal!r}: shards are for goals of two classes")
+    if read_goal(goal)[1] is not None:
+        raise InputError(f"goal {goal!r}: conditions on groups are not for shards yet")
+    if _setpoint.amount_columns(goal) is not None:
+        raise InputError(f"goal {goal!r}: goals in money are not for shards yet")
+    if estimator.model not in ("auto", "linear"):
+        raise InputError(f"model={estimator.model!r}: shards train linear models")
+    for name in ("classes", "min_class", "min_group", "batch_size"):
+        if getattr(estimator, name, None) is not None:
+            raise InputError(f"{name}=: is not for shards")
+    settings = estimator._settings(SetpointClassifier, "positive", "abstain")
+    return {**settings, "model": "linear", "classes": None}
+
+
+def _is_number(column: Any) -> bool:
+    """Whether a column without rows is of a type for numbers or times."""
+    return numbers(column) is not None or column.to_numpy().dtype.kind == "M"
+
+
+def _joined(parts: Sequence[Optional[Groups]]) -> Optional[Groups]:
+    """The entities of all shards: the same name is the same one."""
+    seen: dict[str, int] = {}
+    codes = []
+    column = ""
+    for part in parts:
+        if part is None:
+            return None
+        column, names, of = part
+        places = np.array([seen.setdefault(name, len(seen)) for name in names], dtype=np.uint32)
+        codes.append(places[of] if len(names) else of)
+    return column, list(seen), np.concatenate(codes)
