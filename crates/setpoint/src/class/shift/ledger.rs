@@ -12,6 +12,11 @@ pub(super) struct Merit {
 }
 
 impl Merit {
+    /// Whether the conditions are met.
+    pub(super) fn meets(&self) -> bool {
+        self.missed <= 1e-12
+    }
+
     pub(super) fn better_than(&self, other: &Self) -> bool {
         self.missed < other.missed - 1e-12
             || (self.missed <= other.missed + 1e-12 && self.worth > other.worth + 1e-12)

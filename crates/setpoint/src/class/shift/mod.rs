@@ -233,7 +233,28 @@ impl<'a> Search<'a> {
         {
             offer(shifts);
         }
+        if (starts > 1 || !merit.meets())
+            && let Some(mut shifts) = self.among_named()
+        {
+            let found = self.improve(&mut shifts, rounds);
+            if found.better_than(&merit) {
+                best = shifts;
+            }
+        }
         best
+    }
+
+    /// Shifts that decide all rows among the classes that conditions name, where there are several: recalls of these that
+    /// can be had at all can be had there, and class after class from elsewhere may not come to it.
+    fn among_named(&self) -> Option<Vec<f64>> {
+        let named = |class: usize| {
+            self.goal.conditions.iter().any(|condition| condition.rate.over == Over::Class(class))
+        };
+        let largest = self.scores.iter().fold(0.0f32, |most, score| most.max(score.abs()));
+        let far = -2.0 * f64::from(largest) - 1.0;
+        let shifts: Vec<f64> =
+            (0..self.classes.count()).map(|class| if named(class) { far } else { 0.0 }).collect();
+        (shifts.iter().filter(|shift| **shift != 0.0).count() > 1).then_some(shifts)
     }
 
     /// Whether what helps one class harms the goal through another: class after class then comes to an end early.

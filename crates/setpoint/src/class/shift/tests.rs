@@ -174,3 +174,39 @@ fn smooth_shifts_meet_conditions_on_counted_decisions_and_are_near_the_best() {
         );
     }
 }
+
+#[test]
+fn recalls_of_two_classes_that_can_be_had_among_these_alone_are_found() {
+    let (least, mut met) = (0.8, 0);
+    let goal = goal("accuracy @ recall(c1)>=0.8, recall(c2)>=0.8", 4);
+    for seed in 0..40 {
+        // Rows of the two classes, whose scores say little of which, and which the others' are above.
+        let (sample, mut scores) = case(4, 200, seed, false);
+        scores.chunks_mut(4).for_each(|scores| {
+            let both = (scores[1] + scores[2]) / 2.0;
+            (scores[1], scores[2]) = (both + 0.35 * (scores[1] - both), both + 0.35 * (scores[2] - both));
+            (scores[0], scores[3]) = (scores[0] + 1.0, scores[3] + 1.0);
+        });
+        let codes = sample.groups().unwrap().codes();
+        let between = |class: u32| -> Vec<f32> {
+            let rows = scores.chunks(4).zip(codes).filter(|(_, code)| **code == class);
+            rows.map(|(scores, _)| scores[1] - scores[2]).collect()
+        };
+        let (first, second) = (between(1), between(2));
+        let share = |of: &[f32], holds: &dyn Fn(f32) -> bool| {
+            of.iter().filter(|z| holds(**z)).count() as f64 / of.len() as f64
+        };
+        let possible = first
+            .iter()
+            .any(|at| share(&first, &|z| z >= *at) >= least && share(&second, &|z| z < *at) >= least);
+        met += usize::from(possible);
+        for starts in [1, 3] {
+            assert_eq!(
+                best(&goal, &sample, &scores, starts).is_ok(),
+                possible,
+                "seed {seed}, {starts} starts"
+            );
+        }
+    }
+    assert!((5..=35).contains(&met), "{met} of 40");
+}
