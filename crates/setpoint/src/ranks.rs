@@ -179,7 +179,7 @@ mod tests {
             let all = self.gather(values);
             let length = values.len();
             values.fill(0.0);
-            all.chunks(length)
+            all.chunks(length.max(1))
                 .for_each(|part| values.iter_mut().zip(part).for_each(|(sum, more)| *sum += more));
         }
 
