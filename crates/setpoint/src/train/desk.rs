@@ -183,11 +183,12 @@ pub(super) fn serve(
             let (resume, saves) = (reporter.resume(index), reporter.saves());
             let mut desk = Desk { requests, replies, column, resume, saves, evaluations: 0 };
             let work = move || {
-                // What little work a stage does stays on its thread: those of the caller may be waiting for it.
-                let alone = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();
-                let best = run(&mut desk);
+                // What little work a stage does stays on a thread of its own: those of the caller may be waiting for it.
+                let best = match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+                    Ok(alone) => alone.install(|| run(&mut desk)),
+                    Err(error) => Err(TrainError::Threads { message: error.to_string() }),
+                };
                 let _ = desk.requests.send(Request::Done(best, desk.evaluations));
-                drop(alone);
             };
             let name = format!("stage {index}");
             std::thread::Builder::new()
