@@ -27,15 +27,18 @@
 //! or no category. Both are counted in [`Notes`].
 
 mod apply;
+mod check;
 mod error;
 mod fit;
 mod learnt;
+mod note;
 mod raw;
 mod statistics;
 mod text;
 
 pub use error::EncodeError;
 pub use learnt::{Learnt, OutOfFold};
+pub use note::Notes;
 pub use raw::{RawColumn, RawValues};
 pub use statistics::Statistics;
 pub use text::{Term, Unit, Words};
@@ -175,53 +178,6 @@ pub struct Category {
     pub scaling: Scaling,
 }
 
-/// What was left out or filled in between the file and the matrix.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Notes {
-    /// Rows left out because they have no label.
-    pub unlabelled: u64,
-    /// Rows left out because they are of classes that were not asked for.
-    pub other_classes: u64,
-    /// Columns that the model does not know, ignored.
-    pub extra_columns: Vec<String>,
-    /// Columns left out because the training rows have one value only.
-    pub constant_columns: Vec<String>,
-    /// Columns left out because the training rows have another value each.
-    pub identifier_columns: Vec<String>,
-    /// For each column, values of categories that the training rows did not have.
-    pub unseen_categories: Vec<(String, u64)>,
-    /// For each column, missing values where the training rows had none.
-    pub unseen_missing: Vec<(String, u64)>,
-    /// For each column whose texts were read as numbers, what they were taken for.
-    pub read_as: Vec<(String, String)>,
-    /// Entries of an SVMLight file in columns that the training file did not have, ignored.
-    pub unknown_entries: u64,
-}
-
-impl Notes {
-    /// Adds those of the rows of the same file that come next.
-    pub fn merge(&mut self, next: Self) {
-        let add = |counts: &mut Vec<(String, u64)>, more: Vec<(String, u64)>| {
-            for (column, count) in more {
-                match counts.iter_mut().find(|(known, _)| *known == column) {
-                    Some((_, sum)) => *sum += count,
-                    None => counts.push((column, count)),
-                }
-            }
-        };
-        add(&mut self.unseen_categories, next.unseen_categories);
-        add(&mut self.unseen_missing, next.unseen_missing);
-        self.unlabelled += next.unlabelled;
-        self.other_classes += next.other_classes;
-        self.unknown_entries += next.unknown_entries;
-        // Of columns all rows say the same.
-        self.extra_columns = next.extra_columns;
-        self.constant_columns = next.constant_columns;
-        self.identifier_columns = next.identifier_columns;
-        self.read_as = next.read_as;
-    }
-}
-
 impl Encoder {
     /// The same columns without scaling, filling and one-hot columns, and without texts: what trees want.
     ///
@@ -326,81 +282,6 @@ impl Encoder {
             Inputs::Table(inputs) => inputs.iter().map(Input::width).sum(),
             Inputs::Sparse { scales, .. } => scales.len(),
         }
-    }
-
-    /// Checks an encoder that was stored: scales must be positive, categories in order.
-    ///
-    /// # Errors
-    /// If the encoder cannot have come from [`Encoder::fit`].
-    pub fn check(&self) -> Result<(), EncodeError> {
-        let damaged =
-            |column: &str, problem| Err(EncodeError::Damaged { column: column.to_owned(), problem });
-        let is_scale = |scale: f32| scale.is_finite() && scale > 0.0;
-        let inputs = match &self.inputs {
-            Inputs::Table(inputs) => inputs,
-            Inputs::Sparse { base, scales, .. }
-                if *base > 1 || !scales.iter().all(|scale| is_scale(*scale)) =>
-            {
-                return damaged("all", "scales must be positive and indices start at 0 or 1");
-            }
-            Inputs::Sparse { base, columns, scales, offsets } => {
-                let fits =
-                    |columns: &[u32]| columns.is_sorted_by(|a, b| a < b) && columns.len() <= scales.len();
-                let shifted: Vec<u32> = offsets.iter().map(|(column, _)| *column).collect();
-                if !(columns.is_empty() || columns.len() == scales.len())
-                    || !fits(columns)
-                    || columns.first().is_some_and(|first| first < base)
-                    || !fits(&shifted)
-                    || shifted.last().is_some_and(|last| *last as usize >= scales.len())
-                    || !offsets.iter().all(|(_, offset)| offset.is_finite())
-                {
-                    return damaged("all", "indices must ascend, one for each scale, and offsets be finite");
-                }
-                return Ok(());
-            }
-        };
-        if self.columns() == 0 {
-            return damaged("all", "there are no columns");
-        }
-        for input in inputs {
-            let scalings: Vec<Scaling> = match &input.encoding {
-                Encoding::Number { scaling, missing } => missing.iter().chain([scaling]).copied().collect(),
-                Encoding::Category { values, .. } => {
-                    if !values.is_sorted_by(|a, b| a.value < b.value) {
-                        return damaged(&input.name, "categories must be in alphabetical order");
-                    }
-                    input.scalings()
-                }
-                Encoding::Text(words) => match words.problem() {
-                    Some(problem) => return damaged(&input.name, problem),
-                    None => Vec::new(),
-                },
-                Encoding::Learnt(learnt) => match learnt.problem() {
-                    Some(problem) => return damaged(&input.name, problem),
-                    None => Vec::new(),
-                },
-                Encoding::Plain => Vec::new(),
-                Encoding::Code { values, .. } if values.is_sorted_by(|a, b| a < b) => Vec::new(),
-                Encoding::Code { .. } => {
-                    return damaged(&input.name, "categories must be in alphabetical order");
-                }
-            };
-            let is_sound = |scaling: &Scaling| scaling.mean.is_finite() && is_scale(scaling.scale);
-            let is_part = |part: DatePart| match &input.encoding {
-                Encoding::Category { values, .. } => {
-                    values.iter().all(|one| part.values().contains(&one.value))
-                }
-                Encoding::Plain => true,
-                _ => false,
-            };
-            if input.part.is_some_and(|part| !is_part(part)) {
-                return damaged(&input.name, "it has no such parts");
-            }
-            if !scalings.iter().all(is_sound) || !input.offset.is_finite() {
-                return damaged(&input.name, "means and offsets must be finite and scales positive");
-            }
-        }
-        Ok(())
     }
 
     pub(crate) fn expected(&self) -> Option<Expected> {

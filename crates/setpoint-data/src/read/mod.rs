@@ -94,8 +94,7 @@ impl Raw {
         mut chunk: Chunk,
         pieces: Option<&Pieces<'_>>,
     ) -> Result<(), ReadError> {
-        self.hand_over(file, pieces)?;
-        self.merge(file, &mut chunk)?;
+        self.merge(file, &mut chunk, pieces)?;
         if chunk.rows > 0 {
             self.chunks.push(chunk);
         }
@@ -109,8 +108,7 @@ impl Raw {
         mut chunk: Chunk,
         pieces: Option<&Pieces<'_>>,
     ) -> Result<(), ReadError> {
-        self.hand_over(file, pieces)?;
-        self.merge(file, &mut chunk)?;
+        self.merge(file, &mut chunk, pieces)?;
         let mut start = 0;
         while start < chunk.rows {
             match self.chunks.last_mut() {
@@ -121,7 +119,9 @@ impl Raw {
         Ok(())
     }
 
-    fn merge(&mut self, file: &str, chunk: &mut Chunk) -> Result<(), ReadError> {
+    /// Makes room for a chunk, and its texts those of all.
+    fn merge(&mut self, file: &str, chunk: &mut Chunk, pieces: Option<&Pieces<'_>>) -> Result<(), ReadError> {
+        self.hand_over(file, pieces)?;
         let limit = u32::MAX as usize - 1;
         if self.rows() + chunk.rows > limit {
             return Err(ReadError::TooManyRows { file: file.to_owned(), limit });
