@@ -84,7 +84,7 @@ fn validation_queries_are_learnt_from_where_rounds_on_the_gradient_do_not_gain()
     if library().is_none() {
         return;
     }
-    let test = task(3000, 22, true);
+    let validation = task(1500, 21, true);
     let goals = ["ndcg @ k=5 per query", "precision @ k=5 per query", "map per query"];
     let mut again = 0;
     for text in goals {
@@ -97,16 +97,16 @@ fn validation_queries_are_learnt_from_where_rounds_on_the_gradient_do_not_gain()
         assert_eq!(fitted.used_validation, retrained, "{text}: {}", fitted.winner);
         let goal: QueryGoal = text.parse().unwrap();
         let value = |fitted: &TreesFit| {
-            let mut scores = vec![0.0; 3000];
-            fitted.ensemble.scores(&data(&test).features, &mut scores).unwrap();
-            Values::new(&goal, test.1.queries().unwrap(), &scores, Convention::default())
+            let mut scores = vec![0.0; 1500];
+            fitted.ensemble.scores(&data(&validation).features, &mut scores).unwrap();
+            Values::new(&goal, validation.1.queries().unwrap(), &scores, Convention::default())
                 .unwrap()
                 .mean()
                 .unwrap()
         };
         if retrained {
-            // Half as many queries again to learn from: the same or better, but for luck.
-            assert!(value(&fitted) > value(&kept) - 0.01, "{text}: {} {}", value(&fitted), value(&kept));
+            // It knows the validation queries by now.
+            assert!(value(&fitted) > value(&kept) + 0.05, "{text}: {} {}", value(&fitted), value(&kept));
             again += 1;
         }
     }
