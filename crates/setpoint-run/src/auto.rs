@@ -2,14 +2,15 @@
 
 use std::time::Instant;
 
-use setpoint::goal::Direction;
+use setpoint::goal::{AnyGoal, Direction};
+use setpoint::train::{Gain, Judge, Settings};
 use setpoint_report::KindRecord;
 use setpoint_trees::Library;
 
 use crate::choice::ModelChoice;
 use crate::examples::Loaded;
 use crate::failure::{Failure, FailureKind};
-use crate::kind::kind_of;
+use crate::kind::{goal_of, kind_of};
 use crate::train::{Job, Trained};
 
 /// The confidence at which an interval of a normal law is one standard error to each side.
@@ -31,7 +32,7 @@ pub type TrainOne<'t> = dyn FnMut(&Job) -> Result<(Loaded, Trained), Failure> + 
 /// Trains what a job asks for: one kind of model, or each of several, of which the best is kept.
 ///
 /// A kind must be better than a simpler one on validation, by scores of what has not seen those rows, by more than the
-/// standard error of the difference.
+/// standard error of the difference: in the goal's own value, or over its neighbours, which hang less on single rows.
 ///
 /// # Errors
 /// If no kind can be trained, with the reason of the first; or if the run is stopped.
@@ -110,7 +111,15 @@ impl Contender {
         let interval = kind.difference(&part.sample, first, second, ONE_ERROR);
         let error = interval.map(|interval| (interval.upper - interval.lower) / 2.0);
         (record.gain, record.standard_error) = (Some(gain), error);
-        Ok(gain > error.unwrap_or_default())
+        let around = match goal_of(&self.job, &self.loaded)? {
+            AnyGoal::Two(goal) => {
+                let Settings { shared_threshold, seed, .. } = self.job.settings;
+                Judge { goal: &goal, shared_threshold, sample: &part.sample, seed }.gain_around(own, other)?
+            }
+            AnyGoal::Classes(_) | AnyGoal::Queries(_) => None,
+        };
+        let clearly = |gain: Gain| gain.difference > gain.standard_error.unwrap_or(f64::INFINITY);
+        Ok(gain > error.unwrap_or_default() || (gain >= 0.0 && around.is_some_and(clearly)))
     }
 
     /// The validation rows' scores by what has not seen them.

@@ -80,7 +80,9 @@ pub fn fit<'r>(
         let train = Data { features: rows.view(), sample: &train.sample, categorical };
         let validation = Data { features: held_out.view(), sample: &validation.sample, categorical };
         let size = (rows.view().rows(), rows.view().columns());
-        let settings = tree_settings(job, &settings, calibrated, size);
+        // Rows that trained the model cannot choose its threshold; queries have none.
+        let retrains = calibrated || matches!(goal, AnyGoal::Queries(_));
+        let settings = tree_settings(job, &settings, retrains, size);
         let store = store.map(|store| store as &mut dyn setpoint_trees::Store);
         let rounds = settings.rounds;
         let fit = setpoint_trees::fit(&goal, train, validation, &settings, observer, store)?;
@@ -102,7 +104,7 @@ pub fn fit<'r>(
 fn tree_settings(
     job: &Job,
     settings: &Settings,
-    calibrated: bool,
+    retrains: bool,
     (rows, columns): (usize, usize),
 ) -> setpoint_trees::Settings {
     let default = setpoint_trees::Settings::default();
@@ -115,8 +117,7 @@ fn tree_settings(
         method: settings.method,
         configurations: Parameters::search(search, settings.seed),
         rounds: rounds.unwrap_or(default.rounds),
-        // Rows that trained the model cannot choose its threshold.
-        retrain: calibrated && job.settings.rotations != Some(1),
+        retrain: retrains && job.settings.rotations != Some(1),
         bandwidth: settings.bandwidth,
         shared_threshold: settings.shared_threshold,
         rows_scored: settings.rows_scored,

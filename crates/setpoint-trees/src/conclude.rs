@@ -135,10 +135,6 @@ impl Session<'_> {
             (MethodChoice::Ico, AnyGoal::Queries(goal)) => {
                 self.add_query_rounds(goal, &judge, baseline.searched.parameters, &mut fit)?;
             }
-            (MethodChoice::Auto, AnyGoal::Queries(goal)) => {
-                self.improve(&judge, searched, &order, &mut fit)?;
-                self.add_query_rounds(goal, &judge, baseline.searched.parameters, &mut fit)?;
-            }
             (MethodChoice::Ico, AnyGoal::Classes(_)) => {
                 let expected = "auto or cross-entropy for trees of several classes";
                 return Err(TrainError::Setting { what: "method", found: "ico".into(), expected }.into());

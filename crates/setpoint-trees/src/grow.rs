@@ -107,7 +107,10 @@ pub(crate) fn grow(
     let outputs = growth.outputs;
     let objective = match (&mixture, growth.objective) {
         (Some(_), _) => "objective=none".to_owned(),
-        (None, Some((_, objective))) => objective.to_owned(),
+        (None, Some((goal, objective))) => {
+            let queries = Queries::of_sample(sample).map_err(TrainError::from)?;
+            format!("{objective} {}", rank::gains(goal, queries))
+        }
         (None, None) if outputs > 1 => format!("objective=multiclass num_class={outputs}"),
         (None, None) => format!("objective=binary scale_pos_weight={}", growth.parameters.positive_weight),
     };

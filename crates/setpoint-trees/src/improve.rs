@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! average of the best ─▶ ico head over all, where it gains ─▶ retrained on train and validation rows
+//! per query: average  ─▶ rounds on the goal's gradient, where they gain; else retrained
 //! ```
 //!
 //! The best of many is flattered by the rows that chose it, and anything fitted on rows by those. So a
@@ -22,6 +23,8 @@ use crate::session::{Searched, Session};
 
 /// How many of the best boosters are averaged.
 const AVERAGED: usize = 3;
+/// The same of a goal per query, where boosters differ by their objectives too.
+const AVERAGED_OF_QUERIES: usize = 5;
 /// Averaging and retraining pay almost everywhere (see `docs/decisions.md`): they are given up only
 /// where they lost more than this many standard errors.
 const LOSS: f64 = 2.0;
@@ -44,9 +47,9 @@ impl Session<'_> {
         order: &[&Chosen<'s>],
         fit: &mut TreesFit,
     ) -> Result<(), TreesError> {
-        let averaged = order.len().min(AVERAGED);
+        let averaged = order.len().min(averaged(judge));
         let several = order.len() > 1;
-        if self.retrains(judge) {
+        if self.settings.retrain {
             self.expect(2 + averaged);
         }
         let measured = self.measure(judge, searched)?;
@@ -68,43 +71,41 @@ impl Session<'_> {
         fit.held_out = recipe.scores(&recipe.weights, &all);
         // A head is fitted on the validation rows: where they choose the threshold, it is none of theirs.
         // Over the scores of several classes it gains nothing that shifts do not.
-        if let (true, true, Some(own)) = (several, self.retrains(judge), judge.judge()) {
+        if let (true, true, Some(own)) = (several, self.settings.retrain, judge.judge()) {
             add_head(&own, &measured, &all, &mut recipe, fit);
-        }
-        let mut retrain = self.retrains(judge);
-        if retrain {
-            let gain = mean_gain(measured.map(|half| half.retraining));
-            retrain = !lost(gain);
-            let name = "the best booster retrained with half of the validation rows".to_owned();
-            fit.steps.push(Step { name, gain, taken: retrain });
-        }
-        let kept = recipe.weights.iter().filter(|weight| **weight != 0.0).count();
-        if retrain {
-            self.expect(kept);
-            fit.winner += ", retrained on train and validation rows";
-            fit.used_validation = true;
         }
         let weighted = order.iter().zip(&recipe.weights).zip(&recipe.spreads);
         let weighted = weighted.filter(|((_, weight), _)| **weight != 0.0);
         let (chosen, weights): (Vec<&Chosen<'s>>, Vec<f64>) =
             weighted.map(|((chosen, weight), spread)| (*chosen, weight / spread)).unzip();
-        let members = if retrain {
-            let again = |chosen: &&Chosen<'s>| Retraining {
-                like: chosen.searched,
-                rounds: chosen.candidate.rounds,
-                rows: None,
-            };
-            self.retrain(&chosen.iter().map(again).collect::<Vec<_>>())?
-        } else {
-            chosen.iter().map(|chosen| chosen.ensemble()).collect()
+        let combine = |members: &[Ensemble]| {
+            Ensemble::combine(&weights.iter().copied().zip(members).collect::<Vec<_>>())
         };
-        fit.ensemble = Ensemble::combine(&weights.into_iter().zip(&members).collect::<Vec<_>>())?;
+        fit.ensemble = combine(&chosen.iter().map(|chosen| chosen.ensemble()).collect::<Vec<_>>())?;
+        // These rounds are chosen on validation queries: what they follow must not have learnt from them.
+        if let AnyGoal::Queries(goal) = judge.purpose
+            && self.add_query_rounds(goal, judge, order[0].searched.parameters, fit)?
+        {
+            return Ok(());
+        }
+        if self.settings.retrain {
+            let gain = mean_gain(measured.map(|half| half.retraining));
+            let taken = !lost(gain);
+            let name = "the best booster retrained with half of the validation rows".to_owned();
+            fit.steps.push(Step { name, gain, taken });
+            if taken {
+                self.expect(chosen.len());
+                fit.winner += ", retrained on train and validation rows";
+                fit.used_validation = true;
+                let again = |chosen: &&Chosen<'s>| Retraining {
+                    like: chosen.searched,
+                    rounds: chosen.candidate.rounds,
+                    rows: None,
+                };
+                fit.ensemble = combine(&self.retrain(&chosen.iter().map(again).collect::<Vec<_>>())?)?;
+            }
+        }
         Ok(())
-    }
-
-    /// Whether validation rows may be fitted to. Of queries they are kept: rounds on the goal's gradient are chosen there.
-    fn retrains(&self, judge: &Referee<'_>) -> bool {
-        self.settings.retrain && !matches!(judge.purpose, AnyGoal::Queries(_))
     }
 
     /// What each half says; nothing where one of them lacks what the goal needs.
@@ -130,7 +131,7 @@ impl Session<'_> {
                 Err(error) => return Err(error),
             }
         }
-        if !self.retrains(judge) || best.len() < 2 {
+        if !self.settings.retrain || best.len() < 2 {
             return Ok(measured);
         }
         let again = |own: usize| Retraining {
@@ -170,10 +171,10 @@ impl Session<'_> {
         let Some(best) = order.first() else { return Ok((measured, None)) };
         let before = pick(best.scores, judge.purpose.outputs(), others);
         let mut recipe = Recipe::new(judge, &order)?;
-        recipe.weights = recipe.average_of(AVERAGED);
+        recipe.weights = recipe.average_of(averaged(judge));
         let average = recipe.scores(&recipe.weights, others);
         measured.average = other.gain(&average, &before)?;
-        if self.retrains(judge)
+        if self.settings.retrain
             && let Some(judge) = own.judge()
             && judge.goal.column().is_none()
             && let Ok(weights) = recipe.head_on(&judge, rows)
@@ -213,6 +214,10 @@ fn add_head(
         difference: before.difference + more.difference,
         standard_error: before.standard_error.zip(more.standard_error).map(|(a, b)| a.hypot(b)),
     });
+}
+
+fn averaged(judge: &Referee<'_>) -> usize {
+    if matches!(judge.purpose, AnyGoal::Queries(_)) { AVERAGED_OF_QUERIES } else { AVERAGED }
 }
 
 /// Whether a step did clearly worse than going without it.

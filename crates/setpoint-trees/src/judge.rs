@@ -3,15 +3,11 @@
 use std::cmp::Ordering;
 
 use setpoint::Sample;
-use setpoint::goal::{AnyGoal, Constraint, Direction, Goal, Relation, Top, safe_side};
-use setpoint::metric::{self, Cuts};
+use setpoint::goal::AnyGoal;
 use setpoint::train::method::{ClassCrossEntropy, CrossEntropy, Loss};
-use setpoint::train::{Gain, Judge, TrainError, if_any};
+use setpoint::train::{Gain, TrainError};
 
 use crate::purpose::Referee;
-
-/// How much looser the neighbours' condition is than the goal's own; see `docs/decisions.md`.
-const NEIGHBOURS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
 
 /// What is expected of scores on new rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +36,7 @@ impl Referee<'_> {
         let (value, merit, loss) = match self.judge() {
             Some(judge) => {
                 let loss = CrossEntropy::new(1.0).evaluate(self.sample, scores, &mut v)?;
-                let (value, merit) = merit_around(&judge, scores)?;
+                let (value, merit) = judge.around(scores)?;
                 (value, merit, loss)
             }
             None if matches!(self.purpose, AnyGoal::Queries(_)) => {
@@ -55,57 +51,6 @@ impl Referee<'_> {
         };
         Ok(Promise { value, merit, loss })
     }
-}
-
-/// The goal's value, and the mean merit of the neighbouring goals.
-fn merit_around(judge: &Judge<'_>, scores: &[f32]) -> Result<(Option<f64>, f64), TrainError> {
-    let direction = judge.goal.objective.direction();
-    let neighbours = neighbours(judge.goal);
-    if neighbours.is_empty() || judge.shared_threshold {
-        let value = judge.value(scores)?;
-        return Ok((value, direction.merit(value)));
-    }
-    let cuts = Cuts::new(judge.sample, scores)?;
-    let value = |goal: &Goal| if_any(metric::value_of(goal, &cuts).map(|value| value.value));
-    let Some(own) = value(judge.goal)? else { return Ok((None, f64::NEG_INFINITY)) };
-    // A neighbour that cannot be met counts as the worst rate.
-    let worst = if direction == Direction::Up { 0.0 } else { 1.0 };
-    let mut sum = 0.0;
-    for goal in &neighbours {
-        sum += direction.merit(Some(value(goal)?.unwrap_or(worst)));
-    }
-    Ok((Some(own), sum / neighbours.len() as f64))
-}
-
-/// The goal with its one condition as it is, stricter and looser; none where it has another form.
-fn neighbours(goal: &Goal) -> Vec<Goal> {
-    let Goal { objective, constraints } = goal;
-    let [constraint] = &constraints[..] else { return Vec::new() };
-    // An amount has no worst value, and coverage is no rate of one class.
-    if goal.money().is_some() || goal.abstains() {
-        return Vec::new();
-    }
-    let scaled = |factor: f64| {
-        let constraint = match *constraint {
-            Constraint::Rate { rate, relation, target } => {
-                let relation = if relation == Relation::Equal { safe_side(rate) } else { relation };
-                let target = match relation {
-                    Relation::AtLeast => 1.0 - factor * (1.0 - target),
-                    _ => factor * target,
-                };
-                Constraint::Rate { rate, relation, target }
-            }
-            Constraint::Top(Top::Fraction(share)) => Constraint::Top(Top::Fraction(factor * share)),
-            _ => return None,
-        };
-        let sound = match constraint {
-            Constraint::Rate { target, .. } => target > 0.0 && target < 1.0,
-            Constraint::Top(Top::Fraction(share)) => share < 1.0,
-            _ => false,
-        };
-        sound.then(|| Goal { objective: objective.clone(), constraints: vec![constraint] })
-    };
-    NEIGHBOURS.into_iter().filter_map(scaled).collect()
 }
 
 /// The rows in two halves, every label of every group dealt out in turn, or whole queries.
@@ -143,6 +88,8 @@ pub(crate) fn pick(values: &[f32], outputs: usize, rows: &[u32]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use setpoint::goal::Goal;
+    use setpoint::train::Judge;
 
     #[test]
     fn halves_share_out_every_row_and_label() {
@@ -197,25 +144,6 @@ mod tests {
         let judge = Referee { purpose: &goal, shared_threshold: false, sample: &sample, seed: 0 };
         let [sure, unsure] = [sure, unsure].map(|scores| judge.promise(&scores).unwrap());
         assert_eq!(sure.order(&unsure), Ordering::Less);
-    }
-
-    #[test]
-    fn neighbours_loosen_the_condition_whichever_way_it_points() {
-        let sample = Sample::new(vec![true, false]).unwrap();
-        for (goal, loosest) in [
-            ("recall @ fpr<=1%", Some("recall @ fpr<=4%")),
-            ("precision @ recall>=0.875", Some("precision @ recall>=0.5")),
-            ("fpr @ recall=0.875", Some("fpr @ recall>=0.5")),
-            ("precision @ top=12.5%", Some("precision @ top=0.5")),
-            ("recall @ fpr<=0.375", Some("recall @ fpr<=0.75")),
-            ("f1", None),
-            ("pr-auc @ recall in 0.95..1", None),
-        ] {
-            let goal: Goal = goal.parse().unwrap();
-            let judge = Judge::new(&goal, &sample);
-            let found = neighbours(judge.goal).last().map(ToString::to_string);
-            assert_eq!(found.as_deref(), loosest, "{goal}");
-        }
     }
 
     #[test]

@@ -48,20 +48,30 @@ pub(crate) fn objective(index: usize, goal: &QueryGoal, queries: &Queries) -> (&
         2 => ("rank_xendcg", "objective=rank_xendcg".to_owned()),
         3 => ("cross-entropy", "objective=binary".to_owned()),
         _ => {
-            let gains: Vec<String> = labels(goal, queries).1.iter().map(ToString::to_string).collect();
-            let longest = (0..queries.len()).map(|query| queries.rows(query).len()).max().unwrap_or(1);
-            // Where few rows are relevant, pairs far down teach less than they cost: every second one keeps the default.
-            let places = match index % 4 {
-                0 => PLACES,
+            let most = |of: &dyn Fn(&[u32]) -> usize| {
+                (0..queries.len()).map(|query| of(queries.rows(query))).max().unwrap_or(1)
+            };
+            let longest = most(&<[u32]>::len);
+            // Where few rows are relevant, pairs far down teach less than they cost: every second booster keeps the
+            // default, and the others look no further than twice as far as the relevant rows could reach.
+            let places = match (index % 4, goal.top) {
+                (0, _) => PLACES,
+                (_, None) => {
+                    let relevant = |row: &&u32| queries.positive()[**row as usize];
+                    (2 * most(&|rows| rows.iter().filter(relevant).count()))
+                        .clamp(PLACES, longest.max(PLACES))
+                }
                 _ => goal.places(longest).min(longest).saturating_add(BEYOND).max(PLACES),
             };
-            let text = format!(
-                "objective=lambdarank lambdarank_truncation_level={places} label_gain={}",
-                gains.join(",")
-            );
-            ("lambdarank", text)
+            ("lambdarank", format!("objective=lambdarank lambdarank_truncation_level={places}"))
         }
     }
+}
+
+/// LightGBM's parameter for the gains of the labels.
+pub(crate) fn gains(goal: &QueryGoal, queries: &Queries) -> String {
+    let gains: Vec<String> = labels(goal, queries).1.iter().map(ToString::to_string).collect();
+    format!("label_gain={}", gains.join(","))
 }
 
 /// How many rows each query has, where the rows of each follow each other.
@@ -152,14 +162,14 @@ impl Derivatives for QueryRounds<'_> {
 
 impl Session<'_> {
     /// Adds rounds on the goal's own gradient to the model, where that gains more than its standard error on validation
-    /// queries that did not choose how many; whatever it gains with the method `ico`.
+    /// queries that did not choose how many; whatever it gains with the method `ico`. Whether they were added.
     pub(crate) fn add_query_rounds(
         &mut self,
         goal: &QueryGoal,
         judge: &Referee<'_>,
         parameters: Parameters,
         fit: &mut TreesFit,
-    ) -> Result<(), TreesError> {
+    ) -> Result<bool, TreesError> {
         let scores = |data: &Data<'_>, ensemble: &Ensemble| -> Result<Vec<f32>, TreesError> {
             let mut scores = vec![0.0; data.sample.len()];
             ensemble.scores(&data.features, &mut scores)?;
@@ -194,7 +204,7 @@ impl Session<'_> {
             fit.gain = judge.gain(chosen.scores, &scores(&self.validation, &fit.baseline)?)?;
             fit.kept.push(fit.candidates.len() - 1);
         }
-        Ok(())
+        Ok(taken)
     }
 }
 
@@ -207,7 +217,7 @@ mod tests {
         let keys: Vec<u32> = (0..120).map(|row| u32::from(row >= 100)).collect();
         let queries = Queries::new("query", &keys, (0..120).map(|row| (row % 2) as f32).collect()).unwrap();
         for (goal, places) in [
-            ("map per query", [30, 103]),
+            ("map per query", [30, 100]),
             ("precision @ k=50 per query", [30, 53]),
             ("ndcg @ k=10 per query", [30, 30]),
         ] {
@@ -215,7 +225,7 @@ mod tests {
             for (index, places) in [0, 1, 4, 5].into_iter().zip(places.repeat(2)) {
                 let (name, text) = objective(index, &goal, &queries);
                 assert_eq!(name, "lambdarank");
-                assert!(text.contains(&format!("lambdarank_truncation_level={places} ")), "{goal}: {text}");
+                assert!(text.ends_with(&format!("lambdarank_truncation_level={places}")), "{goal}: {text}");
             }
         }
     }

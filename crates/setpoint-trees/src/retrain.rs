@@ -1,6 +1,7 @@
 //! Boosters grown again with the validation rows added, or some of them.
 
 use setpoint::Sample;
+use setpoint::rank::Queries;
 use setpoint::train::TrainError;
 
 use crate::ensemble::Ensemble;
@@ -58,9 +59,12 @@ impl Session<'_> {
         self.stage += wanted.len() - open.len();
         let (workers, threads) = self.share_threads(open.len());
         if self.all.is_none() && open.iter().any(|index| wanted[*index].rows.is_none()) {
-            let rows: Vec<u32> = (0..self.validation.sample.len() as u32).collect();
-            let outputs = wanted.first().map_or(1, |wanted| wanted.like.ensemble.outputs());
-            self.all = Some(stack(&self.train, &self.validation, &rows, outputs, self.settings.threads())?);
+            let rows: Vec<u32> = match self.validation.sample.queries() {
+                Some(queries) => (0..queries.len()).flat_map(|query| queries.rows(query)).copied().collect(),
+                None => (0..self.validation.sample.len() as u32).collect(),
+            };
+            let like = wanted[open[0]].like;
+            self.all = Some(stack(&self.train, &self.validation, &rows, like, self.settings.threads())?);
         }
         let Self { train, validation, settings, observer, shelf, all, stage, stages, .. } = self;
         let (first, stages, all) = (*stage, (*stages).max(*stage + open.len()), all.as_ref());
@@ -69,7 +73,7 @@ impl Session<'_> {
             let part;
             let (bins, sample) = match (rows, all) {
                 (Some((_, rows)), _) => {
-                    part = stack(train, validation, rows, like.ensemble.outputs(), threads)?;
+                    part = stack(train, validation, rows, like, threads)?;
                     &part
                 }
                 (None, Some(all)) => all,
@@ -86,7 +90,7 @@ impl Session<'_> {
             let growth = Growth {
                 parameters: like.parameters,
                 outputs: like.ensemble.outputs(),
-                objective: None,
+                objective: like.objective.as_ref().map(|(goal, text)| (goal, text.as_str())),
                 rounds: most[at],
                 look_every: settings.look_every,
                 seed: like.seed,
@@ -122,24 +126,28 @@ impl Session<'_> {
     }
 }
 
-/// The train rows and these of validation's, binned together.
+/// The train rows and these of validation's, binned together for boosters like this one.
 fn stack(
     train: &Data<'_>,
     validation: &Data<'_>,
     rows: &[u32],
-    outputs: usize,
+    like: &Searched,
     threads: usize,
 ) -> Result<(Dataset<'static>, Sample), TreesError> {
+    let (outputs, goal) = (like.ensemble.outputs(), like.objective.as_ref().map(|(goal, _)| goal));
     let stacked = Rows::stacked(Some(&train.features), &validation.features, rows)?;
     let sample = join(train.sample, &validation.sample.select(rows), outputs)?;
     let data = Data { features: stacked.view(), sample: &sample, categorical: train.categorical };
-    let bins = dataset(Library::get()?, &data, outputs, None, threads)?;
+    let bins = dataset(Library::get()?, &data, outputs, goal, threads)?;
     Ok((bins, sample))
 }
 
 /// Labels and weights of one sample after the other's. Groups play no part in growing trees, unless they are
 /// the classes.
 fn join(first: &Sample, second: &Sample, outputs: usize) -> Result<Sample, TrainError> {
+    if let (Some(queries), Some(others)) = (first.queries(), second.queries()) {
+        return Ok(Sample::of_queries(Queries::join(&[queries, others]))?);
+    }
     let joined = match (first.groups(), second.groups()) {
         (Some(classes), Some(others)) if outputs > 1 => {
             let codes = classes.codes().iter().chain(others.codes()).copied().collect();

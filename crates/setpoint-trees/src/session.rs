@@ -39,6 +39,8 @@ pub struct Searched {
     pub looks: Vec<Look>,
     /// Its seed.
     pub seed: u64,
+    /// The goal per query that it was grown for and LightGBM's objective, if it is one of queries.
+    pub objective: Option<(QueryGoal, String)>,
     /// What the looks promised each goal that it was watched for, where it was grown in this run.
     pub promises: Vec<(AnyGoal, Vec<Promise>)>,
 }
@@ -322,14 +324,15 @@ impl<'r> Session<'r> {
             grown[*index] = Some(booster);
         }
         let searched = wanted.into_iter().zip(grown).filter_map(|(wanted, grown)| {
-            let Wanted { name, parameters, seed, .. } = wanted;
+            let Wanted { name, parameters, seed, objective } = wanted;
             let (ensemble, looks, promises) = grown?;
             let of_goal = |(at, goal): (usize, &AnyGoal)| {
                 (goal.clone(), promises.iter().skip(at).step_by(goals.len()).copied().collect())
             };
             let known = !promises.is_empty();
             let promises = goals.iter().enumerate().filter(|_| known).map(of_goal).collect();
-            Some(Searched { parameters, name, ensemble, looks, seed, promises })
+            let objective = goal.copied().zip(objective);
+            Some(Searched { parameters, name, ensemble, looks, seed, objective, promises })
         });
         Ok(searched.collect())
     }

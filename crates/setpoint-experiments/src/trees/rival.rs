@@ -78,6 +78,7 @@ mod tests {
             ensemble: Ensemble::constant(1, &[0.0]),
             looks: looks.collect(),
             seed: 0,
+            objective: None,
             promises: Vec::new(),
         }
     }

@@ -29,14 +29,16 @@ fn data<'d>((values, sample): &'d (Vec<f32>, Sample)) -> Data<'d> {
 }
 
 fn trained(goal: &str, method: MethodChoice, mixed: bool, threads: usize) -> TreesFit {
+    trained_with(goal, mixed, Settings { method, threads: Some(threads), ..Settings::default() })
+}
+
+fn trained_with(goal: &str, mixed: bool, settings: Settings) -> TreesFit {
     let settings = Settings {
-        method,
         configurations: Parameters::search(4, 0),
         rounds: 40,
         look_every: 5,
         patience: 20,
-        threads: Some(threads),
-        ..Settings::default()
+        ..settings
     };
     let goal: QueryGoal = goal.parse().unwrap();
     let (train, validation) = (task(3000, 20, mixed), task(1500, 21, mixed));
@@ -75,6 +77,40 @@ fn trees_of_queries_beat_no_trees_and_keep_what_gains() {
             );
         }
     }
+}
+
+#[test]
+fn validation_queries_are_learnt_from_where_rounds_on_the_gradient_do_not_gain() {
+    if library().is_none() {
+        return;
+    }
+    let validation = task(1500, 21, true);
+    let goals = ["ndcg @ k=5 per query", "precision @ k=5 per query", "map per query"];
+    let mut again = 0;
+    for text in goals {
+        let of = |retrain, threads| {
+            trained_with(text, true, Settings { retrain, threads: Some(threads), ..Settings::default() })
+        };
+        let (kept, fitted) = (of(false, 1), of(true, 1));
+        assert_eq!(fitted, of(true, 2), "{text}");
+        let retrained = fitted.winner.ends_with(", retrained on train and validation rows");
+        assert_eq!(fitted.used_validation, retrained, "{text}: {}", fitted.winner);
+        let goal: QueryGoal = text.parse().unwrap();
+        let value = |fitted: &TreesFit| {
+            let mut scores = vec![0.0; 1500];
+            fitted.ensemble.scores(&data(&validation).features, &mut scores).unwrap();
+            Values::new(&goal, validation.1.queries().unwrap(), &scores, Convention::default())
+                .unwrap()
+                .mean()
+                .unwrap()
+        };
+        if retrained {
+            // It knows the validation queries by now.
+            assert!(value(&fitted) > value(&kept) + 0.05, "{text}: {} {}", value(&fitted), value(&kept));
+            again += 1;
+        }
+    }
+    assert!(again > 0, "rounds on the gradient gained for every goal");
 }
 
 #[test]

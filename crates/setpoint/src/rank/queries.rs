@@ -113,7 +113,8 @@ impl Queries {
     }
 
     /// The queries of several parts, one after another; those of different parts are different ones.
-    pub(crate) fn join(parts: &[&Self]) -> Self {
+    #[must_use]
+    pub fn join(parts: &[&Self]) -> Self {
         let (mut keys, mut grades, mut positive, mut next) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for part in parts {
             keys.extend(part.of.iter().map(|query| next + query));

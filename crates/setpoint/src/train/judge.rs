@@ -3,7 +3,7 @@
 use super::TrainError;
 use crate::goal::{Direction, Goal};
 use crate::metric::interval::Bootstrap;
-use crate::metric::{self, Cuts};
+use crate::metric::{self, Cuts, MetricError};
 use crate::problem::ProblemOptions;
 use crate::sample::Sample;
 use crate::threshold::exact;
@@ -74,12 +74,21 @@ impl<'a> Judge<'a> {
     /// Standard error of the difference between two vectors of scores.
     #[must_use]
     pub fn standard_error(&self, first: &[f32], second: &[f32]) -> Option<f64> {
+        self.error_of(first, second, |cuts| metric::value_of(self.goal, cuts).map(|value| value.value))
+    }
+
+    /// The same of the difference in something else that scores are worth.
+    pub(super) fn error_of(
+        &self,
+        first: &[f32],
+        second: &[f32],
+        worth: impl Fn(&Cuts) -> Result<f64, MetricError> + Sync,
+    ) -> Option<f64> {
         if self.goal.column().is_some() {
             return None;
         }
         let bootstrap = Bootstrap { replicates: 200, confidence: 0.9, seed: self.seed };
-        let value = |cuts: &Cuts| metric::value_of(self.goal, cuts).map(|value| value.value);
-        bootstrap.difference(self.sample, first, second, value).ok().map(|found| found.standard_error)
+        bootstrap.difference(self.sample, first, second, worth).ok().map(|found| found.standard_error)
     }
 }
 

@@ -14,6 +14,7 @@
 
 mod aim;
 mod alone;
+mod around;
 mod auto;
 mod bandwidth;
 mod batch_loss;
