@@ -264,6 +264,9 @@ class ShardRows:
         setup: str,
     ) -> None: ...
     def answer(self, message: bytes) -> bytes: ...
+    def training(
+        self,
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], Optional[npt.NDArray[np.float32]]]: ...
 
 def places(split: str, seed: int, times: Optional[Scores]) -> str: ...
 def shard_statistics(
@@ -287,6 +290,7 @@ def fit_shards(
     places: str,
     options: str,
     ask: Callable[[str, bytes], list[bytes]],
+    grow: Callable[[str, str, int, int, list[int]], str],
     report: Optional[Callable[..., None]],
 ) -> tuple[Model, str, Optional[str]]: ...
 

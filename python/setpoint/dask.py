@@ -9,16 +9,18 @@ model.to_local().save("model.safetensors")
 """
 
 import glob
+import itertools
 import os
 from collections.abc import Callable, Sequence
+from operator import getitem
 from typing import Any, Optional, Union
 
 import numpy as np
-from distributed import Client, default_client, get_worker, wait
+from distributed import Client, Future, default_client, get_worker, wait
 
 from . import _classifier
 from ._errors import InputError
-from .distributed import Shard, fit, row_groups
+from .distributed import Booster, Shard, fit, row_groups
 
 __all__ = ["DaskExecutor", "SetpointClassifier"]
 
@@ -33,6 +35,10 @@ def _same(source: Any) -> Any:
     return source
 
 
+def _shape(part: tuple[Any, ...]) -> tuple[int, int, bool]:
+    return (*part[0].shape, part[2] is not None)
+
+
 class DaskExecutor:
     """Runs functions on the workers of a cluster. A worker that dies is the scheduler's to replace."""
 
@@ -42,14 +48,52 @@ class DaskExecutor:
 
     def map(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> list[Any]:
         self.rounds += 1
-        futures = [
+        return list(self.client.gather(self._submit(function, shards, broadcast)))
+
+    def place(self, sources: Sequence[Any]) -> list[Future]:
+        """Shares sources out among the workers, each a run of them, as long as those workers live."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        names = sorted(workers, key=lambda address: (len(str(workers[address]["name"])), str(workers[address]["name"])))
+        homes = [names[number * len(names) // len(sources)] for number in range(len(sources))] if names else []
+        return [
+            self.client.submit(_same, source, workers=[home] if home else None, allow_other_workers=True, pure=False)
+            for source, home in itertools.zip_longest(sources, homes)
+        ]
+
+    def _submit(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> list[Future]:
+        return [
             self.client.submit(_call, function, shard.number, shard.source, broadcast, pure=False) for shard in shards
         ]
-        return list(self.client.gather(futures))
+
+    def booster(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> Booster:
+        """Trees that LightGBM grows on the workers, over connections of its own."""
+        import dask.array as da
+        from dask import delayed
+        from lightgbm.dask import DaskLGBMRegressor
+
+        parts = self._submit(function, shards, broadcast)
+        shapes = self.client.gather(self.client.map(_shape, parts, pure=False))
+        held = [(part, shape) for part, shape in zip(parts, shapes) if shape[0]]
+
+        def array(place: int, dimensions: int) -> Any:
+            chunks = [
+                da.from_delayed(delayed(getitem)(part, place), shape[:dimensions], np.float32) for part, shape in held
+            ]
+            return da.concatenate(chunks)
+
+        X, y, weights = array(0, 2), array(1, 1), array(2, 1) if held[0][1][2] else None
+
+        def grow(parameters: dict[str, Any], rounds: int, categorical: list[int]) -> str:
+            # Labels stay 0 and 1, where those of a classifier are numbered by each worker on its own.
+            model = DaskLGBMRegressor(client=self.client, n_estimators=rounds, **parameters)
+            model.fit(X, y, sample_weight=weights, categorical_feature=categorical)
+            return str(model.booster_.model_to_string())
+
+        return grow
 
 
 class SetpointClassifier:
-    """`setpoint.SetpointClassifier` for rows on a cluster: a linear model, trained where the rows are.
+    """`setpoint.SetpointClassifier` for rows on a cluster: a linear model or trees, trained where the rows are.
 
     Parameters are those of `setpoint.SetpointClassifier`, and `client`, by default that of this thread. `weight`,
     `split_by` and `split_time` name columns: weights of rows, what keeps rows together in one part, and times, the
@@ -88,7 +132,7 @@ class SetpointClassifier:
             paths = _files([X] if isinstance(X, (str, os.PathLike)) else X)
             shards, meta = row_groups(paths, shard_rows)
             # A task goes where what it needs is: there, what is kept of the shard is found again.
-            sources = [executor.client.submit(_same, shard.source, pure=False) for shard in shards]
+            sources = executor.place([shard.source for shard in shards])
         else:
             frame, label = _labelled(X, y, label)
             meta = frame._meta

@@ -6,6 +6,8 @@ the compiled half asks for, and the scores of validation and calibration rows. W
 calls is a cache: a shard is read again where it is not there. So the model depends on the shards alone, and not on
 who worked when, or died.
 
+Trees are LightGBM's to grow, where the rows are: an executor that can have that done has a second method, `booster`.
+
 `setpoint.dask` is the executor for Dask.
 """
 
@@ -37,11 +39,30 @@ class Executor(Protocol):
         """`function(shard, broadcast)` of each shard, in their order."""
 
 
+# Grows a booster by LightGBM's parameters, for so many rounds, with these columns of codes; the text it is saved as.
+Booster = Callable[[dict[str, Any], int, list[int]], str]
+
+
 class Local:
     """Runs everything in this process, one shard after another."""
 
     def map(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> list[Any]:
         return [function(shard, broadcast) for shard in shards]
+
+    def booster(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> Booster:
+        """Grows trees on the rows that `function` makes of each shard: features, labels, and weights if there are any."""
+        import lightgbm
+
+        X, y, w = zip(*self.map(function, shards, broadcast))
+        weights = None if w[0] is None else np.concatenate(w)
+
+        def grow(parameters: dict[str, Any], rounds: int, categorical: list[int]) -> str:
+            rows = lightgbm.Dataset(
+                np.concatenate(X), np.concatenate(y), weight=weights, categorical_feature=categorical
+            )
+            return str(lightgbm.train(parameters, rows, rounds).model_to_string())
+
+        return grow
 
 
 @dataclass(frozen=True)
@@ -178,7 +199,16 @@ _HELD: dict[tuple[str, int], _setpoint.ShardRows] = {}
 
 
 def _answer(shard: Shard, broadcast: tuple[str, _Plan, str, bytes]) -> bytes:
-    run, plan, setup, message = broadcast
+    return _rows(shard, *broadcast[:3]).answer(broadcast[3])
+
+
+def _training(shard: Shard, broadcast: tuple[str, _Plan, str, int]) -> tuple[Any, ...]:
+    """The training rows of a shard as LightGBM takes them: features in so many columns, labels, weights."""
+    values, labels, weights = _rows(shard, *broadcast[:3]).training()
+    return values.reshape(len(labels), broadcast[3]), labels, weights
+
+
+def _rows(shard: Shard, run: str, plan: _Plan, setup: str) -> _setpoint.ShardRows:
     rows = _HELD.get((run, shard.number))
     if rows is None:
         frame = plan.frame(shard)
@@ -195,7 +225,7 @@ def _answer(shard: Shard, broadcast: tuple[str, _Plan, str, bytes]) -> bytes:
             setup,
         )
         _HELD[run, shard.number] = rows
-    return rows.answer(message)
+    return rows
 
 
 def _forget(_: Shard, run: str) -> None:
@@ -214,12 +244,12 @@ def fit(
     split_by: Optional[str] = None,
     split_time: Optional[str] = None,
 ) -> SetpointClassifier:
-    """Fits an estimator, whose model is linear, on rows in shards; `meta` is a data frame with their columns.
+    """Fits an estimator, whose model is linear or trees, on rows in shards; `meta` is a data frame with their columns.
 
     `weight`, `split_by` (whose rows stay together) and `split_time` (later rows are held out) are columns, and no
     features. Rows are shared out by a hash of their place, so none has to move.
     """
-    settings = _checked(estimator)
+    settings = _checked(estimator, executor)
     refuse_twice(frame_names(meta))
     roles = {"label": label, "weight": weight, "split_by": split_by, "split_time": split_time}
     for role, column in roles.items():
@@ -247,6 +277,15 @@ def fit(
     labels = np.concatenate([(value == plan.positive)[found[1]] for value, found in zip(values, described)])
     weights = None if weight is None else np.concatenate([found[2] for found in described])
     run = uuid.uuid4().hex
+    booster: list[Booster] = []
+
+    def grow(setup: str, parameters: str, rounds: int, columns: int, categorical: list[int]) -> str:
+        if not booster:
+            booster.append(executor.booster(_training, shards, (run, plan, setup, columns)))  # type: ignore[attr-defined]
+        found = dict(one.split("=", 1) for one in parameters.split())
+        found.pop("num_threads")
+        return booster[0]({name: _parsed(value) for name, value in found.items()}, rounds, categorical)
+
     line = Line(type(estimator).__name__) if estimator.verbose else None
     try:
         inner, record, unmet = _setpoint.fit_shards(
@@ -261,6 +300,7 @@ def fit(
             plan.places,
             json.dumps({**settings, "columns": features}),
             lambda setup, message: executor.map(_answer, shards, (run, plan, setup, message)),
+            grow,
             line,
         )
     finally:
@@ -275,7 +315,14 @@ def fit(
     return estimator
 
 
-def _checked(estimator: SetpointClassifier) -> dict[str, Any]:
+def _parsed(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _checked(estimator: SetpointClassifier, executor: Executor) -> dict[str, Any]:
     """The settings, where they are of what can be trained on shards."""
     goal = estimator.goal
     two, _, queries = _setpoint.kinds_of_goal(goal)
@@ -285,13 +332,16 @@ def _checked(estimator: SetpointClassifier) -> dict[str, Any]:
         raise InputError(f"goal {goal!r}: conditions on groups are not for shards yet")
     if _setpoint.amount_columns(goal) is not None:
         raise InputError(f"goal {goal!r}: goals in money are not for shards yet")
-    if estimator.model not in ("auto", "linear"):
-        raise InputError(f"model={estimator.model!r}: shards train linear models")
+    if estimator.model not in ("auto", "linear", "trees"):
+        raise InputError(f"model={estimator.model!r}: shards train linear models and trees")
+    trees = estimator.model == "trees"
+    if trees and not hasattr(executor, "booster"):
+        raise InputError(f"model='trees': {type(executor).__name__} has no booster(), by which LightGBM grows trees")
     for name in ("classes", "min_class", "min_group", "batch_size"):
         if getattr(estimator, name, None) is not None:
             raise InputError(f"{name}=: is not for shards")
     settings = estimator._settings(SetpointClassifier, "positive", "abstain")
-    return {**settings, "model": "linear", "classes": None}
+    return {**settings, "model": "trees" if trees else "linear", "classes": None}
 
 
 def _is_number(column: Any) -> bool:
