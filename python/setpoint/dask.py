@@ -9,8 +9,8 @@ model.to_local().save("model.safetensors")
 """
 
 import glob
-import itertools
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from operator import getitem
 from typing import Any, Optional, Union
@@ -39,31 +39,52 @@ def _shape(part: tuple[Any, ...]) -> tuple[int, int, bool]:
     return (*part[0].shape, part[2] is not None)
 
 
+class _InOrder:
+    """A client that says who has futures in the order in which it was asked: LightGBM takes rows and workers in that
+    order, and otherwise a different one each time."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def who_has(self, futures: Sequence[Future]) -> dict[str, Any]:
+        found = self._client.who_has(futures)
+        return {future.key: found[future.key] for future in futures}
+
+
 class DaskExecutor:
     """Runs functions on the workers of a cluster. A worker that dies is the scheduler's to replace."""
 
     def __init__(self, client: Optional[Client] = None) -> None:
         self.client = default_client() if client is None else client
         self.rounds = 0
+        self._homes: dict[str, str] = {}
 
     def map(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> list[Any]:
         self.rounds += 1
-        return list(self.client.gather(self._submit(function, shards, broadcast)))
+        return list(self.client.gather([self._submit(function, shard, broadcast) for shard in shards]))
 
-    def place(self, sources: Sequence[Any]) -> list[Future]:
-        """Shares sources out among the workers, each a run of them, as long as those workers live."""
+    def place(self, sources: Sequence[Any], in_order: bool) -> list[Future]:
+        """Shares sources out among the workers; in order, the first worker has the first of them."""
+        # A task with a home waits for ever where no worker is left when it is to run again.
+        if not in_order:
+            return [self.client.submit(_same, source, pure=False) for source in sources]
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
         names = sorted(workers, key=lambda address: (len(str(workers[address]["name"])), str(workers[address]["name"])))
-        homes = [names[number * len(names) // len(sources)] for number in range(len(sources))] if names else []
-        return [
-            self.client.submit(_same, source, workers=[home] if home else None, allow_other_workers=True, pure=False)
-            for source, home in itertools.zip_longest(sources, homes)
-        ]
+        futures = []
+        for number, source in enumerate(sources):
+            home = names[number * len(names) // len(sources)]
+            futures.append(self.client.submit(_same, source, workers=[home], allow_other_workers=True, pure=False))
+            self._homes[futures[-1].key] = home
+        return futures
 
-    def _submit(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> list[Future]:
-        return [
-            self.client.submit(_call, function, shard.number, shard.source, broadcast, pure=False) for shard in shards
-        ]
+    def _submit(
+        self, function: Callable[[Any, Any], Any], shard: Any, broadcast: Any, home: Optional[str] = None
+    ) -> Future:
+        workers = None if home is None else [home]
+        return self.client.submit(_call, function, shard.number, shard.source, broadcast, workers=workers, pure=False)
 
     def booster(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> Booster:
         """Trees that LightGBM grows on the workers, over connections of its own."""
@@ -71,7 +92,13 @@ class DaskExecutor:
         from dask import delayed
         from lightgbm.dask import DaskLGBMRegressor
 
-        parts = self._submit(function, shards, broadcast)
+        # What trees come out depends on which worker has which rows: none is to take another's.
+        there = self.client.who_has([shard.source for shard in shards])
+        parts = []
+        for shard in shards:
+            home = self._homes.get(shard.source.key)
+            found = there[shard.source.key]
+            parts.append(self._submit(function, shard, broadcast, home if home in found else found[0]))
         shapes = self.client.gather(self.client.map(_shape, parts, pure=False))
         held = [(part, shape) for part, shape in zip(parts, shapes) if shape[0]]
 
@@ -85,8 +112,11 @@ class DaskExecutor:
 
         def grow(parameters: dict[str, Any], rounds: int, categorical: list[int]) -> str:
             # Labels stay 0 and 1, where those of a classifier are numbered by each worker on its own.
-            model = DaskLGBMRegressor(client=self.client, n_estimators=rounds, **parameters)
-            model.fit(X, y, sample_weight=weights, categorical_feature=categorical)
+            model = DaskLGBMRegressor(client=_InOrder(self.client), n_estimators=rounds, **parameters)
+            with warnings.catch_warnings():
+                # It is the default of a parameter that is not used.
+                warnings.filterwarnings("ignore", "Parameter n_jobs will be ignored")
+                model.fit(X, y, sample_weight=weights, categorical_feature=categorical)
             return str(model.booster_.model_to_string())
 
         return grow
@@ -132,7 +162,7 @@ class SetpointClassifier:
             paths = _files([X] if isinstance(X, (str, os.PathLike)) else X)
             shards, meta = row_groups(paths, shard_rows)
             # A task goes where what it needs is: there, what is kept of the shard is found again.
-            sources = executor.place([shard.source for shard in shards])
+            sources = executor.place([shard.source for shard in shards], in_order=self._local.model == "trees")
         else:
             frame, label = _labelled(X, y, label)
             meta = frame._meta

@@ -115,7 +115,7 @@ impl ShardRows {
                 let looks = looks(&ensemble, &rows.view(), every.max(1), None)?;
                 postcard::to_extend(&looks.iter().map(|look| &look.scores).collect::<Vec<_>>(), Vec::new())
             }
-            (Asked::Looks { .. }, _) => postcard::to_extend::<[Vec<f32>; 0], _>(&[], Vec::new()),
+            (Asked::Looks { .. }, _) => postcard::to_extend(&Vec::<Vec<f32>>::new(), Vec::new()),
         };
         answered.map_err(damaged)
     }
