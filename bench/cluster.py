@@ -130,10 +130,9 @@ def dask_ml(path):
     from dask_ml.linear_model import LogisticRegression
 
     start = time.perf_counter()
-    frame = dd.read_parquet(path, split_row_groups=1)
+    frame = dd.read_parquet(path, split_row_groups=1).persist()
     X = frame.drop(columns="fraud").to_dask_array(lengths=True)
     y = frame["fraud"].to_dask_array(lengths=True)
-    X, y = X.persist(), y.persist()
     model = LogisticRegression(solver="lbfgs", max_iter=100).fit(X, y)
     seconds = time.perf_counter() - start
     scores = test_frame().to_numpy() @ np.asarray(model.coef_).reshape(-1)

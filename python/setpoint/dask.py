@@ -20,12 +20,13 @@ from distributed import Client, Future, default_client, get_worker, wait
 
 from . import _classifier
 from ._errors import InputError
+from ._settings import read_goal
 from .distributed import Booster, Shard, fit, row_groups
 
 __all__ = ["DaskExecutor", "SetpointClassifier"]
 
 
-def _call(function: Callable[[Any, Any], Any], number: int, source: Any, broadcast: Any) -> Any:
+def _call(number: int, source: Any, function: Callable[[Any, Any], Any], broadcast: Any) -> Any:
     # As many threads as the worker has; said before the first of them is started.
     os.environ.setdefault("RAYON_NUM_THREADS", str(get_worker().state.nthreads))
     return function(Shard(number, source), broadcast)
@@ -64,7 +65,10 @@ class DaskExecutor:
 
     def map(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> list[Any]:
         self.rounds += 1
-        return list(self.client.gather([self._submit(function, shard, broadcast) for shard in shards]))
+        numbers, sources = [shard.number for shard in shards], [shard.source for shard in shards]
+        # One message to the scheduler for all shards.
+        futures = self.client.map(_call, numbers, sources, function=function, broadcast=broadcast, pure=False)
+        return list(self.client.gather(futures))
 
     def place(self, sources: Sequence[Any], in_order: bool) -> list[Future]:
         """Shares sources out among the workers; in order, the first worker has the first of them."""
@@ -80,12 +84,6 @@ class DaskExecutor:
             self._homes[futures[-1].key] = home
         return futures
 
-    def _submit(
-        self, function: Callable[[Any, Any], Any], shard: Any, broadcast: Any, home: Optional[str] = None
-    ) -> Future:
-        workers = None if home is None else [home]
-        return self.client.submit(_call, function, shard.number, shard.source, broadcast, workers=workers, pure=False)
-
     def booster(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> Booster:
         """Trees that LightGBM grows on the workers, over connections of its own."""
         import dask.array as da
@@ -98,7 +96,11 @@ class DaskExecutor:
         for shard in shards:
             home = self._homes.get(shard.source.key)
             found = there[shard.source.key]
-            parts.append(self._submit(function, shard, broadcast, home if home in found else found[0]))
+            home = home if home in found else found[0]
+            part = self.client.submit(
+                _call, shard.number, shard.source, function, broadcast, workers=[home], pure=False
+            )
+            parts.append(part)
         shapes = self.client.gather(self.client.map(_shape, parts, pure=False))
         held = [(part, shape) for part, shape in zip(parts, shapes) if shape[0]]
 
@@ -205,9 +207,10 @@ class SetpointClassifier:
 
         frame = _frame(X)
         names = list(self.to_local().feature_names_in_)
-        kept = frame[names]
+        group = read_goal(self._local.goal)[1] if self._local.groups_ is not None and method != "predict_proba" else None
+        kept = frame[names] if group is None else frame[[*names, group]]
         meta = pandas.Series(like[:0], name=method, index=kept._meta.index)
-        return kept.map_partitions(_applied, self._local, method, like.dtype, meta=meta)
+        return kept.map_partitions(_applied, self._local, method, group, like.dtype, meta=meta)
 
     report_ = property(lambda self: self.to_local().report_)
     model_ = property(lambda self: self.to_local().model_)
@@ -216,10 +219,15 @@ class SetpointClassifier:
     certificate_ = property(lambda self: self.to_local().certificate_)
 
 
-def _applied(frame: Any, local: _classifier.SetpointClassifier, method: str, dtype: Any) -> Any:
+def _applied(
+    frame: Any, local: _classifier.SetpointClassifier, method: str, group: Optional[str], dtype: Any
+) -> Any:
     import pandas
 
-    found = getattr(local, method)(frame) if len(frame) else np.empty(0, dtype=dtype)
+    found = np.empty(0, dtype=dtype)
+    if len(frame):
+        groups = () if group is None else (frame[group],)
+        found = getattr(local, method)(frame if group is None else frame.drop(columns=group), *groups)
     return pandas.Series(found[:, 1] if found.ndim == 2 else found, index=frame.index, name=method)
 
 

@@ -77,6 +77,7 @@ impl PyShardRows {
         names: Vec<String>,
         labels: PyReadonlyArray1<'py, bool>,
         weights: Numbers<'py, f32>,
+        groups: Option<GroupArrays<'py>>,
         entities: Option<GroupArrays<'py>>,
         times: Numbers<'py, f64>,
         number: u64,
@@ -88,6 +89,7 @@ impl PyShardRows {
             label: setup.encoder.label.clone(),
             labels: Some(slice(&labels)?.to_vec()),
             weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
+            groups: groups.as_ref().map(codes).transpose()?,
             entities: entities.as_ref().map(codes).transpose()?,
             ..About::default()
         };
@@ -138,6 +140,7 @@ pub fn fit_shards<'py>(
     label: Label,
     labels: PyReadonlyArray1<'py, bool>,
     weights: Numbers<'py, f32>,
+    groups: Option<GroupArrays<'py>>,
     entities: Option<GroupArrays<'py>>,
     times: Option<(String, PyReadonlyArray1<'py, f64>)>,
     places: &str,
@@ -155,6 +158,7 @@ pub fn fit_shards<'py>(
         sizes,
         labels: slice(&labels)?.to_vec(),
         weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
+        groups: groups.as_ref().map(codes).transpose()?,
         entities: entities.as_ref().map(codes).transpose()?,
         times: times.as_ref().map(|(_, times)| slice(times).map(<[f64]>::to_vec)).transpose()?,
     };

@@ -261,6 +261,8 @@ pub struct Gathered {
     pub labels: Vec<bool>,
     /// Weights.
     pub weights: Option<Vec<f32>>,
+    /// The groups that conditions are on.
+    pub groups: Option<Codes>,
     /// Which rows belong together.
     pub entities: Option<Codes>,
     /// Of a split by time.
@@ -308,6 +310,9 @@ pub fn load_shards(gathered: Gathered, setup: Setup, ask: Ask, grow: Grow) -> Re
     let mut whole = Sample::new(gathered.labels)?;
     if let Some(weights) = gathered.weights {
         whole = whole.with_weights(weights)?;
+    }
+    if let Some(Codes { column, names, of }) = gathered.groups {
+        whole = whole.with_groups(&column, names, of)?;
     }
     if let Some(entities) = &gathered.entities {
         whole = whole.with_entities(&entities.column, &entities.of)?;
