@@ -2,9 +2,9 @@
 
     python bench/cluster.py --rows 1000000 --directory DIR [RUN ...]
 
-Writes the rows there (and removes them, unless told to --keep them), trains in one process with as many threads as there
-are workers, then on clusters of 1, 2 and 4 workers with one thread each, once with a worker killed on the way, trees,
-and dask-ml's LogisticRegression beside; or what is named of `alone 1 2 4 killed trees peer`. One JSON object for each run.
+Writes the rows there (and removes them, unless told to --keep them), trains in one process with two threads, then on
+clusters of 1, 2 and 4 workers with one thread each, once with a worker killed on the way, trees, and dask-ml's
+LogisticRegression beside; or what is named of `alone 1 2 4 killed trees peer`. One JSON object for each run.
 """
 
 import argparse

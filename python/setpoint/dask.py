@@ -50,7 +50,7 @@ class _InOrder:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
 
-    def who_has(self, futures: Sequence[Future]) -> dict[str, Any]:
+    def who_has(self, futures: Sequence[Future]) -> dict[Any, Any]:
         found = self._client.who_has(futures)
         return {future.key: found[future.key] for future in futures}
 
@@ -61,7 +61,7 @@ class DaskExecutor:
     def __init__(self, client: Optional[Client] = None) -> None:
         self.client = default_client() if client is None else client
         self.rounds = 0
-        self._homes: dict[str, str] = {}
+        self._homes: dict[Any, str] = {}
 
     def map(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> list[Any]:
         self.rounds += 1
@@ -76,7 +76,9 @@ class DaskExecutor:
         if not in_order:
             return [self.client.submit(_same, source, pure=False) for source in sources]
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
-        names = sorted(workers, key=lambda address: (len(str(workers[address]["name"])), str(workers[address]["name"])))
+        names = sorted(
+            workers, key=lambda address: (len(str(workers[address]["name"])), str(workers[address]["name"]))
+        )
         futures = []
         for number, source in enumerate(sources):
             home = names[number * len(names) // len(sources)]
@@ -114,7 +116,8 @@ class DaskExecutor:
 
         def grow(parameters: dict[str, Any], rounds: int, categorical: list[int]) -> str:
             # Labels stay 0 and 1, where those of a classifier are numbered by each worker on its own.
-            model = DaskLGBMRegressor(client=_InOrder(self.client), n_estimators=rounds, **parameters)
+            client: Any = _InOrder(self.client)
+            model = DaskLGBMRegressor(client=client, n_estimators=rounds, **parameters)
             with warnings.catch_warnings():
                 # It is the default of a parameter that is not used.
                 warnings.filterwarnings("ignore", "Parameter n_jobs will be ignored")
@@ -207,7 +210,9 @@ class SetpointClassifier:
 
         frame = _frame(X)
         names = list(self.to_local().feature_names_in_)
-        group = read_goal(self._local.goal)[1] if self._local.groups_ is not None and method != "predict_proba" else None
+        group = (
+            read_goal(self._local.goal)[1] if self._local.groups_ is not None and method != "predict_proba" else None
+        )
         kept = frame[names] if group is None else frame[[*names, group]]
         meta = pandas.Series(like[:0], name=method, index=kept._meta.index)
         return kept.map_partitions(_applied, self._local, method, group, like.dtype, meta=meta)
@@ -219,9 +224,7 @@ class SetpointClassifier:
     certificate_ = property(lambda self: self.to_local().certificate_)
 
 
-def _applied(
-    frame: Any, local: _classifier.SetpointClassifier, method: str, group: Optional[str], dtype: Any
-) -> Any:
+def _applied(frame: Any, local: _classifier.SetpointClassifier, method: str, group: Optional[str], dtype: Any) -> Any:
     import pandas
 
     found = np.empty(0, dtype=dtype)

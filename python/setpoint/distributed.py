@@ -50,7 +50,7 @@ class Local:
         return [function(shard, broadcast) for shard in shards]
 
     def booster(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> Booster:
-        """Grows trees on the rows that `function` makes of each shard: features, labels, and weights if there are any."""
+        """Grows trees on the rows that `function` makes of each shard: features, labels, and weights or none."""
         import lightgbm
 
         X, y, w = zip(*self.map(function, shards, broadcast))
@@ -268,7 +268,7 @@ def fit(
     split_by: Optional[str] = None,
     split_time: Optional[str] = None,
 ) -> SetpointClassifier:
-    """Fits an estimator, whose model is linear or trees, on rows in shards; `meta` is a data frame with their columns.
+    """Fits an estimator of a linear model or trees on rows in shards; `meta` is a data frame with their columns.
 
     `weight`, `split_by` (whose rows stay together) and `split_time` (later rows are held out) are columns, and no
     features. Rows are shared out by a hash of their place, so none has to move.
