@@ -1,13 +1,14 @@
 """Training on a Dask cluster of this machine beside one process, on the same Parquet file.
 
-    python bench/cluster.py --rows 1000000 --directory DIR
+    python bench/cluster.py --rows 1000000 --directory DIR [RUN ...]
 
-Writes the rows there (and removes them), trains in one process with as many threads as there are workers, then on
-clusters of 1, 2 and 4 workers with one thread each, once with a worker killed on the way, and dask-ml's
-LogisticRegression beside. One JSON object for each run.
+Writes the rows there (and removes them, unless told to --keep them), trains in one process with two threads, then on
+clusters of 1, 2 and 4 workers with one thread each, once with a worker killed on the way, trees, and dask-ml's
+LogisticRegression beside; or what is named of `alone 1 2 4 killed trees peer`. One JSON object for each run.
 """
 
 import argparse
+import functools
 import hashlib
 import json
 import os
@@ -88,7 +89,7 @@ def alone(path):
     tell(what="one process", threads=os.environ.get("RAYON_NUM_THREADS"), seconds=round(seconds, 2), test=found)
 
 
-def on_cluster(path, workers, shard_rows, kill=False, peer=False):
+def on_cluster(path, workers, shard_rows, kill=False, peer=False, model="linear"):
     from distributed import Client, LocalCluster
 
     import setpoint.dask as sd
@@ -107,13 +108,14 @@ def on_cluster(path, workers, shard_rows, kill=False, peer=False):
 
         sd.DaskExecutor.map = kill_one if kill else mapped
         start = time.perf_counter()
-        model = sd.SetpointClassifier(GOAL, client=client).fit(path, label="fraud", shard_rows=shard_rows)
+        model = sd.SetpointClassifier(GOAL, client=client, model=model)
+        model.fit(path, label="fraud", shard_rows=shard_rows)
         seconds = time.perf_counter() - start
         sd.DaskExecutor.map = mapped
         digest = hashlib.sha256(model.model_._inner.to_bytes()).hexdigest()[:16]
         found = value(model.to_local().decision_function(test_frame()))
         tell(
-            what="dask" + (", a worker killed" if kill else ""),
+            what=f"dask, {model.report_['model']}" + (", a worker killed" if kill else ""),
             workers=workers,
             seconds=round(seconds, 2),
             rounds=model.report_["rounds"],
@@ -128,10 +130,9 @@ def dask_ml(path):
     from dask_ml.linear_model import LogisticRegression
 
     start = time.perf_counter()
-    frame = dd.read_parquet(path, split_row_groups=1)
+    frame = dd.read_parquet(path, split_row_groups=1).persist()
     X = frame.drop(columns="fraud").to_dask_array(lengths=True)
     y = frame["fraud"].to_dask_array(lengths=True)
-    X, y = X.persist(), y.persist()
     model = LogisticRegression(solver="lbfgs", max_iter=100).fit(X, y)
     seconds = time.perf_counter() - start
     scores = test_frame().to_numpy() @ np.asarray(model.coef_).reshape(-1)
@@ -144,22 +145,30 @@ def main():
     parser.add_argument("--directory", default=".")
     parser.add_argument("--shard-rows", type=int, default=250_000)
     parser.add_argument("--alone")
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("runs", nargs="*", default=["alone", "1", "2", "4", "killed", "trees", "peer"])
     given = parser.parse_args()
     if given.alone:
         return alone(given.alone)
     path = os.path.join(given.directory, f"setpoint-bench-{given.rows}.parquet")
-    write(path, given.rows)
+    if not os.path.exists(path):
+        write(path, given.rows)
+    runs = {
+        "alone": lambda: one_process(path, 2),
+        **{str(count): functools.partial(on_cluster, path, count, given.shard_rows) for count in (1, 2, 4)},
+        "killed": lambda: on_cluster(path, 2, given.shard_rows, kill=True),
+        "trees": lambda: on_cluster(path, 2, given.shard_rows, model="trees"),
+        "peer": lambda: on_cluster(path, 2, given.shard_rows, peer=True),
+    }
     try:
-        one_process(path, 2)
-        for workers in (1, 2, 4):
-            on_cluster(path, workers, given.shard_rows)
-        on_cluster(path, 2, given.shard_rows, kill=True)
-        try:
-            on_cluster(path, 2, given.shard_rows, peer=True)
-        except Exception as error:
-            tell(what="dask-ml LogisticRegression", failed=f"{type(error).__name__}: {error}"[:200])
+        for run in given.runs:
+            try:
+                runs[run]()
+            except Exception as error:
+                tell(what=run, failed=f"{type(error).__name__}: {error}"[:200])
     finally:
-        os.remove(path)
+        if not given.keep:
+            os.remove(path)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """A line that shows how a fit is doing, in the manner of tqdm."""
 
+import math
 import sys
 import time
 from typing import Optional
@@ -23,7 +24,8 @@ class Line:
     ) -> None:
         share = (stage_index + min(step, steps) / max(steps, 1)) / max(stages, 1)
         shown = "" if validation is None else f", validation {100 * validation:.2f}%"
-        self.draw(share, f"{stage_index + 1}/{stages} {stage}: loss {loss:.4f}{shown}")
+        told = "" if math.isnan(loss) else f": loss {loss:.4f}"
+        self.draw(share, f"{stage_index + 1}/{stages} {stage}{told}{shown}")
 
     def draw(self, share: float, text: str) -> None:
         done = round(20 * share)

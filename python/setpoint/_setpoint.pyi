@@ -258,12 +258,16 @@ class ShardRows:
         names: list[str],
         labels: Labels,
         weights: Optional[npt.NDArray[np.float32]],
+        groups: Optional[Groups],
         entities: Optional[Groups],
         times: Optional[Scores],
         number: int,
         setup: str,
     ) -> None: ...
     def answer(self, message: bytes) -> bytes: ...
+    def training(
+        self,
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], Optional[npt.NDArray[np.float32]]]: ...
 
 def places(split: str, seed: int, times: Optional[Scores]) -> str: ...
 def shard_statistics(
@@ -282,11 +286,13 @@ def fit_shards(
     label: Any,
     labels: Labels,
     weights: Optional[npt.NDArray[np.float32]],
+    groups: Optional[Groups],
     entities: Optional[Groups],
     times: Optional[tuple[str, Scores]],
     places: str,
     options: str,
     ask: Callable[[str, bytes], list[bytes]],
+    grow: Callable[[str, str, int, int, list[int]], str],
     report: Optional[Callable[..., None]],
 ) -> tuple[Model, str, Optional[str]]: ...
 

@@ -6,6 +6,8 @@ the compiled half asks for, and the scores of validation and calibration rows. W
 calls is a cache: a shard is read again where it is not there. So the model depends on the shards alone, and not on
 who worked when, or died.
 
+Trees are LightGBM's to grow, where the rows are: an executor that can have that done has a second method, `booster`.
+
 `setpoint.dask` is the executor for Dask.
 """
 
@@ -37,11 +39,32 @@ class Executor(Protocol):
         """`function(shard, broadcast)` of each shard, in their order."""
 
 
+# Grows a booster by LightGBM's parameters, for so many rounds, with these columns of codes; the text it is saved as.
+Booster = Callable[[dict[str, Any], int, list[int]], str]
+
+
 class Local:
     """Runs everything in this process, one shard after another."""
 
     def map(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> list[Any]:
         return [function(shard, broadcast) for shard in shards]
+
+    def booster(self, function: Callable[[Any, Any], Any], shards: Sequence[Any], broadcast: Any) -> Booster:
+        """Grows trees on the rows that `function` makes of each shard: features, labels, and weights or none."""
+        import lightgbm
+
+        X, y, w = zip(*self.map(function, shards, broadcast))
+        weights = None if w[0] is None else np.concatenate(w)
+
+        def grow(parameters: dict[str, Any], rounds: int, categorical: list[int]) -> str:
+            rows = lightgbm.Dataset(
+                np.concatenate(X), np.concatenate(y), weight=weights, categorical_feature=categorical
+            )
+            # Threads that wait for each other cost more than few values do.
+            threads = {"num_threads": 1} if sum(map(np.size, X)) < 500_000 else {}
+            return str(lightgbm.train({**parameters, **threads}, rows, rounds).model_to_string())
+
+        return grow
 
 
 @dataclass(frozen=True)
@@ -100,14 +123,18 @@ class _Plan:
     weight: Optional[str]
     split_by: Optional[str]
     split_time: Optional[str]
+    group: Optional[str]
     # Whether each feature holds numbers, or times.
     kinds: dict[str, bool]
     text: list[str]
+    run: str
+    # The groups of all shards.
+    groups: tuple[str, ...] = ()
     places: str = ""
     positive: Any = None
 
     def frame(self, shard: Shard) -> Any:
-        roles = (self.label, self.weight, self.split_by, self.split_time)
+        roles = (self.label, self.weight, self.split_by, self.split_time, self.group)
         columns = [*self.kinds, *dict.fromkeys(name for name in roles if name is not None)]
         source = shard.source
         if isinstance(source, RowGroups):
@@ -125,12 +152,18 @@ class _Plan:
         return names, columns
 
     def entities(self, shard: Shard, frame: Any) -> Optional[Groups]:
-        if self.split_by is None:
+        return self.coded(shard, frame, self.split_by, "split_by")
+
+    def grouped(self, shard: Shard, frame: Any) -> Optional[Groups]:
+        return self.coded(shard, frame, self.group, "groups")
+
+    def coded(self, shard: Shard, frame: Any, column: Optional[str], role: str) -> Optional[Groups]:
+        if column is None:
             return None
-        names, codes = texts(frame[self.split_by].to_numpy())
+        names, codes = texts(frame[column].to_numpy())
         if len(codes) and codes.max() >= len(names):
-            raise InputError(f"partition {shard.number}: rows without a value of {self.split_by!r} (split_by)")
-        return self.split_by, names, codes
+            raise InputError(f"partition {shard.number}: rows without a value of {column!r} ({role})")
+        return column, names, codes
 
     def times(self, shard: Shard, frame: Any) -> Optional[np.ndarray]:
         if self.split_time is None:
@@ -169,19 +202,37 @@ def _describe(shard: Shard, plan: _Plan) -> tuple[Any, ...]:
         raise InputError(f"partition {shard.number}: {plan.label!r} has {len(values)} values: expected two")
     entities, times = plan.entities(shard, frame), plan.times(shard, frame)
     names, columns = plan.features(shard, frame)
+    if isinstance(shard.source, RowGroups):
+        _READ[plan.run, shard.number] = frame
     statistics = _setpoint.shard_statistics(columns, names, plan.text, plan.places, shard.number, entities, times)
-    return np.asarray(values), codes.astype(np.uint8), plan.weights(shard, frame), entities, statistics
+    groups = plan.grouped(shard, frame)
+    return np.asarray(values), codes.astype(np.uint8), plan.weights(shard, frame), entities, statistics, groups
 
 
 # The shards that this process holds, by run and number.
 _HELD: dict[tuple[str, int], _setpoint.ShardRows] = {}
 
 
-def _answer(shard: Shard, broadcast: tuple[str, _Plan, str, bytes]) -> bytes:
-    run, plan, setup, message = broadcast
+# What was read of them and is not encoded yet.
+_READ: dict[tuple[str, int], Any] = {}
+
+
+def _answer(shard: Shard, broadcast: tuple[_Plan, str, bytes]) -> bytes:
+    return _rows(shard, *broadcast[:2]).answer(broadcast[2])
+
+
+def _training(shard: Shard, broadcast: tuple[_Plan, str, int]) -> tuple[Any, ...]:
+    """The training rows of a shard as LightGBM takes them: features in so many columns, labels, weights."""
+    values, labels, weights = _rows(shard, *broadcast[:2]).training()
+    return values.reshape(len(labels), broadcast[2]), labels, weights
+
+
+def _rows(shard: Shard, plan: _Plan, setup: str) -> _setpoint.ShardRows:
+    run = plan.run
     rows = _HELD.get((run, shard.number))
     if rows is None:
-        frame = plan.frame(shard)
+        frame = _READ.pop((run, shard.number), None)
+        frame = plan.frame(shard) if frame is None else frame
         names, columns = plan.features(shard, frame)
         labels = np.ascontiguousarray(frame[plan.label].to_numpy() == plan.positive)
         rows = _setpoint.ShardRows(
@@ -189,18 +240,21 @@ def _answer(shard: Shard, broadcast: tuple[str, _Plan, str, bytes]) -> bytes:
             names,
             labels,
             plan.weights(shard, frame),
+            _joined([plan.grouped(shard, frame)], plan.groups),
             plan.entities(shard, frame),
             plan.times(shard, frame),
             shard.number,
             setup,
         )
         _HELD[run, shard.number] = rows
-    return rows.answer(message)
+    return rows
 
 
 def _forget(_: Shard, run: str) -> None:
-    for key in [key for key in _HELD if key[0] == run]:
-        _HELD.pop(key, None)
+    held: dict[tuple[str, int], Any]
+    for held in (_HELD, _READ):
+        for key in [key for key in held if key[0] == run]:
+            held.pop(key, None)
 
 
 def fit(
@@ -214,14 +268,14 @@ def fit(
     split_by: Optional[str] = None,
     split_time: Optional[str] = None,
 ) -> SetpointClassifier:
-    """Fits an estimator, whose model is linear, on rows in shards; `meta` is a data frame with their columns.
+    """Fits an estimator of a linear model or trees on rows in shards; `meta` is a data frame with their columns.
 
     `weight`, `split_by` (whose rows stay together) and `split_time` (later rows are held out) are columns, and no
     features. Rows are shared out by a hash of their place, so none has to move.
     """
-    settings = _checked(estimator)
+    settings, group = _checked(estimator, executor)
     refuse_twice(frame_names(meta))
-    roles = {"label": label, "weight": weight, "split_by": split_by, "split_time": split_time}
+    roles = {"label": label, "weight": weight, "split_by": split_by, "split_time": split_time, "groups": group}
     for role, column in roles.items():
         if column is not None and column not in meta.columns:
             raise InputError(f"{role}={column!r}: there is no such column; there are {', '.join(frame_names(meta))}")
@@ -234,21 +288,31 @@ def fit(
         raise InputError("there are no columns to learn from")
     kinds = {name: _is_number(meta[name]) for name in features}
     seed, text = settings["seed"], settings["text"] or []
-    plan = _Plan(label, weight, split_by, split_time, kinds, text)
+    run = uuid.uuid4().hex
+    plan = _Plan(label, weight, split_by, split_time, group, kinds, text, run)
     times = None
     if split_time is not None:
         times = np.concatenate(executor.map(_times, shards, plan))
     plan = replace(plan, places=_setpoint.places(settings["split"], seed, times))
-    described = executor.map(_describe, shards, plan)
-    values = [found[0] for found in described]
-    known = np.unique(np.concatenate([value for value in values if len(value)]))
-    estimator.classes_, _, notes = two_classes(known, estimator.positive)
-    plan = replace(plan, positive=estimator.classes_[1])
-    labels = np.concatenate([(value == plan.positive)[found[1]] for value, found in zip(values, described)])
-    weights = None if weight is None else np.concatenate([found[2] for found in described])
-    run = uuid.uuid4().hex
     line = Line(type(estimator).__name__) if estimator.verbose else None
     try:
+        described = executor.map(_describe, shards, plan)
+        values = [found[0] for found in described]
+        known = np.unique(np.concatenate([value for value in values if len(value)]))
+        estimator.classes_, _, notes = two_classes(known, estimator.positive)
+        groups = _joined([found[5] for found in described])
+        plan = replace(plan, positive=estimator.classes_[1], groups=() if groups is None else tuple(groups[1]))
+        labels = np.concatenate([(value == plan.positive)[found[1]] for value, found in zip(values, described)])
+        weights = None if weight is None else np.concatenate([found[2] for found in described])
+        booster: list[Booster] = []
+
+        def grow(setup: str, parameters: str, rounds: int, columns: int, categorical: list[int]) -> str:
+            if not booster:
+                booster.append(executor.booster(_training, shards, (plan, setup, columns)))  # type: ignore[attr-defined]
+            found = dict(one.split("=", 1) for one in parameters.split())
+            found.pop("num_threads")
+            return booster[0]({name: _parsed(value) for name, value in found.items()}, rounds, categorical)
+
         inner, record, unmet = _setpoint.fit_shards(
             [found[4] for found in described],
             [len(found[1]) for found in described],
@@ -256,11 +320,13 @@ def fit(
             (label, *map(str, estimator.classes_[::-1])),
             labels,
             weights,
+            groups,
             _joined([found[3] for found in described]),
             None if split_time is None or times is None else (split_time, times),
             plan.places,
             json.dumps({**settings, "columns": features}),
-            lambda setup, message: executor.map(_answer, shards, (run, plan, setup, message)),
+            lambda setup, message: executor.map(_answer, shards, (plan, setup, message)),
+            grow,
             line,
         )
     finally:
@@ -275,23 +341,31 @@ def fit(
     return estimator
 
 
-def _checked(estimator: SetpointClassifier) -> dict[str, Any]:
-    """The settings, where they are of what can be trained on shards."""
+def _parsed(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _checked(estimator: SetpointClassifier, executor: Executor) -> tuple[dict[str, Any], Optional[str]]:
+    """The settings, where they are of what can be trained on shards, and the column of groups."""
     goal = estimator.goal
     two, _, queries = _setpoint.kinds_of_goal(goal)
     if queries or not two:
         raise InputError(f"goal {goal!r}: shards are for goals of two classes")
-    if read_goal(goal)[1] is not None:
-        raise InputError(f"goal {goal!r}: conditions on groups are not for shards yet")
     if _setpoint.amount_columns(goal) is not None:
         raise InputError(f"goal {goal!r}: goals in money are not for shards yet")
-    if estimator.model not in ("auto", "linear"):
-        raise InputError(f"model={estimator.model!r}: shards train linear models")
+    if estimator.model not in ("auto", "linear", "trees"):
+        raise InputError(f"model={estimator.model!r}: shards train linear models and trees")
+    trees = estimator.model == "trees"
+    if trees and not hasattr(executor, "booster"):
+        raise InputError(f"model='trees': {type(executor).__name__} has no booster(), by which LightGBM grows trees")
     for name in ("classes", "min_class", "min_group", "batch_size"):
         if getattr(estimator, name, None) is not None:
             raise InputError(f"{name}=: is not for shards")
     settings = estimator._settings(SetpointClassifier, "positive", "abstain")
-    return {**settings, "model": "linear", "classes": None}
+    return {**settings, "model": "trees" if trees else "linear", "classes": None}, read_goal(goal)[1]
 
 
 def _is_number(column: Any) -> bool:
@@ -299,9 +373,9 @@ def _is_number(column: Any) -> bool:
     return numbers(column) is not None or column.to_numpy().dtype.kind == "M"
 
 
-def _joined(parts: Sequence[Optional[Groups]]) -> Optional[Groups]:
-    """The entities of all shards: the same name is the same one."""
-    seen: dict[str, int] = {}
+def _joined(parts: Sequence[Optional[Groups]], known: Sequence[str] = ()) -> Optional[Groups]:
+    """The entities or groups of shards, after those that are known: the same name is the same one."""
+    seen = {name: code for code, name in enumerate(known)}
     codes = []
     column = ""
     for part in parts:

@@ -3,11 +3,11 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use numpy::PyReadonlyArray1;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use setpoint_data::{About, Places, SplitPlan, Statistics};
-use setpoint_run::{Gathered, Setup, ShardRows, load_shards, merged, train};
+use setpoint_run::{Gathered, ModelChoice, Setup, ShardRows, load_shards, merged, train};
 
 use crate::array::{GroupArrays, codes, slice};
 use crate::error::Wrong;
@@ -77,6 +77,7 @@ impl PyShardRows {
         names: Vec<String>,
         labels: PyReadonlyArray1<'py, bool>,
         weights: Numbers<'py, f32>,
+        groups: Option<GroupArrays<'py>>,
         entities: Option<GroupArrays<'py>>,
         times: Numbers<'py, f64>,
         number: u64,
@@ -88,6 +89,7 @@ impl PyShardRows {
             label: setup.encoder.label.clone(),
             labels: Some(slice(&labels)?.to_vec()),
             weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
+            groups: groups.as_ref().map(codes).transpose()?,
             entities: entities.as_ref().map(codes).transpose()?,
             ..About::default()
         };
@@ -104,10 +106,26 @@ impl PyShardRows {
             work(py, || Ok(self.rows.lock().unwrap_or_else(PoisonError::into_inner).answer(message)?))?;
         Ok(PyBytes::new(py, &answers))
     }
+
+    /// The training rows as trees are grown on them, one after another, their labels and weights.
+    fn training<'py>(&self, py: Python<'py>) -> Training<'py> {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((values, sample)) = rows.training() else {
+            return (Vec::new().into_pyarray(py), Vec::new().into_pyarray(py), None);
+        };
+        let labels = sample.labels().iter().map(|label| f32::from(u8::from(*label))).collect::<Vec<_>>();
+        let weights = sample.weights().map(|weights| weights.to_vec().into_pyarray(py));
+        (values.to_vec().into_pyarray(py), labels.into_pyarray(py), weights)
+    }
 }
 
+/// Values, labels and weights of rows.
+type Training<'py> =
+    (Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<f32>>, Option<Bound<'py, PyArray1<f32>>>);
+
 /// Trains a model on rows in shards; `ask` hands what shards are told and a message to all of them, and returns what
-/// they answer in their order.
+/// they answer in their order. `grow` grows a booster on their training rows, of so many columns of which these hold
+/// codes, by these parameters for so many rounds, and returns its text.
 #[pyfunction]
 #[allow(
     clippy::too_many_arguments,
@@ -122,11 +140,13 @@ pub fn fit_shards<'py>(
     label: Label,
     labels: PyReadonlyArray1<'py, bool>,
     weights: Numbers<'py, f32>,
+    groups: Option<GroupArrays<'py>>,
     entities: Option<GroupArrays<'py>>,
     times: Option<(String, PyReadonlyArray1<'py, f64>)>,
     places: &str,
     options: &str,
     ask: Py<PyAny>,
+    grow: Py<PyAny>,
     report: Option<Py<PyAny>>,
 ) -> PyResult<Fit> {
     let mut plan = FitPlan::new(options)?;
@@ -138,6 +158,7 @@ pub fn fit_shards<'py>(
         sizes,
         labels: slice(&labels)?.to_vec(),
         weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
+        groups: groups.as_ref().map(codes).transpose()?,
         entities: entities.as_ref().map(codes).transpose()?,
         times: times.as_ref().map(|(_, times)| slice(times).map(<[f64]>::to_vec)).transpose()?,
     };
@@ -147,27 +168,33 @@ pub fn fit_shards<'py>(
     plan.job.recorded.extend(by);
     let stop = AtomicBool::new(false);
     let mut watch = Watch::new(report, &stop);
-    let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
+    let raised: Raised = Arc::default();
     let result = work_watched(py, &stop, || {
         let read = |text: &String| Ok(serde_json::from_str(text)?);
         let statistics: Vec<Statistics> = statistics.iter().map(read).collect::<Result<_, Wrong>>()?;
         gathered.parts(&places)?;
-        let setup = Setup { encoder: merged(statistics, label)?, places };
-        let told = serde_json::to_string(&setup)?;
+        let trees = matches!(plan.job.model, ModelChoice::Trees { .. });
+        let setup = Setup::new(merged(statistics, label)?, places, trees)?;
+        let told = Arc::new(serde_json::to_string(&setup)?);
+        let (columns, coded) = (setup.encoder.columns(), setup.encoder.coded_columns());
+        let (tell, failed) = (Arc::clone(&told), Arc::clone(&raised));
+        let boost = Box::new(move |parameters: &str, rounds: usize| {
+            let grown = Python::attach(|py| {
+                grow.call1(py, (&*tell, parameters, rounds, columns, &coded))?.extract::<String>(py)
+            });
+            grown.map_err(|error| kept(&failed, error))
+        });
         let failed = Arc::clone(&raised);
         let reach = Box::new(move |message: &[u8]| {
             let called = Python::attach(|py| {
-                let found = ask.call1(py, (&told, PyBytes::new(py, message)))?;
-                found.extract::<Vec<Vec<u8>>>(py)
+                let found = ask.call1(py, (&*told, PyBytes::new(py, message)))?;
+                let found = found.extract::<Vec<Bound<'_, PyBytes>>>(py)?;
+                Ok(found.iter().map(|bytes| bytes.as_bytes().to_vec()).collect())
             });
-            called.map_err(|error| {
-                let message = error.to_string();
-                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                message
-            })
+            called.map_err(|error| kept(&failed, error))
         });
         let start = std::time::Instant::now();
-        let mut loaded = load_shards(gathered, setup, reach)?;
+        let mut loaded = load_shards(gathered, setup, reach, boost)?;
         let trained = train(&plan.job, &mut loaded, &mut watch, None)?;
         finish(trained, 0.0, start.elapsed().as_secs_f64())
     });
@@ -176,4 +203,14 @@ pub fn fit_shards<'py>(
         Some(raised) => Err(raised),
         None => result,
     }
+}
+
+/// What Python raised while it was called from training.
+type Raised = Arc<Mutex<Option<PyErr>>>;
+
+/// Keeps an error for the end of the run; its message.
+fn kept(raised: &Raised, error: PyErr) -> String {
+    let message = error.to_string();
+    *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    message
 }

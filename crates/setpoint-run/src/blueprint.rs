@@ -10,6 +10,7 @@ use setpoint_data::Encoder;
 
 use crate::choice::{CnnSize, ModelChoice};
 use crate::failure::Failure;
+use crate::shards::TreeRows;
 
 /// What a model is built from: all but the examples and the parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +35,8 @@ pub enum Held {
     Model(Box<dyn Model>),
     /// As they are, for trees.
     Rows(setpoint_trees::Rows),
+    /// In shards, for trees.
+    Elsewhere(TreeRows),
 }
 
 impl Held {
@@ -45,6 +48,7 @@ impl Held {
         let view = match self {
             Self::Model(whole) => whole.select(rows)?,
             Self::Rows(whole) => return Ok(Self::Rows(whole.select(rows)?)),
+            Self::Elsewhere(_) => None,
         };
         let cannot = || Failure::input("the rows of this kind of model cannot be shared");
         Ok(Self::Model(view.ok_or_else(cannot)?))
@@ -58,6 +62,7 @@ impl Held {
         Ok(match self {
             Self::Model(model) => model.shuffled(columns, order)?.map(Self::Model),
             Self::Rows(rows) => Some(Self::Rows(rows.shuffled(columns, order))),
+            Self::Elsewhere(_) => None,
         })
     }
 
@@ -67,6 +72,7 @@ impl Held {
         match self {
             Self::Model(model) => model.rows(),
             Self::Rows(rows) => rows.view().rows(),
+            Self::Elsewhere(rows) => rows.rows(),
         }
     }
 }

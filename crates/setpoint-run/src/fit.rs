@@ -18,6 +18,9 @@ use crate::train::Job;
 /// The share of the time that is left which a search of boosters may take; what it chose is grown again then.
 const SEARCHING: f64 = 0.6;
 
+/// Most rounds of a booster that grows elsewhere, by default: none ends early there.
+const ROUNDS_ELSEWHERE: usize = 200;
+
 /// Where a run keeps its checkpoints, whatever the kind of model.
 pub trait Checkpoints: Store + setpoint_trees::Store {}
 
@@ -87,6 +90,14 @@ pub fn fit<'r>(
         let rounds = settings.rounds;
         let fit = setpoint_trees::fit(&goal, train, validation, &settings, observer, store)?;
         return Ok(Fitted::of_trees(fit, rounds));
+    }
+    if let (Held::Elsewhere(rows), Held::Elsewhere(held_out)) = (&train.held, &validation.held) {
+        let mut settings = tree_settings(job, &settings, calibrated, (rows.rows(), loaded.columns));
+        if !matches!(job.model, ModelChoice::Trees { rounds: Some(_), .. }) {
+            settings.rounds = ROUNDS_ELSEWHERE;
+        }
+        let fit = rows.fit(&goal, (held_out, &validation.sample), &settings, observer)?;
+        return Ok(Fitted::of_trees(fit, settings.rounds));
     }
     let (Some(train), Some(held_out)) = (train.part(), validation.part()) else {
         return Err(Failure::input("the parts were made for different kinds of model"));

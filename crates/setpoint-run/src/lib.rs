@@ -60,6 +60,6 @@ pub use probability::Probability;
 pub use report::{Described, check_volume, report_model, report_training};
 pub use schema::{ImageSchema, Schema};
 pub use scorer::Scorer;
-pub use shards::{Ask, Gathered, Setup, ShardRows, load_shards, merged};
+pub use shards::{Ask, Gathered, Grow, Setup, ShardRows, TreeRows, load_shards, merged};
 pub use threshold::{Scored, Shipped, margins};
 pub use train::{Job, Trained, choose, confidence_of_each, score, train};

@@ -41,6 +41,7 @@ impl Scorer {
         match (self, held) {
             (Self::Model(combined), Held::Model(model)) => combined.scores(&mut **model, &mut scores)?,
             (Self::Trees(ensemble), Held::Rows(rows)) => ensemble.scores(&rows.view(), &mut scores)?,
+            (Self::Trees(ensemble), Held::Elsewhere(rows)) => scores = rows.scores(ensemble)?,
             _ => return Err(Failure::input("the rows were made for another kind of model")),
         }
         match scores.iter().position(|score| !score.is_finite()) {

@@ -1,16 +1,26 @@
 //! Training on rows that are elsewhere, in shards: what a shard does with its rows, and what the driver makes of it.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::rc::Rc;
+use std::time::Instant;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use setpoint::Sample;
+use setpoint::artifact::{Tensor, TensorData};
 use setpoint::examples::{Answer, Reach, Remote, Request, Share};
+use setpoint::features::Features;
+use setpoint::goal::AnyGoal;
 use setpoint::model::Linear;
+use setpoint::train::{Observer, Progress, StageKind, TrainError};
 use setpoint_data::{
     Codes, Encoder, LabelSchema, PARTS, Parts, Places, Statistics, Table, later_half, select_sample,
 };
 use setpoint_report::ByPart;
+use setpoint_trees::{Ensemble, Look, Rows, Searched, Settings, TreesFit, conclude, looks};
 
 use crate::blueprint::{Blueprint, Held};
 use crate::examples::{Examples, Loaded};
@@ -24,12 +34,39 @@ pub struct Setup {
     pub encoder: Encoder,
     /// Which part each belongs to.
     pub places: Places,
+    /// Whether trees are grown on them, and not a linear model.
+    pub trees: bool,
+}
+
+impl Setup {
+    /// What shards are told of this encoding; trees take it without scales and indicator columns.
+    ///
+    /// # Errors
+    /// If trees have nothing to learn from.
+    pub fn new(encoder: Encoder, places: Places, trees: bool) -> Result<Self, Failure> {
+        Ok(Self { encoder: if trees { encoder.plain()? } else { encoder }, places, trees })
+    }
+}
+
+/// The rows of a shard that are of one part.
+enum Kept {
+    Linear(Share),
+    Trees(Rows, Sample),
+}
+
+/// What is asked of the rows of a part.
+#[derive(Serialize, Deserialize)]
+enum Asked<'a> {
+    /// Sums over them.
+    Sums(Cow<'a, Request>),
+    /// Their scores by trees, after every so many rounds.
+    Looks { trees: BTreeMap<String, TensorData>, every: usize },
 }
 
 /// The rows of a shard, encoded, which answer questions.
 pub struct ShardRows {
     /// In the order of [`PARTS`]; none where a part has no rows here.
-    parts: Vec<Option<Share>>,
+    parts: Vec<Option<Kept>>,
 }
 
 impl ShardRows {
@@ -44,13 +81,16 @@ impl ShardRows {
         let parts = setup.places.parts(number, table.rows(), table.entities(), times);
         let data = setup.encoder.encode_parts(table, &PARTS.map(|name| parts.rows(name)))?;
         let sample = data.sample.ok_or_else(|| Failure::input("the data has no labels"))?;
-        let share = |(features, name): (setpoint::features::Features, &str)| {
+        let share = |(features, name): (Features, &str)| {
             let rows = parts.rows(name);
             if rows.is_empty() {
                 return Ok(None);
             }
+            if setup.trees {
+                return Ok(Some(Kept::Trees(features.into(), sample.select(rows))));
+            }
             features.check()?;
-            Ok(Some(Share::new(Box::new(Linear::new(features)), sample.select(rows))))
+            Ok(Some(Kept::Linear(Share::new(Box::new(Linear::new(features)), sample.select(rows)))))
         };
         let parts: Result<_, Failure> = data.features.into_iter().zip(PARTS).map(share).collect();
         Ok(Self { parts: parts? })
@@ -61,12 +101,33 @@ impl ShardRows {
     /// # Errors
     /// If the message is damaged, or a question cannot be answered.
     pub fn answer(&mut self, message: &[u8]) -> Result<Vec<u8>, Failure> {
-        let (part, request): (usize, Request) = postcard::from_bytes(message).map_err(damaged)?;
-        let answers = match self.parts.get_mut(part) {
-            Some(Some(share)) => share.answer(request)?,
-            _ => vec![Answer::default(); request.questions.len()],
+        let (part, asked): (usize, Asked<'_>) = postcard::from_bytes(message).map_err(damaged)?;
+        let answered = match (asked, self.parts.get_mut(part)) {
+            (Asked::Sums(request), Some(Some(Kept::Linear(share)))) => {
+                postcard::to_extend(&share.answer(request.into_owned())?, Vec::new())
+            }
+            (Asked::Sums(request), _) => {
+                postcard::to_extend(&vec![Answer::default(); request.questions.len()], Vec::new())
+            }
+            (Asked::Looks { trees, every }, Some(Some(Kept::Trees(rows, _)))) => {
+                let tensors = trees.into_iter().map(|(name, data)| (name, Tensor::vector(data))).collect();
+                let ensemble = Ensemble::from_tensors(&tensors, rows.view().columns())?;
+                let looks = looks(&ensemble, &rows.view(), every.max(1), None)?;
+                postcard::to_extend(&looks.iter().map(|look| &look.scores).collect::<Vec<_>>(), Vec::new())
+            }
+            (Asked::Looks { .. }, _) => postcard::to_extend(&Vec::<Vec<f32>>::new(), Vec::new()),
         };
-        postcard::to_extend(&answers, Vec::new()).map_err(damaged)
+        answered.map_err(damaged)
+    }
+
+    /// The training rows as trees are grown on them, row after row, and what is known of them; `None` where there are
+    /// none here.
+    #[must_use]
+    pub fn training(&self) -> Option<(&[f32], &Sample)> {
+        match self.parts.first() {
+            Some(Some(Kept::Trees(rows, sample))) => Some((rows.view().values()?, sample)),
+            _ => None,
+        }
     }
 }
 
@@ -85,12 +146,111 @@ struct Part {
 
 impl Reach for Part {
     fn ask(&mut self, request: &Request) -> Result<Vec<Vec<Answer>>, String> {
+        self.send(&Asked::Sums(Cow::Borrowed(request)))
+    }
+}
+
+impl Part {
+    /// What each shard answers, in their order.
+    fn send<T: DeserializeOwned>(&self, asked: &Asked<'_>) -> Result<Vec<T>, String> {
         let message =
-            postcard::to_extend(&(self.part, request), Vec::new()).map_err(|error| error.to_string())?;
+            postcard::to_extend(&(self.part, asked), Vec::new()).map_err(|error| error.to_string())?;
         let answers = (self.ask.borrow_mut())(&message)?;
         let read = |bytes: &Vec<u8>| postcard::from_bytes(bytes).map_err(|error| error.to_string());
         answers.iter().map(read).collect()
     }
+}
+
+/// Grows a booster on the training rows of all shards, by parameters as LightGBM takes them and for so many rounds; the
+/// text that LightGBM saves it as.
+pub type Grow = Box<dyn FnMut(&str, usize) -> Result<String, String>>;
+
+/// Rows elsewhere that trees are for.
+pub struct TreeRows {
+    part: Part,
+    grow: Rc<RefCell<Grow>>,
+    rows: usize,
+    columns: usize,
+}
+
+impl TreeRows {
+    /// How many.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Their scores after all rounds.
+    ///
+    /// # Errors
+    /// If a shard cannot be asked.
+    pub fn scores(&self, ensemble: &Ensemble) -> Result<Vec<f32>, Failure> {
+        Ok(self.looks(ensemble, ensemble.rounds())?.pop().map(|look| look.scores).unwrap_or_default())
+    }
+
+    fn looks(&self, ensemble: &Ensemble, every: usize) -> Result<Vec<Look>, Failure> {
+        let trees = ensemble.to_tensors().into_iter().map(|(name, tensor)| (name, tensor.data)).collect();
+        let shards: Vec<Vec<Vec<f32>>> =
+            self.part.send(&Asked::Looks { trees, every }).map_err(elsewhere)?;
+        let (mut looks, mut rounds) = (Vec::new(), 0);
+        while rounds < ensemble.rounds() {
+            rounds = (rounds + every).min(ensemble.rounds());
+            let of_shard = |shard: &Vec<Vec<f32>>| shard.get(looks.len()).cloned().unwrap_or_default();
+            let scores: Vec<f32> = shards.iter().flat_map(of_shard).collect();
+            if scores.len() != self.rows {
+                return Err(elsewhere(format!("{} scores for {} rows", scores.len(), self.rows)));
+            }
+            looks.push(Look { rounds, scores });
+        }
+        Ok(looks)
+    }
+
+    /// Grows the boosters of a search where the rows are, and makes a model of them by their looks at the rows that are
+    /// held out.
+    ///
+    /// # Errors
+    /// If LightGBM refuses, the goal cannot be met, or the observer stops the run.
+    pub(crate) fn fit(
+        &self,
+        goal: &AnyGoal,
+        (held_out, sample): (&Self, &Sample),
+        settings: &Settings,
+        observer: &mut dyn Observer,
+    ) -> Result<TreesFit, Failure> {
+        let (rounds, stages) = (settings.rounds, settings.configurations.len());
+        let mut searched: Vec<Searched> = Vec::new();
+        for (stage_index, parameters) in settings.configurations.iter().enumerate() {
+            if !searched.is_empty() && settings.until.is_some_and(|until| Instant::now() >= until) {
+                break;
+            }
+            let (seed, name) =
+                (settings.seed.wrapping_add(stage_index as u64), format!("cross-entropy, {parameters}"));
+            let text = (self.grow.borrow_mut())(&parameters.of_log_loss(seed, 1), rounds).map_err(elsewhere)?;
+            let ensemble = Ensemble::from_text(&text, self.columns)?;
+            let looks = held_out.looks(&ensemble, settings.look_every)?;
+            let progress = Progress {
+                kind: StageKind::Boosting,
+                stage: name.clone(),
+                stage_index,
+                stages,
+                step: rounds as u64,
+                steps: rounds as u64,
+                loss: f64::NAN,
+                validation: None,
+                detail: None,
+            };
+            if observer.observe(&progress) == ControlFlow::Break(()) {
+                return Err(TrainError::Stopped.into());
+            }
+            let (parameters, promises) = (*parameters, Vec::new());
+            searched.push(Searched { parameters, name, ensemble, looks, seed, promises });
+        }
+        Ok(conclude(goal, &searched, sample, settings)?)
+    }
+}
+
+fn elsewhere(message: String) -> Failure {
+    TrainError::Elsewhere { message }.into()
 }
 
 /// What the driver knows of all rows, shard by shard.
@@ -101,6 +261,8 @@ pub struct Gathered {
     pub labels: Vec<bool>,
     /// Weights.
     pub weights: Option<Vec<f32>>,
+    /// The groups that conditions are on.
+    pub groups: Option<Codes>,
     /// Which rows belong together.
     pub entities: Option<Codes>,
     /// Of a split by time.
@@ -142,12 +304,15 @@ pub fn merged(statistics: Vec<Statistics>, label: LabelSchema) -> Result<Encoder
 ///
 /// # Errors
 /// If a part lacks rows, positives or negatives.
-pub fn load_shards(gathered: Gathered, setup: Setup, ask: Ask) -> Result<Loaded, Failure> {
-    let Setup { encoder, places } = setup;
+pub fn load_shards(gathered: Gathered, setup: Setup, ask: Ask, grow: Grow) -> Result<Loaded, Failure> {
+    let Setup { encoder, places, trees } = setup;
     let parts = gathered.parts(&places)?;
     let mut whole = Sample::new(gathered.labels)?;
     if let Some(weights) = gathered.weights {
         whole = whole.with_weights(weights)?;
+    }
+    if let Some(Codes { column, names, of }) = gathered.groups {
+        whole = whole.with_groups(&column, names, of)?;
     }
     if let Some(entities) = &gathered.entities {
         whole = whole.with_entities(&entities.column, &entities.of)?;
@@ -156,19 +321,23 @@ pub fn load_shards(gathered: Gathered, setup: Setup, ask: Ask) -> Result<Loaded,
         let rows = parts.rows("calibration").iter();
         later_half(&rows.map(|row| times[*row as usize]).collect::<Vec<_>>())
     });
-    let (ask, columns) = (Rc::new(RefCell::new(ask)), encoder.columns());
+    let (ask, grow, columns) = (Rc::new(RefCell::new(ask)), Rc::new(RefCell::new(grow)), encoder.columns());
     let mut split = ByPart::default();
     for (part, name) in PARTS.into_iter().enumerate().filter(|(_, name)| !parts.rows(name).is_empty()) {
         let sample = select_sample(&whole, parts.rows(name))?;
-        let reach = Box::new(Part { ask: Rc::clone(&ask), part });
-        let held = Held::Model(Box::new(Remote::new(reach, sample.len(), columns + 1)));
+        let (reach, rows) = (Part { ask: Rc::clone(&ask), part }, sample.len());
+        let held = match trees {
+            true => Held::Elsewhere(TreeRows { part: reach, grow: Rc::clone(&grow), rows, columns }),
+            false => Held::Model(Box::new(Remote::new(Box::new(reach), rows, columns + 1))),
+        };
         if let Some(place) = split.get_mut(name) {
             *place = Some(Examples { held, sample });
         }
     }
+    let blueprint = if trees { Blueprint::trees(&encoder) } else { Blueprint::Linear { outputs: 1 } };
     Ok(Loaded {
         schema: Schema::Table(encoder),
-        blueprint: Blueprint::Linear { outputs: 1 },
+        blueprint,
         parts: split,
         columns,
         hash: None,

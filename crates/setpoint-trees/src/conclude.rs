@@ -3,7 +3,9 @@
 //! Rounds and booster are chosen on validation by the goal's own metric: the baseline. What is made of
 //! it beyond that is up to the method; `auto`'s steps are in `improve`.
 
-use setpoint::train::{Gain, MethodChoice, Observer, TrainError};
+use setpoint::Sample;
+use setpoint::goal::AnyGoal;
+use setpoint::train::{Gain, MethodChoice, Observer, Silent, TrainError};
 
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
@@ -13,7 +15,6 @@ use crate::recipe::{Chosen, ranked};
 use crate::session::{Searched, Session};
 use crate::settings::Settings;
 use crate::store::Store;
-use setpoint::goal::AnyGoal;
 
 /// A booster as the goal chose it.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +94,21 @@ pub fn fit<'r, G: Clone + Into<AnyGoal>>(
     let mut session = Session::new(train, validation, settings, observer, store.map(|store| store as _))?;
     let searched = session.search(std::slice::from_ref(goal))?;
     session.conclude(goal, &searched)
+}
+
+/// Makes a model for a goal of boosters that were grown elsewhere, by their looks at the rows of `validation`.
+///
+/// # Errors
+/// If there is none, the goal does not fit or cannot be met, or the method needs more boosters.
+pub fn conclude<G: Clone + Into<AnyGoal>>(
+    goal: &G,
+    searched: &[Searched],
+    validation: &Sample,
+    settings: &Settings,
+) -> Result<TreesFit, TreesError> {
+    let columns = searched.first().map_or(1, |first| first.ensemble.columns());
+    let mut observer = Silent;
+    Session::of_boosters(validation, columns, settings, &mut observer)?.conclude(goal, searched)
 }
 
 impl Session<'_> {

@@ -73,8 +73,22 @@ impl<'a> FeatureView<'a> {
         Ok(Self(Layout::Sparse { starts, indices, values, columns }))
     }
 
+    /// No row, where rows are elsewhere.
+    pub(crate) fn none(columns: usize) -> Self {
+        Self(Layout::Dense { values: &[], columns })
+    }
+
     pub(crate) fn layout(&self) -> &Layout<'a> {
         &self.0
+    }
+
+    /// All values, row after row; `None` of compressed rows.
+    #[must_use]
+    pub fn values(&self) -> Option<&'a [f32]> {
+        match self.0 {
+            Layout::Dense { values, .. } => Some(values),
+            Layout::Sparse { .. } => None,
+        }
     }
 
     /// Number of rows, at least one.
@@ -183,7 +197,7 @@ impl Rows {
     ) -> Result<Self, TreesError> {
         let first = match (first, second.0) {
             (Some(first), _) => *first,
-            (None, Layout::Dense { columns, .. }) => FeatureView(Layout::Dense { values: &[], columns }),
+            (None, Layout::Dense { columns, .. }) => FeatureView::none(columns),
             (None, Layout::Sparse { columns, .. }) => {
                 FeatureView(Layout::Sparse { starts: &[0], indices: &[], values: &[], columns })
             }

@@ -105,16 +105,17 @@ pub(crate) fn grow(
 ) -> Result<(Ensemble, Vec<Look>), TreesError> {
     growth.parameters.check()?;
     let outputs = growth.outputs;
-    let objective = match (&mixture, growth.objective) {
-        (Some(_), _) => "objective=none".to_owned(),
+    let Growth { parameters, seed, threads, .. } = *growth;
+    let with = |objective: &str| format!("{objective} {}", parameters.to_text(seed, threads));
+    let text = match (&mixture, growth.objective) {
+        (Some(_), _) => with("objective=none"),
         (None, Some((goal, objective))) => {
             let queries = Queries::of_sample(sample).map_err(TrainError::from)?;
-            format!("{objective} {}", rank::gains(goal, queries))
+            with(&format!("{objective} {}", rank::gains(goal, queries)))
         }
-        (None, None) if outputs > 1 => format!("objective=multiclass num_class={outputs}"),
-        (None, None) => format!("objective=binary scale_pos_weight={}", growth.parameters.positive_weight),
+        (None, None) if outputs > 1 => with(&format!("objective=multiclass num_class={outputs}")),
+        (None, None) => parameters.of_log_loss(seed, threads),
     };
-    let text = format!("{objective} {}", growth.parameters.to_text(growth.seed, growth.threads));
     let mut booster = Booster::new(dataset, &text)?;
     let bias = mixture.as_ref().map_or(0.0, |mixture| mixture.bias());
     let mut ensemble = Ensemble::constant(columns, &vec![bias; outputs]);

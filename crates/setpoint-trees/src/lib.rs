@@ -61,7 +61,7 @@ mod side_by_side;
 pub mod store;
 mod watched;
 
-pub use conclude::{BoosterCandidate, Step, TreesFit, fit};
+pub use conclude::{BoosterCandidate, Step, TreesFit, conclude, fit};
 pub use ensemble::Ensemble;
 pub use error::TreesError;
 pub use features::{Data, FeatureView, Rows};

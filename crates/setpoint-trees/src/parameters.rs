@@ -107,6 +107,13 @@ impl Parameters {
         }
     }
 
+    /// For log loss, as LightGBM takes it.
+    #[must_use]
+    pub fn of_log_loss(self, seed: u64, threads: usize) -> String {
+        let weight = self.positive_weight;
+        format!("objective=binary scale_pos_weight={weight} {}", self.to_text(seed, threads))
+    }
+
     /// As LightGBM takes them. The positive weight is left to the objective.
     ///
     /// Histograms are filled column by column: each is then summed by one thread in the order of the

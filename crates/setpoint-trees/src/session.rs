@@ -4,11 +4,11 @@ use setpoint::Sample;
 use setpoint::goal::{AnyGoal, Goal, QueryGoal};
 use setpoint::rank::Queries;
 use setpoint::train::selection::as_fraction;
-use setpoint::train::{Observer, TrainError};
+use setpoint::train::{MethodChoice, Observer, TrainError};
 
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
-use crate::features::Data;
+use crate::features::{Data, FeatureView};
 use crate::grow::{Growth, Look, dataset, looks};
 use crate::ico::{Derivatives, Mixture};
 use crate::judge::Promise;
@@ -160,6 +160,35 @@ impl<'r> Session<'r> {
             all: None,
             stage: 0,
             stages: settings.configurations.len(),
+        })
+    }
+
+    /// Boosters alone, that were grown elsewhere and looked at the rows of this sample: all that can be made of them
+    /// without growing more.
+    pub(crate) fn of_boosters(
+        validation: &'r Sample,
+        columns: usize,
+        settings: &'r Settings,
+        observer: &'r mut (dyn Observer + 'r),
+    ) -> Result<Self, TreesError> {
+        settings.check()?;
+        if settings.method == MethodChoice::Ico || settings.retrain {
+            let expected = "auto or cross-entropy for trees that were grown elsewhere, without retraining";
+            let found = settings.method.to_string();
+            return Err(TrainError::Setting { what: "method", found, expected }.into());
+        }
+        let none = Data { features: FeatureView::none(columns), sample: validation, categorical: &[] };
+        let shelf = Shelf { done: Vec::new(), store: None };
+        Ok(Self {
+            train: none,
+            validation: none,
+            settings,
+            observer,
+            shelf,
+            train_bins: None,
+            all: None,
+            stage: 0,
+            stages: 0,
         })
     }
 

@@ -8,7 +8,9 @@ use setpoint::{Goal, Sample};
 
 use super::{Task, library};
 use crate::store::{pack, unpack};
-use crate::{Data, FeatureView, Finished, Parameters, Session, Settings, Store, TreesError, TreesFit, fit};
+use crate::{
+    Data, FeatureView, Finished, Parameters, Session, Settings, Store, TreesError, TreesFit, conclude, fit,
+};
 
 struct Splits {
     train: Task,
@@ -96,6 +98,25 @@ fn auto_learns_and_says_every_step() {
         // rate of positives (13%) as precision.
         assert!(value > 0.5 && value > baseline - 0.04, "{text}: {value} against {baseline}");
     }
+}
+
+#[test]
+fn boosters_that_were_grown_elsewhere_make_the_same_model() {
+    if library().is_none() {
+        return;
+    }
+    let (splits, goal) = (Splits::new(), goal("recall @ fpr<=5%"));
+    let (train, validation) = (Splits::data(&splits.train), Splits::data(&splits.validation));
+    for method in [MethodChoice::Auto, MethodChoice::CrossEntropy] {
+        let settings = settings(method);
+        let mut observer = Silent;
+        let mut session = Session::new(train, validation, &settings, &mut observer, None).unwrap();
+        let searched = session.search(std::slice::from_ref(&goal)).unwrap();
+        let here = session.conclude(&goal, &searched).unwrap();
+        assert_eq!(conclude(&goal, &searched, &splits.validation.sample, &settings).unwrap(), here);
+    }
+    let found = conclude(&goal, &[], &splits.validation.sample, &settings(MethodChoice::Ico));
+    assert!(found.unwrap_err().to_string().contains("auto or cross-entropy"));
 }
 
 #[test]
