@@ -186,6 +186,13 @@ impl Table {
         self.rows
     }
 
+    /// The folder of the scratch file that its rows are in, where they are too many for memory.
+    #[must_use]
+    pub fn spilled(&self) -> Option<&Path> {
+        let Body::Dense { chunks, .. } = &self.body else { return None };
+        chunks.iter().find_map(Chunk::folder)
+    }
+
     /// Number of feature columns as they are in the file (before encoding).
     #[must_use]
     pub fn columns(&self) -> usize {
@@ -356,8 +363,14 @@ impl<'a> Plan<'a> {
         let file = source.name();
         let request = Request { options, roles, expected: expected.as_ref(), pieces };
         match format {
-            Format::Delimited => from_raw(file, delimited::read(source, request)?, roles, *rule),
-            Format::Parquet => from_raw(file, parquet::read(source, request)?, roles, *rule),
+            Format::Delimited | Format::Parquet => {
+                let mut raw = match format {
+                    Format::Parquet => parquet::read(source, request)?,
+                    _ => delimited::read(source, request)?,
+                };
+                raw.spill()?;
+                from_raw(file, raw, roles, *rule)
+            }
             Format::SvmLight => {
                 let known = encoder.and_then(Encoder::sparse_columns);
                 from_sparse(file, svmlight::read(source, request, known)?, roles, *rule)
