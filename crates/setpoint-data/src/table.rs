@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::path::Path;
 
+use setpoint::Sample;
 use setpoint::features::Sparse;
 use setpoint::rank::{Queries, RankError};
 
 use crate::Error;
 use crate::assemble::{from_raw, from_sparse};
 use crate::chunk::{Chunk, Texts};
-use crate::dataset::Codes;
+use crate::dataset::{Codes, checked_sample};
 use crate::encode::{Encoder, LabelSchema, Notes};
 use crate::form::Form;
 use crate::label::{LabelRule, Positive};
@@ -304,6 +305,81 @@ impl Table {
     #[must_use]
     pub fn hash(&self) -> Option<&str> {
         self.hash.as_deref()
+    }
+}
+
+impl Table {
+    /// Labels, weights, groups and the rest that is known of rows beside their features.
+    ///
+    /// # Errors
+    /// If they make no sample.
+    pub fn into_sample(self) -> Result<Option<Sample>, Error> {
+        if let Some(ranked) = self.ranked()? {
+            return Ok(Some(Sample::of_queries(ranked)?));
+        }
+        let of_classes = self.classes().is_some();
+        let Some(labels) = self.labels else { return Ok(None) };
+        // Groups of tables that were appended are in the order of their first rows.
+        let groups = self.groups.map(|groups| match of_classes || groups.names.is_sorted() {
+            true => groups,
+            false => groups.alphabetical(),
+        });
+        let mut sample = checked_sample(labels, self.weights, groups, of_classes)?;
+        if let Some((profit, pays)) = self.stakes {
+            sample = sample.with_stakes(profit, pays)?;
+        }
+        if let Some(entities) = self.entities {
+            sample = sample.with_entities(&entities.column, &entities.of)?;
+        }
+        Ok(Some(sample))
+    }
+
+    /// Takes out all that is known of the rows but their features.
+    #[must_use]
+    pub fn take_about(&mut self) -> Self {
+        let body = std::mem::replace(&mut self.body, Body::none());
+        let features = Self {
+            file: self.file.clone(),
+            rows: self.rows,
+            body,
+            header: self.header,
+            names: self.names.clone(),
+            missing: self.missing.clone(),
+            label: None,
+            labels: None,
+            grades: None,
+            weights: None,
+            stakes: None,
+            groups: None,
+            entities: None,
+            times: None,
+            scores: None,
+            queries: None,
+            kept: Vec::new(),
+            hash: None,
+            notes: std::mem::take(&mut self.notes),
+        };
+        std::mem::replace(self, features)
+    }
+
+    /// Adds what is known of the rows that come next, as [`take_about`](Self::take_about) took it out.
+    pub fn append_about(&mut self, next: Self) {
+        fn add<T>(own: &mut Option<Vec<T>>, next: Option<Vec<T>>) {
+            own.iter_mut().zip(next).for_each(|(own, next)| own.extend(next));
+        }
+        self.rows += next.rows;
+        add(&mut self.labels, next.labels);
+        add(&mut self.weights, next.weights);
+        add(&mut self.times, next.times);
+        self.stakes.iter_mut().zip(next.stakes).for_each(|(own, next)| own.1.extend(next.1));
+        self.entities.iter_mut().zip(next.entities).for_each(|(own, next)| own.append(next));
+        self.groups.iter_mut().zip(next.groups).for_each(|(own, next)| own.append(next));
+    }
+}
+
+impl Body {
+    pub(crate) fn none() -> Self {
+        Self::Dense { columns: Vec::new(), chunks: Vec::new(), texts: Vec::new() }
     }
 }
 

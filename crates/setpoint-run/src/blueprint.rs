@@ -10,6 +10,7 @@ use setpoint_data::Encoder;
 
 use crate::choice::{CnnSize, ModelChoice};
 use crate::failure::Failure;
+use crate::scorer::Scorer;
 
 /// What a model is built from: all but the examples and the parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +35,17 @@ pub enum Held {
     Model(Box<dyn Model>),
     /// As they are, for trees.
     Rows(setpoint_trees::Rows),
+    /// Scored while they were read, and not held.
+    Scored(Scored),
+}
+
+/// Scores of rows that are not held, and a way back to some of them.
+pub struct Scored {
+    pub(crate) rows: usize,
+    /// The scores that each model gave them.
+    pub(crate) by: Vec<(Scorer, Vec<f32>)>,
+    /// Reads some of them again, which ascend.
+    pub(crate) again: Box<dyn Fn(&[u32]) -> Result<Held, Failure>>,
 }
 
 impl Held {
@@ -45,6 +57,7 @@ impl Held {
         let view = match self {
             Self::Model(whole) => whole.select(rows)?,
             Self::Rows(whole) => return Ok(Self::Rows(whole.select(rows)?)),
+            Self::Scored(scored) => return (scored.again)(rows),
         };
         let cannot = || Failure::input("the rows of this kind of model cannot be shared");
         Ok(Self::Model(view.ok_or_else(cannot)?))
@@ -58,6 +71,7 @@ impl Held {
         Ok(match self {
             Self::Model(model) => model.shuffled(columns, order)?.map(Self::Model),
             Self::Rows(rows) => Some(Self::Rows(rows.shuffled(columns, order))),
+            Self::Scored(_) => None,
         })
     }
 
@@ -67,6 +81,7 @@ impl Held {
         match self {
             Self::Model(model) => model.rows(),
             Self::Rows(rows) => rows.view().rows(),
+            Self::Scored(scored) => scored.rows,
         }
     }
 }

@@ -13,15 +13,16 @@ use setpoint::message::{clip, counted, list, quote};
 use setpoint::model::{ModelError, StoredLinear};
 use setpoint::train::Part;
 use setpoint_data::{
-    Encoder, Identifier, Inputs, Notes, OutOfFold, Parts, ReadOptions, Roles, Table, Telling, later_half, layout,
-    select_sample,
+    Dataset, Encoder, Identifier, Inputs, Notes, OutOfFold, Parts, Positive, ReadOptions, Roles, Table, Telling, hash,
+    later_half, layout, select_sample,
 };
 use setpoint_report::ByPart;
 
-use crate::blueprint::{Blueprint, Held};
+use crate::blueprint::{Blueprint, Held, Scored};
 use crate::choice::ModelChoice;
 use crate::failure::Failure;
 use crate::group;
+use crate::model::Opened;
 use crate::schema::Schema;
 use crate::scorer::Scorer;
 
@@ -55,7 +56,7 @@ impl Examples {
     pub fn part(&mut self) -> Option<Part<'_>> {
         match &mut self.held {
             Held::Model(model) => Some(Part { model: &mut **model, sample: &self.sample }),
-            Held::Rows(_) => None,
+            Held::Rows(_) | Held::Scored(_) => None,
         }
     }
 }
@@ -444,13 +445,126 @@ pub fn load_more(
     blueprint: &Blueprint,
 ) -> Result<(Examples, Option<String>, Vec<String>), Failure> {
     let table = Table::read_for(path, options, roles, encoder)?;
-    let data = encoder.encode(table)?;
-    let notes = notes(&data.notes, Some(path));
-    let hash = data.hash.clone();
-    let sample = data
-        .sample
-        .ok_or_else(|| Failure::input(format!("{}: no labels; name them with ‹label›", path.display())))?;
-    Ok((Examples { held: blueprint.hold(data.features)?, sample }, hash, notes))
+    let (held, data) = hold_all(table, encoder, blueprint)?;
+    let sample = data.sample.ok_or_else(|| no_labels(path))?;
+    Ok((Examples { held, sample }, data.hash, notes(&data.notes, Some(path))))
+}
+
+/// All rows of a table, where they fit: in memory, or on disk.
+fn hold_all(table: Table, encoder: &Encoder, blueprint: &Blueprint) -> Result<(Held, Dataset<()>), Failure> {
+    let scratch = table.spilled().map(Path::to_owned);
+    let most = if scratch.is_some() { Stored::BLOCK } else { usize::MAX };
+    let (all, mut held) = (every_row(&table), Growing::new(encoder, scratch.as_deref())?);
+    let data = encoder.encode_blocks(table, &[&all], most, &mut |_, block| held.add(block))?;
+    Ok((held.hold(blueprint)?, data))
+}
+
+fn every_row(table: &Table) -> Vec<u32> {
+    (0..table.rows() as u32).collect()
+}
+
+fn no_labels(path: &Path) -> Failure {
+    Failure::input(format!("{}: no labels; name them with ‹label›", path.display()))
+}
+
+/// Bytes of rows that are held at a time.
+pub const PIECE: usize = 32 << 20;
+
+/// Labelled rows of another file for a model of tables: held where they are few, else scored some at a time.
+///
+/// # Errors
+/// If they are not the model's, or have no labels.
+pub fn load_scored(
+    path: &Path,
+    options: &ReadOptions,
+    roles: &Roles,
+    model: &Opened,
+) -> Result<(Examples, Option<String>, Vec<String>), Failure> {
+    let (encoder, blueprint) = (model.schema.encoder()?, &model.blueprint);
+    let known = encoder.label.is_some() && roles.positive == Positive::Auto && roles.queries.is_none();
+    if !known {
+        // What the labels mean shows when all are read.
+        return load_more(path, options, roles, encoder, blueprint);
+    }
+    let scorers = || std::iter::once(&model.scorer).chain(&model.baseline);
+    let mut by: Vec<(Scorer, Vec<f32>)> = scorers().map(|scorer| (scorer.clone(), Vec::new())).collect();
+    let (mut about, mut all_notes, mut last, mut ended) = (None::<Table>, None::<Notes>, None, Ok(()));
+    let mut score = |mut table: Table| -> Result<(), Failure> {
+        let next = table.take_about();
+        match &mut about {
+            Some(about) => about.append_about(next),
+            None => about = Some(next),
+        }
+        if table.rows() == 0 {
+            return Ok(());
+        }
+        let (mut held, data) = hold_all(table, encoder, blueprint)?;
+        for (scorer, scores) in &mut by {
+            scores.extend(scorer.scores(&mut held)?);
+        }
+        match &mut all_notes {
+            Some(all) => all.merge(data.notes),
+            None => all_notes = Some(data.notes),
+        }
+        Ok(())
+    };
+    let mut several = false;
+    let mut take = |table: Table| {
+        // The first is scored once a second comes.
+        if let Some(before) = last.replace(table) {
+            (several, ended) = (true, score(before));
+        }
+        ended.is_ok()
+    };
+    let (read, hash) = std::thread::scope(|scope| {
+        let hash = scope.spawn(|| options.hash.then(|| hash(path)).transpose());
+        let read = Table::read_pieces(path, options, roles, encoder, PIECE, &mut take);
+        (read, hash.join())
+    });
+    read?;
+    ended?;
+    let hash = hash.map_err(|_| Failure::input("the file could not be hashed"))?.map_err(setpoint_data::Error::from)?;
+    let last = last.ok_or_else(|| no_labels(path))?;
+    if !several {
+        let (held, data) = hold_all(last, encoder, blueprint)?;
+        let sample = data.sample.ok_or_else(|| no_labels(path))?;
+        return Ok((Examples { held, sample }, hash, notes(&data.notes, Some(path))));
+    }
+    score(last)?;
+    let sample = about.map(Table::into_sample).transpose()?.flatten().ok_or_else(|| no_labels(path))?;
+    let again = {
+        let (path, options, roles) = (path.to_owned(), options.clone(), roles.clone());
+        let (encoder, blueprint) = (encoder.clone(), blueprint.clone());
+        move |rows: &[u32]| read_again(&path, &options, &roles, &encoder, &blueprint, rows)
+    };
+    let held = Held::Scored(Scored { rows: sample.len(), by, again: Box::new(again) });
+    Ok((Examples { held, sample }, hash, all_notes.map_or_else(Vec::new, |all| notes(&all, Some(path)))))
+}
+
+/// Some rows of a file, which ascend.
+fn read_again(
+    path: &Path,
+    options: &ReadOptions,
+    roles: &Roles,
+    encoder: &Encoder,
+    blueprint: &Blueprint,
+    rows: &[u32],
+) -> Result<Held, Failure> {
+    let (mut found, mut first, mut next, mut ended) = (None::<Features>, 0, 0, Ok(()));
+    let mut take = |table: Table| {
+        let end = next + rows[next..].partition_point(|row| *row < first + table.rows() as u32);
+        let own: Vec<u32> = rows[next..end].iter().map(|row| row - first).collect();
+        (first, next) = (first + table.rows() as u32, end);
+        let block = encoder.encode_parts(table, &[&own]).map(|data| data.features.into_iter().next());
+        ended = block.map(|block| match (&mut found, block) {
+            (Some(found), Some(block)) => found.append(&block).unwrap_or_default(),
+            (found, block) => *found = block,
+        });
+        ended.is_ok()
+    };
+    Table::read_pieces(path, options, roles, encoder, PIECE, &mut take)?;
+    ended?;
+    blueprint.hold(found.filter(|_| next == rows.len()).ok_or_else(|| no_labels(path))?)
 }
 
 /// What was left out or filled in, in words.

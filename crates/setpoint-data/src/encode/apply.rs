@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use setpoint::Sample;
 use setpoint::features::{Features, Layout, Sparse};
 use setpoint::model::ModelError;
 
@@ -14,7 +13,7 @@ use super::text::Entries;
 use super::{EncodeError, Encoder, Encoding, Input, Inputs, Notes, layout};
 use crate::Error;
 use crate::chunk::{Chunk, MISSING, Texts};
-use crate::dataset::{Dataset, checked_sample, fits_memory};
+use crate::dataset::{Dataset, fits_memory};
 use crate::form::{Form, Key};
 use crate::layout::ColumnKind;
 use crate::table::{Body, FeatureColumn, Table};
@@ -92,18 +91,17 @@ impl Encoder {
     /// If a list does not ascend.
     pub fn encode_blocks(
         &self,
-        table: Table,
+        mut table: Table,
         parts: &[&[u32]],
         most: usize,
         take: &mut dyn FnMut(usize, Features) -> Result<(), ModelError>,
     ) -> Result<Dataset<()>, Error> {
         assert!(parts.iter().all(|rows| rows.is_sorted()), "rows must ascend");
         self.check()?;
-        let ranked = table.ranked()?;
-        let mut notes = table.notes;
+        let mut notes = std::mem::take(&mut table.notes);
         notes.constant_columns.clone_from(&self.constant);
         notes.identifier_columns.clone_from(&self.identifiers);
-        match (table.body, &self.inputs) {
+        match (std::mem::replace(&mut table.body, Body::none()), &self.inputs) {
             (Body::Dense { columns, chunks, texts }, Inputs::Table(inputs)) => {
                 // What was read before, for statistics.
                 chunks.iter().try_for_each(Chunk::check).map_err(ModelError::from)?;
@@ -138,29 +136,10 @@ impl Encoder {
                 return Err(EncodeError::Column { file, column, expected }.into());
             }
         }
-        let features = ();
-        if let Some(ranked) = ranked {
-            let sample = Some(Sample::of_queries(ranked)?);
-            return Ok(Dataset {
-                features,
-                sample,
-                times: None,
-                queries: table.queries,
-                hash: table.hash,
-                notes,
-            });
-        }
-        let of_classes = table.label.as_ref().is_some_and(|label| label.rule.classes().is_some());
-        let checked = |labels| checked_sample(labels, table.weights, table.groups, of_classes);
-        let mut sample = table.labels.map(checked).transpose()?;
-        if let Some((profit, pays)) = table.stakes {
-            sample = sample.map(|sample| sample.with_stakes(profit, pays)).transpose()?;
-        }
-        if let Some(entities) = table.entities {
-            let with = |sample: Sample| sample.with_entities(&entities.column, &entities.of);
-            sample = sample.map(with).transpose()?;
-        }
-        Ok(Dataset { features, sample, times: table.times, queries: table.queries, hash: table.hash, notes })
+        let (queries, hash) = (table.queries.clone(), table.hash.take());
+        // Times of graded rows mean nothing: a split of them goes by their queries.
+        let times = table.times.take().filter(|_| table.grades.is_none());
+        Ok(Dataset { features: (), sample: table.into_sample()?, times, queries, hash, notes })
     }
 }
 

@@ -408,7 +408,8 @@ impl Features {
     }
 
     /// Adds the rows of another; `None` if it has other columns.
-    pub(crate) fn append(&mut self, other: &Self) -> Option<()> {
+    #[must_use]
+    pub fn append(&mut self, other: &Self) -> Option<()> {
         if self.layout != other.layout {
             return None;
         }

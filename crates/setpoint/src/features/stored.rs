@@ -82,8 +82,10 @@ impl Stored {
         if rows.rows() == 0 {
             return Ok(());
         }
+        let (expected, got) = (self.columns(), rows.columns());
+        let other = ModelError::Length { what: "columns", expected, got };
         if rows.layout != self.layout {
-            return Err(ModelError::Length { what: "columns", expected: self.columns(), got: rows.columns() });
+            return Err(other);
         }
         rows.check().map_err(|error| match error {
             ModelError::Feature { row, column, value } => {
@@ -95,7 +97,7 @@ impl Stored {
         if self.last.rows() == 0 && rows.rows() == CHUNK {
             return Ok(self.write(rows)?);
         }
-        self.last.append(rows);
+        self.last.append(rows).ok_or(other)?;
         let whole = self.last.rows() / CHUNK;
         for unit in 0..whole {
             let rows: Vec<u32> = (unit * CHUNK..(unit + 1) * CHUNK).map(|row| row as u32).collect();
