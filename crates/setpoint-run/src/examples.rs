@@ -470,7 +470,8 @@ fn no_labels(path: &Path) -> Failure {
 /// Bytes of rows that are held at a time.
 pub const PIECE: usize = 32 << 20;
 
-/// Labelled rows of another file for a model of tables: held where they are few, else scored some at a time.
+/// Labelled rows of another file for a model of tables: held where they are no more than a piece of so many bytes, else
+/// scored piece by piece.
 ///
 /// # Errors
 /// If they are not the model's, or have no labels.
@@ -479,6 +480,7 @@ pub fn load_scored(
     options: &ReadOptions,
     roles: &Roles,
     model: &Opened,
+    piece: usize,
 ) -> Result<(Examples, Option<String>, Vec<String>), Failure> {
     let (encoder, blueprint) = (model.schema.encoder()?, &model.blueprint);
     let known = encoder.label.is_some() && roles.positive == Positive::Auto && roles.queries.is_none();
@@ -518,7 +520,7 @@ pub fn load_scored(
     };
     let (read, hash) = std::thread::scope(|scope| {
         let hash = scope.spawn(|| options.hash.then(|| hash(path)).transpose());
-        let read = Table::read_pieces(path, options, roles, encoder, PIECE, &mut take);
+        let read = Table::read_pieces(path, options, roles, encoder, piece, &mut take);
         (read, hash.join())
     });
     read?;
@@ -535,7 +537,7 @@ pub fn load_scored(
     let again = {
         let (path, options, roles) = (path.to_owned(), options.clone(), roles.clone());
         let (encoder, blueprint) = (encoder.clone(), blueprint.clone());
-        move |rows: &[u32]| read_again(&path, &options, &roles, &encoder, &blueprint, rows)
+        move |rows: &[u32]| read_again(&path, &options, &roles, &encoder, &blueprint, piece, rows)
     };
     let held = Held::Scored(Scored { rows: sample.len(), by, again: Box::new(again) });
     Ok((Examples { held, sample }, hash, all_notes.map_or_else(Vec::new, |all| notes(&all, Some(path)))))
@@ -548,6 +550,7 @@ fn read_again(
     roles: &Roles,
     encoder: &Encoder,
     blueprint: &Blueprint,
+    piece: usize,
     rows: &[u32],
 ) -> Result<Held, Failure> {
     let (mut found, mut first, mut next, mut ended) = (None::<Features>, 0, 0, Ok(()));
@@ -562,7 +565,7 @@ fn read_again(
         });
         ended.is_ok()
     };
-    Table::read_pieces(path, options, roles, encoder, PIECE, &mut take)?;
+    Table::read_pieces(path, options, roles, encoder, piece, &mut take)?;
     ended?;
     blueprint.hold(found.filter(|_| next == rows.len()).ok_or_else(|| no_labels(path))?)
 }
@@ -628,5 +631,72 @@ pub fn notes(notes: &Notes, file: Option<&Path>) -> Vec<String> {
     match file {
         Some(file) => said.into_iter().map(|note| format!("{}: {note}", file.display())).collect(),
         None => said,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use serde_json::Map;
+    use setpoint::train::Silent;
+    use setpoint_data::SplitPlan;
+
+    use super::*;
+    use crate::evaluate::evaluate;
+    use crate::train::{Job, train};
+
+    /// Numbers, some missing, a category, a weight, groups, entities, in blocks of their own.
+    fn table(rows: usize) -> String {
+        let mut text = "y,x,z,town,w,g,who\n".to_owned();
+        for row in 0..rows {
+            let noise = |k: usize| (row.wrapping_mul(k) >> 3) % 1000;
+            let positive = noise(2_654_435_761) < 150;
+            let x = noise(40_503_777) + 400 * usize::from(positive);
+            let x = if row % 50 == 7 { String::new() } else { x.to_string() };
+            let (town, group) = (["York", "Hull", "Bath"][noise(97_531) % 3], ["m", "f", ""][row * 3 / rows]);
+            let y = if row % 999 == 5 { "" } else if positive { "yes" } else { "no" };
+            let _ = writeln!(text, "{y},{x},{},{town},{},{group},e{}", noise(7_777_777), 1 + row % 3, row / 5);
+        }
+        text
+    }
+
+    #[test]
+    fn rows_that_are_scored_in_pieces_measure_as_rows_that_are_held() {
+        let folder = std::env::temp_dir().join(format!("setpoint-pieces-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let [few, many, file] = ["few.csv", "many.csv", "m"].map(|name| folder.join(name));
+        std::fs::write(&few, table(4_000)).unwrap();
+        // More than two blocks of text.
+        std::fs::write(&many, table(200_000)).unwrap();
+        let options = ReadOptions { hash: true, ..ReadOptions::default() };
+        let column = |name: &str| Some(name.to_owned());
+        let roles = Roles {
+            label: column("y"),
+            weight: column("w"),
+            group: column("g"),
+            split_by: column("who"),
+            ..Roles::default()
+        };
+        let split = SplitPlan::default();
+        let read = Table::read(&few, &options, &roles).unwrap();
+        let parts = split.split(&read, 0).unwrap();
+        let mut loaded = load(read, &parts, None, &ModelChoice::Linear).unwrap();
+        let goal = "recall @ fpr<=20%".parse().unwrap();
+        let job = Job::new(goal, ModelChoice::Linear, &Map::new(), &split, Some(0.9)).unwrap();
+        train(&job, &mut loaded, &mut Silent, None).unwrap().file.save(&file).unwrap();
+        let (_, model) = crate::model::open_all(&file).unwrap().remove(0);
+        let encoder = model.schema.encoder().unwrap();
+        let held = load_more(&many, &options, &roles, encoder, &model.blueprint).unwrap();
+        let scored = load_scored(&many, &options, &roles, &model, 1).unwrap();
+        assert!(matches!(scored.0.held, Held::Scored(_)));
+        assert_eq!((&scored.1, &scored.2, &scored.0.sample), (&held.1, &held.2, &held.0.sample));
+        let [held, scored] =
+            [held.0, scored.0].map(|mut examples| evaluate(&model, &mut examples, 2, 0.9).unwrap());
+        assert!(held.importance.is_some());
+        assert_eq!(scored, held);
+        let whole = load_scored(&few, &options, &roles, &model, PIECE).unwrap();
+        assert!(matches!(whole.0.held, Held::Model(_)));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -9,7 +9,7 @@ use setpoint_report::{
     EvaluateRecord, LabelsRecord, ReportRecord, Together, to_json, uncertified, uncertified_order,
 };
 use setpoint_run::{
-    Decision, Examples, Failure, ImageSchema, Opened, Schema, check_volume, hold_images, load_scored, open_all,
+    Decision, Examples, Failure, ImageSchema, Opened, PIECE, Schema, check_volume, hold_images, load_scored, open_all,
 };
 
 use super::progress::{Display, line};
@@ -236,7 +236,7 @@ pub fn labelled_rows(
     let (examples, hash, mut notes) = match &model.schema {
         Schema::Table(_) => {
             let options = read_options(&args.read)?;
-            load_scored(data, &options, &roles, model)?
+            load_scored(data, &options, &roles, model, PIECE)?
         }
         Schema::Images(schema) => labelled_images(args, data, model, schema, &roles, display)?,
     };
