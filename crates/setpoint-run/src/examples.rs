@@ -214,7 +214,7 @@ pub fn load(
         }
     };
     notes.extend(hashes.repeated(&lists, &whole, parts));
-    let copies = hashes.copies(&lists, &whole, parts);
+    let copies = hashes.copies(&lists, &whole);
     let mut held = held.into_iter();
     if let Some(Growing::Here(Some(features))) = held.next().filter(|_| !shared.is_empty()) {
         let held = blueprint.hold(features)?;
@@ -358,17 +358,21 @@ pub fn check_memory(table: &Table, bytes: usize) -> Result<(), Failure> {
 /// A number for each row of features, equal for equal rows, of the lists of rows that are compared.
 struct Hashes {
     of: Vec<Option<Vec<u64>>>,
+    /// Which list the calibration rows are.
+    calibration: Option<usize>,
 }
 
 impl Hashes {
     fn new(table: &Table, lists: &[&[u32]], parts: &Parts, columns: usize) -> Self {
         let cells = lists.iter().map(|rows| rows.len().saturating_mul(columns)).sum::<usize>();
         let all = cells <= MOST_HASHED && table.queries().is_none();
-        let wanted = |rows: &&[u32]| {
-            let calibration = !rows.is_empty() && std::ptr::eq(*rows, parts.rows("calibration"));
-            (table.entities().is_none() && (all || calibration)).then(|| Vec::with_capacity(rows.len()))
+        let is_calibration = |rows: &&[u32]| !rows.is_empty() && *rows == parts.rows("calibration");
+        let calibration = lists.iter().position(is_calibration);
+        let wanted = |(list, rows): (usize, &&[u32])| {
+            let wanted = table.entities().is_none() && (all || calibration == Some(list));
+            wanted.then(|| Vec::with_capacity(rows.len()))
         };
-        Self { of: lists.iter().map(wanted).collect() }
+        Self { of: lists.iter().enumerate().map(wanted).collect(), calibration }
     }
 
     fn add(&mut self, list: usize, block: &Features) {
@@ -383,8 +387,8 @@ impl Hashes {
     }
 
     /// A caution where most calibration rows repeat others: each counts as a draw in a certificate.
-    fn copies(&self, lists: &[&[u32]], sample: &Sample, parts: &Parts) -> Option<String> {
-        let list = lists.iter().position(|rows| std::ptr::eq(*rows, parts.rows("calibration")))?;
+    fn copies(&self, lists: &[&[u32]], sample: &Sample) -> Option<String> {
+        let list = self.calibration?;
         let rows = lists[list].iter().map(|row| sample.labels()[*row as usize]);
         let mut seen: Vec<u64> = self.of[list].as_ref()?.iter().zip(rows).map(with_label).collect();
         seen.sort_unstable();

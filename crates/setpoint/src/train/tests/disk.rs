@@ -24,7 +24,7 @@ fn a_fit_on_disk_is_the_fit_in_memory_to_the_last_bit() {
     ] {
         let ((mut train, sample), (mut validation, held_out)) = (part(rows, 0.0), part(5_000, 0.5));
         let (mut train_stored, mut validation_stored) = (stored(&train), stored(&validation));
-        let mut run = |train: &mut dyn Model, validation: &mut dyn Model| {
+        let run = |train: &mut dyn Model, validation: &mut dyn Model| {
             let (train, validation) =
                 (Part { model: train, sample: &sample }, Part { model: validation, sample: &held_out });
             fit(&goal, train, validation, &settings, &mut Silent, None).unwrap()
