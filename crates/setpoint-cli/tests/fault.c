@@ -67,6 +67,13 @@ ssize_t write(int file, const void *from, size_t size)
     return real(file, from, size);
 }
 
+ssize_t pwrite64(int file, const void *from, size_t size, off64_t at)
+{
+    REAL(pwrite64);
+    REFUSE("write", file, 0, 1, ENOSPC)
+    return real(file, from, size, at);
+}
+
 ssize_t writev(int file, const struct iovec *from, int count)
 {
     REAL(writev);

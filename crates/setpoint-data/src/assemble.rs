@@ -1,7 +1,10 @@
 //! From columns as read to a table: labels decided, roles checked, rows without a label left out.
 
+use setpoint::model::ModelError;
+use setpoint::scratch::ScratchError;
+
 use crate::Error;
-use crate::chunk::{MISSING, Texts};
+use crate::chunk::{Chunk, MISSING, Texts, values};
 use crate::dataset::Codes;
 use crate::encode::{LabelSchema, Notes};
 use crate::label::{LabelError, LabelRule, Positive};
@@ -21,7 +24,7 @@ pub(crate) fn from_raw(
 ) -> Result<Table, Error> {
     let sized = roles.queries.as_ref().map(|source| source.sized(file, raw.held())).transpose()?;
     let mut sized = sized.flatten();
-    let unlabelled = drop_unlabelled(&mut raw, sized.as_mut());
+    let unlabelled = drop_unlabelled(&mut raw, sized.as_mut()).map_err(ModelError::from)?;
     let Labelled { label, labels, grades, classes, left_out } = match raw.layout.label {
         Some(column) => labelled(file, &mut raw, column, roles, rule)?,
         None => Labelled::default(),
@@ -85,6 +88,7 @@ pub(crate) fn from_raw(
         read_as,
         ..Notes::default()
     };
+    raw.chunks.iter().try_for_each(Chunk::check).map_err(ModelError::from)?;
     Ok(Table {
         file: file.to_owned(),
         rows,
@@ -188,8 +192,8 @@ pub(crate) fn from_sparse(
 }
 
 /// Removes the rows without a label, and their queries; returns how many there were.
-fn drop_unlabelled(raw: &mut Raw, queries: Option<&mut Codes>) -> u64 {
-    let Some(column) = raw.layout.label else { return 0 };
+fn drop_unlabelled(raw: &mut Raw, queries: Option<&mut Codes>) -> Result<u64, ScratchError> {
+    let Some(column) = raw.layout.label else { return Ok(0) };
     let (mut dropped, mut all) = (0, Vec::new());
     for chunk in &mut raw.chunks {
         let keep: Vec<bool> = match raw.layout.uses[column] {
@@ -199,16 +203,18 @@ fn drop_unlabelled(raw: &mut Raw, queries: Option<&mut Codes>) -> u64 {
         };
         let missing = keep.iter().filter(|kept| !**kept).count();
         if missing > 0 {
-            chunk.retain(&keep);
+            chunk.retain(&keep)?;
             dropped += missing as u64;
         }
-        all.extend(keep);
+        if queries.is_some() {
+            all.extend(keep);
+        }
     }
     if let Some(queries) = queries {
         let mut kept = all.iter();
         queries.of.retain(|_| kept.next() == Some(&true));
     }
-    dropped
+    Ok(dropped)
 }
 
 fn texts_of(texts: &Texts) -> Vec<(&str, u64)> {
@@ -260,7 +266,7 @@ fn labelled(
     column: usize,
     roles: &Roles,
     rule: Option<&LabelRule>,
-) -> Result<Labelled, LabelError> {
+) -> Result<Labelled, Error> {
     let name = raw.layout.names[column].clone();
     let Use::Text(slot) = raw.layout.uses[column] else {
         let values = reals(raw, column);
@@ -278,10 +284,11 @@ fn labelled(
     for chunk in raw.chunks.iter_mut().filter(|_| found.leaves_out()) {
         let keep: Vec<bool> = chunk.code(slot).iter().map(|code| found.keeps(*code)).collect();
         left_out += keep.iter().filter(|kept| !**kept).count() as u64;
-        chunk.retain(&keep);
+        chunk.retain(&keep).map_err(ModelError::from)?;
     }
     let label = LabelSchema { column: name, position: column, rule };
-    Ok(Labelled::new(label, &found, left_out, || raw.chunks.iter().flat_map(|chunk| chunk.code(slot))))
+    let codes: Vec<u32> = values(&raw.chunks, |chunk| chunk.code(slot)).collect();
+    Ok(Labelled::new(label, &found, left_out, || codes.iter()))
 }
 
 fn rule_labels(
@@ -313,7 +320,7 @@ fn rule_labels(
 
 fn reals(raw: &Raw, column: usize) -> Vec<f64> {
     match raw.layout.uses[column] {
-        Use::Real(slot, _) => raw.chunks.iter().flat_map(|chunk| chunk.real(slot)).copied().collect(),
+        Use::Real(slot, _) => values(&raw.chunks, |chunk| chunk.real(slot)).collect(),
         _ => Vec::new(),
     }
 }
@@ -325,7 +332,7 @@ pub(crate) fn codes(column: String, raw: &Raw, at: usize) -> Codes {
 /// The texts of a column as they are in the file.
 fn written(column: String, raw: &Raw, at: usize) -> Codes {
     let Use::Text(slot) = raw.layout.uses[at] else { return Codes::default() };
-    let of = raw.chunks.iter().flat_map(|chunk| chunk.code(slot)).copied().collect();
+    let of = values(&raw.chunks, |chunk| chunk.code(slot)).collect();
     Codes { column, names: raw.texts[slot].values.clone(), of }
 }
 
@@ -349,8 +356,8 @@ fn amounts(file: &str, column: &str, raw: &Raw, at: usize) -> Result<Vec<f64>, R
     let values: Vec<f64> = match raw.layout.uses[at] {
         Use::Number(slot) => {
             let offset = raw.layout.offsets[slot];
-            let numbers = raw.chunks.iter().flat_map(|chunk| chunk.number(slot));
-            numbers.map(|value| f64::from(*value) + offset).collect()
+            let numbers = values(&raw.chunks, |chunk| chunk.number(slot));
+            numbers.map(|value| f64::from(value) + offset).collect()
         }
         _ => reals(raw, at),
     };

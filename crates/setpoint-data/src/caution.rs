@@ -1,5 +1,7 @@
 //! Columns that someone should look at before a model is trusted: one that gives the label away, or is there twice.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use crate::chunk::{Chunk, MISSING};
@@ -97,8 +99,8 @@ impl Table {
                 && one.form == other.form
                 && chunks.iter().all(|chunk| match one.kind {
                     ColumnKind::Number => {
-                        let pairs = chunk.number(one.slot).iter().zip(chunk.number(other.slot));
-                        pairs.into_iter().all(|(one, other)| one.to_bits() == other.to_bits())
+                        let (one, other) = (chunk.number(one.slot), chunk.number(other.slot));
+                        one.iter().zip(&*other).all(|(one, other)| one.to_bits() == other.to_bits())
                     }
                     // Codes count texts as they occur: equal ones are equal up to their names.
                     ColumnKind::Category => chunk.code(one.slot) == chunk.code(other.slot),
@@ -113,7 +115,11 @@ impl Table {
 }
 
 /// The values of some rows, which ascend.
-fn pick<T: Copy>(chunks: &[Chunk], rows: &[u32], column: impl Fn(&Chunk) -> &[T]) -> Vec<T> {
+fn pick<'a, T: Copy + 'a>(
+    chunks: &'a [Chunk],
+    rows: &[u32],
+    column: impl Fn(&'a Chunk) -> Cow<'a, [T]>,
+) -> Vec<T> {
     let (mut picked, mut start, mut next) = (Vec::with_capacity(rows.len()), 0, 0);
     for chunk in chunks {
         let values = column(chunk);

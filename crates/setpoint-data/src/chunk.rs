@@ -1,11 +1,16 @@
 //! Rows of a table in memory: numbers as `f32` (less the offsets of their columns), texts as codes.
 //!
 //! A table is a list of chunks, so that encoding can free what it has consumed
-//! and never holds two whole copies.
+//! and never holds two whole copies. Where they are too many for memory, they are in a scratch file, and columns of
+//! them are read as they are asked for.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
 
 use rayon::prelude::*;
+use setpoint::scratch::{Pod, Scratch, ScratchError};
 
 use crate::tally::Tally;
 
@@ -30,6 +35,24 @@ pub(crate) struct Chunk {
     pub number_tallies: Vec<Option<Box<Tally>>>,
     /// For each number column, whether a number was rounded to fit.
     pub rounded: Vec<bool>,
+    /// Where its columns are, if not here: numbers, codes, reals, without gaps.
+    away: Option<Away>,
+}
+
+#[derive(Clone, Debug)]
+struct Away {
+    scratch: Arc<Scratch>,
+    at: u64,
+    /// How many columns of numbers and codes there are, and of reals.
+    columns: [usize; 3],
+}
+
+/// The values of a column of all chunks.
+pub(crate) fn values<'a, T: Copy + 'a>(
+    chunks: &'a [Chunk],
+    column: impl Fn(&'a Chunk) -> Cow<'a, [T]> + 'a,
+) -> impl Iterator<Item = T> + 'a {
+    chunks.iter().flat_map(move |chunk| column(chunk).into_owned())
 }
 
 /// The different texts of one column of a chunk.
@@ -59,7 +82,54 @@ impl Chunk {
             texts: (0..texts).map(|_| LocalTexts::default()).collect(),
             number_tallies: vec![None; numbers],
             rounded: vec![false; numbers],
+            away: None,
         }
+    }
+
+    /// The folder of the scratch file that its columns are in.
+    pub fn folder(&self) -> Option<&Path> {
+        self.away.as_ref().map(|away| away.scratch.directory())
+    }
+
+    /// Takes its columns to a scratch file.
+    pub fn store(&mut self, scratch: &Arc<Scratch>) -> Result<(), ScratchError> {
+        let (rows, stride) = (self.rows, self.stride.max(1));
+        let columns = [self.numbers.len(), self.codes.len(), self.reals.len()].map(|length| length / stride);
+        let away = Away { scratch: Arc::clone(scratch), at: 0, columns };
+        let at = scratch.reserve(away.before(3, rows) as usize);
+        let mut place = at;
+        for column in self.numbers.chunks(stride) {
+            scratch.write(place, &column[..rows])?;
+            place += size_of_val(&column[..rows]) as u64;
+        }
+        for column in self.codes.chunks(stride) {
+            scratch.write(place, &column[..rows])?;
+            place += size_of_val(&column[..rows]) as u64;
+        }
+        for column in self.reals.chunks(stride) {
+            scratch.write(place, &column[..rows])?;
+            place += size_of_val(&column[..rows]) as u64;
+        }
+        (self.numbers, self.codes, self.reals) = (Vec::new(), Vec::new(), Vec::new());
+        (self.stride, self.away) = (rows, Some(Away { at, ..away }));
+        Ok(())
+    }
+
+    /// The same with its columns here.
+    pub fn load(mut self) -> Result<Self, ScratchError> {
+        if let Some(away) = self.away.take() {
+            let [numbers, codes, reals] = away.columns.map(|columns| columns * self.rows);
+            (self.numbers, self.codes, self.reals) = (vec![0.0; numbers], vec![0; codes], vec![0.0; reals]);
+            away.scratch.read(away.at, &mut self.numbers)?;
+            away.scratch.read(away.at + away.before(1, self.rows), &mut self.codes)?;
+            away.scratch.read(away.at + away.before(2, self.rows), &mut self.reals)?;
+        }
+        Ok(self)
+    }
+
+    /// Says whether columns could be read that were asked for.
+    pub fn check(&self) -> Result<(), ScratchError> {
+        self.away.as_ref().map_or(Ok(()), |away| away.scratch.check())
     }
 
     /// An empty chunk to gather others in.
@@ -104,20 +174,33 @@ impl Chunk {
         count
     }
 
-    pub fn number(&self, slot: usize) -> &[f32] {
-        &self.numbers[slot * self.stride..][..self.rows]
+    pub fn number(&self, slot: usize) -> Cow<'_, [f32]> {
+        self.column(&self.numbers, 0, slot)
     }
 
-    pub fn code(&self, slot: usize) -> &[u32] {
-        &self.codes[slot * self.stride..][..self.rows]
+    pub fn code(&self, slot: usize) -> Cow<'_, [u32]> {
+        self.column(&self.codes, 1, slot)
     }
 
-    pub fn real(&self, slot: usize) -> &[f64] {
-        &self.reals[slot * self.stride..][..self.rows]
+    pub fn real(&self, slot: usize) -> Cow<'_, [f64]> {
+        self.column(&self.reals, 2, slot)
+    }
+
+    /// A column of a kind: numbers, codes, reals. What cannot be read is 0, and [`Chunk::check`] says so.
+    fn column<'a, T: Pod>(&'a self, here: &'a [T], kind: usize, slot: usize) -> Cow<'a, [T]> {
+        let Some(away) = &self.away else {
+            return Cow::Borrowed(&here[slot * self.stride..][..self.rows]);
+        };
+        let mut values = vec![T::zeroed(); self.rows];
+        let before = away.before(kind, self.rows) + (slot * size_of_val(&values[..])) as u64;
+        away.scratch.read_or_note(away.at + before, &mut values);
+        Cow::Owned(values)
     }
 
     /// Keeps the rows for which `keep` is true, in order.
-    pub fn retain(&mut self, keep: &[bool]) {
+    pub fn retain(&mut self, keep: &[bool]) -> Result<(), ScratchError> {
+        let scratch = self.away.as_ref().map(|away| Arc::clone(&away.scratch));
+        *self = std::mem::take(self).load()?;
         fn compact<T: Copy>(column: &mut [T], keep: &[bool]) {
             let mut next = 0;
             for (row, kept) in keep.iter().enumerate() {
@@ -132,6 +215,16 @@ impl Chunk {
         self.codes.chunks_mut(stride).for_each(|column| compact(&mut column[..rows], keep));
         self.reals.chunks_mut(stride).for_each(|column| compact(&mut column[..rows], keep));
         self.rows = keep.iter().filter(|kept| **kept).count();
+        scratch.map_or(Ok(()), |scratch| self.store(&scratch))
+    }
+}
+
+impl Away {
+    /// Bytes before the columns of a kind; of all columns, for 3.
+    fn before(&self, kind: usize, rows: usize) -> u64 {
+        let sizes = [size_of::<f32>(), size_of::<u32>(), size_of::<f64>()];
+        let columns = self.columns.iter().zip(sizes).take(kind);
+        columns.map(|(columns, size)| (columns * size * rows) as u64).sum()
     }
 }
 
@@ -247,7 +340,7 @@ mod tests {
         chunk.rows = 3;
         chunk.numbers = vec![1.0, 2.0, 3.0, 0.0];
         chunk.codes = vec![7, 8, 9, 0];
-        chunk.retain(&[true, false, true]);
-        assert_eq!((chunk.number(0), chunk.code(0)), (&[1.0, 3.0][..], &[7, 9][..]));
+        chunk.retain(&[true, false, true]).unwrap();
+        assert_eq!((&*chunk.number(0), &*chunk.code(0)), (&[1.0, 3.0][..], &[7, 9][..]));
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use crate::chunk::values;
 use crate::layout::ColumnKind;
 use crate::table::{Body, Table};
 
@@ -10,6 +11,8 @@ use crate::table::{Body, Table};
 const ROWS: usize = 100;
 /// Values looked at first, so that most columns cost nothing.
 const FIRST: usize = 1000;
+/// Values looked at in all.
+const MOST: usize = 1_000_000;
 /// More different numbers than this under the name of an identifier are no codes of categories.
 const CODES: usize = 100;
 
@@ -32,12 +35,12 @@ impl Table {
         let plain =
             columns.iter().filter(|column| column.kind == ColumnKind::Number && column.form.is_none());
         let found = plain.filter_map(|column| {
-            let values = || {
-                let numbers = chunks.iter().flat_map(|chunk| chunk.number(column.slot));
-                numbers.map(|value| f64::from(*value) + column.offset)
+            let numbers = || {
+                let numbers = values(chunks, |chunk| chunk.number(column.slot));
+                numbers.map(|value| f64::from(value) + column.offset)
             };
-            let found = look(self.rows, values)
-                .or_else(|| repeated(&column.name, values()).then_some(Identifier::Repeated))?;
+            let found = look(self.rows, numbers)
+                .or_else(|| repeated(&column.name, numbers()).then_some(Identifier::Repeated))?;
             Some((column.name.clone(), found))
         });
         found.collect()
@@ -60,7 +63,7 @@ fn look<I: Iterator<Item = f64>>(rows: usize, values: impl Fn() -> I) -> Option<
     if values().zip(values().skip(1)).all(|(one, next)| next == one + 1.0) {
         return Some(Identifier::RowNumbers);
     }
-    differ(rows).then_some(Identifier::Identifiers)
+    differ(rows.min(MOST)).then_some(Identifier::Identifiers)
 }
 
 /// Whether a column is called an identifier (`id`, `user_id`, `userId`) and holds as many whole numbers as one.
@@ -75,7 +78,9 @@ fn repeated(name: &str, mut values: impl Iterator<Item = f64>) -> bool {
     let mut seen = HashSet::new();
     apart
         && values.all(|value| {
-            seen.insert(value.to_bits());
+            if seen.len() <= CODES {
+                seen.insert(value.to_bits());
+            }
             value.fract() == 0.0
         })
         && seen.len() > CODES

@@ -65,7 +65,7 @@ pub use layout::ColumnKind;
 pub use memory::{About, Numbers, Values};
 pub use offset::narrow;
 pub use query::QuerySource;
-pub use read::{Format, ReadError, ReadOptions, Separator, hash};
+pub use read::{Format, ReadError, ReadOptions, Separator, Spill, hash};
 pub use role::{DEFAULT_MISSING, RoleError, Roles, list};
 pub use split::{PARTS, Parts, Places, SplitError, SplitPlan, later_half, shuffle};
 pub use table::Table;

@@ -160,7 +160,7 @@ impl Table {
     /// Labels, weights and groups alone: what a split goes by.
     #[must_use]
     pub fn without_features(about: About, rows: usize) -> Self {
-        let body = Body::Dense { columns: Vec::new(), chunks: Vec::new(), texts: Vec::new() };
+        let body = Body::none();
         assembled(about, rows, Vec::new(), body, Notes::default())
     }
 

@@ -8,7 +8,7 @@
 
 use rayon::prelude::*;
 
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, values};
 
 /// A column gets an offset where its median is so many times larger than its spread: rounding would
 /// cost more than a 65,000th of that.
@@ -51,10 +51,10 @@ pub(crate) fn is_large(middle: f64, spread: f64) -> bool {
 pub(crate) fn of_columns(chunks: &[Chunk], rounded: &[bool], offsets: &[f64]) -> Vec<(usize, f64)> {
     let rows: usize = chunks.iter().map(|chunk| chunk.rows).sum();
     let of = |slot: usize| {
-        let values = || chunks.iter().flat_map(|chunk| chunk.number(slot)).copied();
-        let mut sample: Vec<f32> = values().step_by(rows.div_ceil(SAMPLE).max(1)).collect();
+        let numbers = || values(chunks, |chunk| chunk.number(slot));
+        let mut sample: Vec<f32> = numbers().step_by(rows.div_ceil(SAMPLE).max(1)).collect();
         if sample.iter().all(|value| value.is_nan()) {
-            sample = values().filter(|value| !value.is_nan()).take(SAMPLE).collect();
+            sample = numbers().filter(|value| !value.is_nan()).take(SAMPLE).collect();
         }
         Some((slot, needed(sample, offsets[slot])?))
     };

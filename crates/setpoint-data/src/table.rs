@@ -3,19 +3,20 @@
 use std::cell::RefCell;
 use std::path::Path;
 
+use setpoint::Sample;
 use setpoint::features::Sparse;
 use setpoint::rank::{Queries, RankError};
 
 use crate::Error;
 use crate::assemble::{from_raw, from_sparse};
 use crate::chunk::{Chunk, Texts};
-use crate::dataset::Codes;
+use crate::dataset::{Codes, checked_sample};
 use crate::encode::{Encoder, LabelSchema, Notes};
 use crate::form::Form;
 use crate::label::{LabelRule, Positive};
 use crate::layout::{ColumnKind, Expected};
 use crate::read::source::Source;
-use crate::read::{Format, Pieces, Raw, ReadOptions, Request, delimited, parquet, sniff, svmlight};
+use crate::read::{Format, Pieces, Raw, ReadError, ReadOptions, Request, delimited, parquet, sniff, svmlight};
 use crate::role::{RoleError, Roles};
 use crate::sparse::{Numbering, Offsets};
 
@@ -186,6 +187,13 @@ impl Table {
         self.rows
     }
 
+    /// The folder of the scratch file that its rows are in, where they are too many for memory.
+    #[must_use]
+    pub fn spilled(&self) -> Option<&Path> {
+        let Body::Dense { chunks, .. } = &self.body else { return None };
+        chunks.iter().find_map(Chunk::folder)
+    }
+
     /// Number of feature columns as they are in the file (before encoding).
     #[must_use]
     pub fn columns(&self) -> usize {
@@ -300,6 +308,81 @@ impl Table {
     }
 }
 
+impl Table {
+    /// Labels, weights, groups and the rest that is known of rows beside their features.
+    ///
+    /// # Errors
+    /// If they make no sample.
+    pub fn into_sample(self) -> Result<Option<Sample>, Error> {
+        if let Some(ranked) = self.ranked()? {
+            return Ok(Some(Sample::of_queries(ranked)?));
+        }
+        let of_classes = self.classes().is_some();
+        let Some(labels) = self.labels else { return Ok(None) };
+        // Groups of tables that were appended are in the order of their first rows.
+        let groups = self.groups.map(|groups| match of_classes || groups.names.is_sorted() {
+            true => groups,
+            false => groups.alphabetical(),
+        });
+        let mut sample = checked_sample(labels, self.weights, groups, of_classes)?;
+        if let Some((profit, pays)) = self.stakes {
+            sample = sample.with_stakes(profit, pays)?;
+        }
+        if let Some(entities) = self.entities {
+            sample = sample.with_entities(&entities.column, &entities.of)?;
+        }
+        Ok(Some(sample))
+    }
+
+    /// Takes out all that is known of the rows but their features.
+    #[must_use]
+    pub fn take_about(&mut self) -> Self {
+        let body = std::mem::replace(&mut self.body, Body::none());
+        let features = Self {
+            file: self.file.clone(),
+            rows: self.rows,
+            body,
+            header: self.header,
+            names: self.names.clone(),
+            missing: self.missing.clone(),
+            label: None,
+            labels: None,
+            grades: None,
+            weights: None,
+            stakes: None,
+            groups: None,
+            entities: None,
+            times: None,
+            scores: None,
+            queries: None,
+            kept: Vec::new(),
+            hash: None,
+            notes: std::mem::take(&mut self.notes),
+        };
+        std::mem::replace(self, features)
+    }
+
+    /// Adds what is known of the rows that come next, as [`take_about`](Self::take_about) took it out.
+    pub fn append_about(&mut self, next: Self) {
+        fn add<T>(own: &mut Option<Vec<T>>, next: Option<Vec<T>>) {
+            own.iter_mut().zip(next).for_each(|(own, next)| own.extend(next));
+        }
+        self.rows += next.rows;
+        add(&mut self.labels, next.labels);
+        add(&mut self.weights, next.weights);
+        add(&mut self.times, next.times);
+        self.stakes.iter_mut().zip(next.stakes).for_each(|(own, next)| own.1.extend(next.1));
+        self.entities.iter_mut().zip(next.entities).for_each(|(own, next)| own.append(next));
+        self.groups.iter_mut().zip(next.groups).for_each(|(own, next)| own.append(next));
+    }
+}
+
+impl Body {
+    pub(crate) fn none() -> Self {
+        Self::Dense { columns: Vec::new(), chunks: Vec::new(), texts: Vec::new() }
+    }
+}
+
 /// How a file is to be read.
 struct Plan<'a> {
     roles: Roles,
@@ -356,9 +439,18 @@ impl<'a> Plan<'a> {
         let file = source.name();
         let request = Request { options, roles, expected: expected.as_ref(), pieces };
         match format {
-            Format::Delimited => from_raw(file, delimited::read(source, request)?, roles, *rule),
-            Format::Parquet => from_raw(file, parquet::read(source, request)?, roles, *rule),
+            Format::Delimited | Format::Parquet => {
+                let mut raw = match format {
+                    Format::Parquet => parquet::read(source, request)?,
+                    _ => delimited::read(source, request)?,
+                };
+                raw.spill()?;
+                from_raw(file, raw, roles, *rule)
+            }
             Format::SvmLight => {
+                if options.spill.as_ref().is_some_and(|spill| source.length().is_ok_and(|all| all > spill.bytes as u64)) {
+                    return Err(ReadError::Held { file: file.to_owned() }.into());
+                }
                 let known = encoder.and_then(Encoder::sparse_columns);
                 from_sparse(file, svmlight::read(source, request, known)?, roles, *rule)
             }

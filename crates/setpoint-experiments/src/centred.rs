@@ -56,10 +56,12 @@ impl Model for Centred {
         Ok(Some(Box::new(Self { linear, zero: Arc::clone(&self.zero) })))
     }
 
-    fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
+    fn joined(&self, others: &[&dyn Model]) -> Result<Option<Box<dyn Model>>, ModelError> {
         let others: Option<Vec<&Linear>> =
             others.iter().map(|other| Some(&other.as_any()?.downcast_ref::<Self>()?.linear)).collect();
-        Some(Box::new(Self { linear: self.linear.with(&others?)?, zero: Arc::clone(&self.zero) }))
+        let joined = others.and_then(|others| self.linear.with(&others));
+        let centred = |linear| Box::new(Self { linear, zero: Arc::clone(&self.zero) }) as Box<dyn Model>;
+        Ok(joined.map(centred))
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

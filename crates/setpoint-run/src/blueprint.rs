@@ -10,6 +10,7 @@ use setpoint_data::Encoder;
 
 use crate::choice::{CnnSize, ModelChoice};
 use crate::failure::Failure;
+use crate::scorer::Scorer;
 use crate::shards::TreeRows;
 
 /// What a model is built from: all but the examples and the parameters.
@@ -37,6 +38,17 @@ pub enum Held {
     Rows(setpoint_trees::Rows),
     /// In shards, for trees.
     Elsewhere(TreeRows),
+    /// Scored while they were read, and not held.
+    Scored(Scored),
+}
+
+/// Scores of rows that are not held, and a way back to some of them.
+pub struct Scored {
+    pub(crate) rows: usize,
+    /// The scores that each model gave them.
+    pub(crate) by: Vec<(Scorer, Vec<f32>)>,
+    /// Reads some of them again, which ascend.
+    pub(crate) again: Box<dyn Fn(&[u32]) -> Result<Held, Failure>>,
 }
 
 impl Held {
@@ -49,6 +61,7 @@ impl Held {
             Self::Model(whole) => whole.select(rows)?,
             Self::Rows(whole) => return Ok(Self::Rows(whole.select(rows)?)),
             Self::Elsewhere(_) => None,
+            Self::Scored(scored) => return (scored.again)(rows),
         };
         let cannot = || Failure::input("the rows of this kind of model cannot be shared");
         Ok(Self::Model(view.ok_or_else(cannot)?))
@@ -63,6 +76,7 @@ impl Held {
             Self::Model(model) => model.shuffled(columns, order)?.map(Self::Model),
             Self::Rows(rows) => Some(Self::Rows(rows.shuffled(columns, order))),
             Self::Elsewhere(_) => None,
+            Self::Scored(_) => None,
         })
     }
 
@@ -73,6 +87,7 @@ impl Held {
             Self::Model(model) => model.rows(),
             Self::Rows(rows) => rows.view().rows(),
             Self::Elsewhere(rows) => rows.rows(),
+            Self::Scored(scored) => scored.rows,
         }
     }
 }

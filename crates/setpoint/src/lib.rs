@@ -62,7 +62,7 @@
 //! - [`class`]: several classes: smooth and counted decisions by score minus shift.
 //! - [`rank`]: queries: smooth and exact metrics of the first results of each.
 //! - [`artifact`]: the model file.
-//! - [`features`]: rows of numbers and categories, each as it is.
+//! - [`features`]: rows of numbers and categories, each as it is; in memory, or in a file of [`scratch`].
 //! - [`model`], [`optimizer`], [`train`]: what is trained, and how.
 //! - [`message`]: values as messages show them.
 
@@ -87,6 +87,7 @@ pub mod problem;
 pub mod rank;
 pub mod ranks;
 pub mod sample;
+pub mod scratch;
 pub mod shard;
 pub mod surrogate;
 pub mod threshold;

@@ -125,10 +125,7 @@ impl Shard for Sample {
     }
 
     fn moments(&self, scores: &[f32], from: f64) -> [f64; 3] {
-        sums(scores, self.weights(), |score, weight| {
-            let away = score - from;
-            [weight, weight * away, weight * away * away]
-        })
+        self.moments_from(0, scores, from)
     }
 
     fn add_line(&self, scores: &[f32], at_zero: f64, slope: f64, values: &mut [f32]) {
@@ -148,6 +145,14 @@ impl Shard for Sample {
 }
 
 impl Sample {
+    /// Σ w, Σ w (s - from), Σ w (s - from)² of some rows, from the first of them on.
+    pub(crate) fn moments_from(&self, first: usize, scores: &[f32], from: f64) -> [f64; 3] {
+        sums(scores, self.weights().map(|weights| &weights[first..]), |score, weight| {
+            let away = score - from;
+            [weight, weight * away, weight * away * away]
+        })
+    }
+
     /// Adds w (at_zero + slope s) to the value of each of some rows, from the first of them on.
     pub(crate) fn add_line_from(
         &self,
@@ -288,7 +293,7 @@ impl Shard for Shards {
     }
 }
 
-fn add<const N: usize>(a: [f64; N], b: [f64; N]) -> [f64; N] {
+pub(crate) fn add<const N: usize>(a: [f64; N], b: [f64; N]) -> [f64; N] {
     std::array::from_fn(|k| a[k] + b[k])
 }
 

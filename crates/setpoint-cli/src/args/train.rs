@@ -162,6 +162,13 @@ pub struct TrainArgs {
     /// Go on from the checkpoint; ends in the same bytes as a run never stopped
     #[arg(long, requires = "checkpoint", help_heading = "Long runs")]
     pub resume: bool,
+    /// Memory that rows may take, such as 2GB: more of them go to a scratch file, from which linear models of
+    /// two classes are trained, to the same bytes
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Long runs")]
+    pub memory: Option<usize>,
+    /// Folder of the scratch file [default: that of the data]
+    #[arg(long, value_name = "DIR", requires = "memory", help_heading = "Long runs")]
+    pub scratch: Option<PathBuf>,
 }
 
 fn size(text: &str) -> Result<usize, ParseIntError> {
@@ -175,6 +182,17 @@ fn seconds(text: &str) -> Result<f64, String> {
     let unit = [("s", 1.0), ("m", 60.0), ("h", 3600.0)].into_iter().find(|(name, _)| *name == unit);
     let found = number.trim().parse::<f64>().ok().zip(unit).map(|(number, (_, seconds))| number * seconds);
     found.ok_or_else(|| "expected a number with s, m or h, such as 90s or 5m".to_owned())
+}
+
+/// Bytes of a size such as `2GB`.
+fn bytes(text: &str) -> Result<usize, String> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let powers = [("b", 0), ("kb", 1), ("mb", 2), ("gb", 3), ("tb", 4)];
+    let power = powers.into_iter().find(|(name, _)| unit.to_lowercase() == *name);
+    let found = number.trim().parse::<f64>().ok().zip(power).map(|(number, (_, power))| number * 1e3f64.powi(power));
+    let found = found.filter(|bytes| *bytes >= 1.0 && bytes.is_finite());
+    found.map(|bytes| bytes as usize).ok_or_else(|| "expected a number with kB, MB or GB, such as 2GB".to_owned())
 }
 
 /// Kinds of model.

@@ -23,7 +23,7 @@ pub fn read_options(args: &ReadArgs) -> Result<ReadOptions, Failure> {
         _ => Format::Delimited,
     });
     let header = args.header.as_deref().map(|header| header == "yes");
-    Ok(ReadOptions { format, separator, header, hash: true })
+    Ok(ReadOptions { format, separator, header, hash: true, spill: None })
 }
 
 /// Which labels are positive.

@@ -1,12 +1,12 @@
 //! A training run, checked.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use setpoint::goal::{Goal, GoalText};
 use setpoint::message::quote;
 use setpoint_data::{
-    ClassOptions, ImageOptions, QuerySource, ReadOptions, Roles, Several, SplitPlan, list, recognise_images,
+    ClassOptions, ImageOptions, QuerySource, ReadOptions, Roles, Several, Spill, SplitPlan, list, recognise_images,
 };
 use setpoint_run::{CnnSize, Failure, Job, ModelChoice, check_volume, confidence_of_each};
 
@@ -130,9 +130,9 @@ impl TrainPlan {
         Ok(Self {
             label: None,
             run_file: Some(args.path.clone()).filter(|path| crate::config::is_run_file(path)),
-            data,
             test: args.test.clone(),
-            read: read_options(&args.read)?,
+            read: ReadOptions { spill: spill(args, &data), ..read_options(&args.read)? },
+            data,
             images: image_options(&args.images)?,
             roles,
             split,
@@ -154,6 +154,13 @@ impl TrainPlan {
             _ => None,
         }
     }
+}
+
+/// Where rows go that are too many for memory.
+fn spill(args: &TrainArgs, data: &Path) -> Option<Spill> {
+    let beside = data.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = args.scratch.clone().unwrap_or_else(|| beside.to_owned());
+    args.memory.map(|bytes| Spill { bytes, directory })
 }
 
 /// Rows that belong together, or follow each other in time, must not change places.
@@ -282,6 +289,9 @@ fn check_idle(args: &TrainArgs, roles: &Roles) -> Result<(), Failure> {
         return Err(Failure::input(format!(
             "--{flag}: has no effect without --model {needed}; give that too, or leave it out"
         )));
+    }
+    if args.memory.is_some() && args.model == ModelArg::Cnn {
+        return Err(Failure::input("--memory: is for tables; leave it out for images"));
     }
     if args.images != ImageArgs::default() && args.model != ModelArg::Cnn {
         return Err(Failure::input(

@@ -9,7 +9,7 @@ use setpoint_report::{
     EvaluateRecord, LabelsRecord, ReportRecord, Together, to_json, uncertified, uncertified_order,
 };
 use setpoint_run::{
-    Decision, Examples, Failure, ImageSchema, Opened, Schema, check_volume, hold_images, load_more, open_all,
+    Decision, Examples, Failure, ImageSchema, Opened, PIECE, Schema, check_volume, hold_images, load_scored, open_all,
 };
 
 use super::progress::{Display, line};
@@ -234,9 +234,9 @@ pub fn labelled_rows(
     display.show(&format!("reading {}", data.display()));
     let roles = roles(args, model)?;
     let (examples, hash, mut notes) = match &model.schema {
-        Schema::Table(encoder) => {
+        Schema::Table(_) => {
             let options = read_options(&args.read)?;
-            load_more(data, &options, &roles, encoder, &model.blueprint)?
+            load_scored(data, &options, &roles, model, PIECE)?
         }
         Schema::Images(schema) => labelled_images(args, data, model, schema, &roles, display)?,
     };

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use setpoint::message::clip;
 use setpoint_data::{Codes, Encoder, ImageOptions, Notes, Roles, Table};
-use setpoint_run::{Decisions, Failure, Opened, Predicted, Schema, hold_images, notes, open_all};
+use setpoint_run::{Decisions, Failure, Opened, PIECE, Predicted, Schema, hold_images, notes, open_all};
 
 use super::progress::{Display, line};
 use super::{images, say_notes};
@@ -18,9 +18,6 @@ pub use write::{quoted, text_of};
 
 /// The column that holds the decision.
 const DECISION: &str = "decision";
-
-/// Bytes of rows that are held at a time, about.
-const PIECE: usize = 32 << 20;
 
 /// The column that holds the place within a query.
 const PLACE: &str = "place";

@@ -8,7 +8,7 @@ use setpoint::message::{clip, quote};
 use setpoint_data::{Roles, Table};
 use setpoint_report::{BandRecord, LabelsRecord, ReportRecord, Seconds, Together, TrainRecord, to_json};
 use setpoint_run::{
-    Checkpoints, Contender, Failure, FailureKind, Loaded, ModelChoice, load_more, train_best,
+    Checkpoints, Contender, Failure, FailureKind, Loaded, ModelChoice, check_memory, load_more, too_many, train_best,
 };
 
 use super::checkpoint::{self, Directory};
@@ -159,6 +159,7 @@ fn run(
     let (mut load, mut stores) = (0.0, Vec::new());
     let prefix = display.prefixed().to_owned();
     let several = matches!(plan.job.model, ModelChoice::Auto { .. });
+    let mut on_disk = false;
     let mut best = train_best(&plan.job, &mut |job| {
         let clock = Instant::now();
         let mut own = TrainPlan { job: job.clone(), ..plan.clone() };
@@ -169,7 +170,9 @@ fn run(
         }
         let mut loaded = match images {
             Some(images) => images.load(&mut own)?,
-            None => self::load(&own)?,
+            // One kind has found that there are too many rows for memory: others need not read them.
+            None if on_disk => return Err(too_many(&own.job.model)),
+            None => self::load(&own, &mut on_disk)?,
         };
         load += clock.elapsed().as_secs_f64();
         interrupt::check()?;
@@ -255,8 +258,12 @@ fn read(plan: &TrainPlan) -> Result<Table, Failure> {
     }
 }
 
-fn load(plan: &TrainPlan) -> Result<Loaded, Failure> {
+fn load(plan: &TrainPlan, on_disk: &mut bool) -> Result<Loaded, Failure> {
     let table = read(plan)?;
+    *on_disk = table.spilled().is_some();
+    if let Some(spill) = plan.read.spill.as_ref().filter(|_| *on_disk) {
+        check_memory(&table, spill.bytes)?;
+    }
     if table.labels().is_none() {
         return Err(Failure::input(format!(
             "{}: which column is the label? name it with --label",

@@ -175,6 +175,10 @@ fn cases() -> Vec<Case> {
             [&train[..], &["--checkpoint", "kept", "--resume"]].concat(),
             "m",
         ));
+        if kind == "linear" {
+            let on_disk = [&train[..], &["--memory", "80kB"]].concat();
+            cases.push(Case::new("linear on disk", prepare(), on_disk, "m"));
+        }
         let others = [
             ([&["predict", "model", data, "-o", "p.csv"][..], predicted].concat(), "p.csv"),
             ([&["recertify", "model", data, "-o", "r"][..], own].concat(), "r"),
@@ -310,6 +314,12 @@ fn a_disk_that_is_full_few_handles_and_no_rights_are_said() {
     } else {
         eprintln!("skipped: no disk of 16 kB can be mounted");
     }
+    let full = "ulimit -f 30; exec \"$0\" train shop.csv --label bought --goal \"recall @ fpr<=20%\" --model linear -o f \
+                --memory 80kB";
+    let run = shell(home.path(), &format!("trap '' XFSZ; {full}"));
+    assert_eq!((run.code, home.path().join("f").exists()), (Some(2), false), "{run:?}");
+    assert!(run.stderr.contains("the scratch file in ") && run.stderr.contains("--scratch"), "{run:?}");
+    assert!(scratch(home.path()).is_empty());
     for handles in 3..12 {
         let run =
             shell(home.path(), &format!("ulimit -n {handles}; exec \"$0\" predict m shop.csv -o p.csv"));

@@ -16,6 +16,7 @@ mod formats;
 mod group;
 mod interrupt;
 mod labels;
+mod memory;
 mod message;
 mod misuse;
 mod model;

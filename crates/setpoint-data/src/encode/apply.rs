@@ -1,11 +1,11 @@
 //! A table turned into rows of features.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use setpoint::Sample;
 use setpoint::features::{Features, Layout, Sparse};
 use setpoint::model::ModelError;
 
@@ -13,7 +13,7 @@ use super::text::Entries;
 use super::{EncodeError, Encoder, Encoding, Input, Inputs, Notes, layout};
 use crate::Error;
 use crate::chunk::{Chunk, MISSING, Texts};
-use crate::dataset::{Dataset, checked_sample, fits_memory};
+use crate::dataset::{Dataset, fits_memory};
 use crate::form::{Form, Key};
 use crate::layout::ColumnKind;
 use crate::table::{Body, FeatureColumn, Table};
@@ -73,14 +73,38 @@ impl Encoder {
     /// # Panics
     /// If a list does not ascend.
     pub fn encode_parts(&self, table: Table, parts: &[&[u32]]) -> Result<Dataset<Vec<Features>>, Error> {
+        let mut features: Vec<Option<Features>> = parts.iter().map(|_| None).collect();
+        let mut put = |part: usize, all| {
+            features[part] = Some(all);
+            Ok(())
+        };
+        let data = self.encode_blocks(table, parts, usize::MAX, &mut put)?;
+        Ok(data.map(|()| features.into_iter().flatten().collect()))
+    }
+
+    /// The same, some rows at a time: `take` gets one block after another of each part, of so many rows at most.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`], and if `take` fails.
+    ///
+    /// # Panics
+    /// If a list does not ascend.
+    pub fn encode_blocks(
+        &self,
+        mut table: Table,
+        parts: &[&[u32]],
+        most: usize,
+        take: &mut dyn FnMut(usize, Features) -> Result<(), ModelError>,
+    ) -> Result<Dataset<()>, Error> {
         assert!(parts.iter().all(|rows| rows.is_sorted()), "rows must ascend");
         self.check()?;
-        let ranked = table.ranked()?;
-        let mut notes = table.notes;
+        let mut notes = std::mem::take(&mut table.notes);
         notes.constant_columns.clone_from(&self.constant);
         notes.identifier_columns.clone_from(&self.identifiers);
-        let features = match (table.body, &self.inputs) {
+        match (std::mem::replace(&mut table.body, Body::none()), &self.inputs) {
             (Body::Dense { columns, chunks, texts }, Inputs::Table(inputs)) => {
+                // What was read before, for statistics.
+                chunks.iter().try_for_each(Chunk::check).map_err(ModelError::from)?;
                 let columns = place(&table.file, inputs, &columns, &texts)?;
                 let stored = Stored::new(&columns);
                 let too_large = || EncodeError::TooLarge {
@@ -88,9 +112,9 @@ impl Encoder {
                     rows: table.rows,
                     columns: self.columns(),
                 };
-                let bytes = stored.layout.bytes(table.rows);
+                let bytes = stored.layout.bytes(table.rows.min(most));
                 bytes.filter(|bytes| fits_memory(*bytes)).ok_or_else(too_large)?;
-                encode_table(&columns, &stored, chunks, parts, &mut notes)?
+                encode_table(&columns, &stored, chunks, parts, most, take, &mut notes)?;
             }
             (
                 Body::Sparse { matrix, numbering, offsets },
@@ -100,37 +124,22 @@ impl Encoder {
             {
                 let features = Features::from_csr(scale_sparse(matrix, scales))?;
                 match parts {
-                    [all] if all.len() == features.rows() => vec![features],
-                    parts => parts.iter().map(|rows| features.select(rows)).collect::<Result<_, _>>()?,
+                    [all] if all.len() == features.rows() => take(0, features)?,
+                    parts => parts
+                        .iter()
+                        .enumerate()
+                        .try_for_each(|(part, rows)| take(part, features.select(rows)?))?,
                 }
             }
             _ => {
                 let (file, column, expected) = (table.file, "all".to_owned(), "laid out as in training");
                 return Err(EncodeError::Column { file, column, expected }.into());
             }
-        };
-        if let Some(ranked) = ranked {
-            let sample = Some(Sample::of_queries(ranked)?);
-            return Ok(Dataset {
-                features,
-                sample,
-                times: None,
-                queries: table.queries,
-                hash: table.hash,
-                notes,
-            });
         }
-        let of_classes = table.label.as_ref().is_some_and(|label| label.rule.classes().is_some());
-        let checked = |labels| checked_sample(labels, table.weights, table.groups, of_classes);
-        let mut sample = table.labels.map(checked).transpose()?;
-        if let Some((profit, pays)) = table.stakes {
-            sample = sample.map(|sample| sample.with_stakes(profit, pays)).transpose()?;
-        }
-        if let Some(entities) = table.entities {
-            let with = |sample: Sample| sample.with_entities(&entities.column, &entities.of);
-            sample = sample.map(with).transpose()?;
-        }
-        Ok(Dataset { features, sample, times: table.times, queries: table.queries, hash: table.hash, notes })
+        let (queries, hash) = (table.queries.clone(), table.hash.take());
+        // Times of graded rows mean nothing: a split of them goes by their queries.
+        let times = table.times.take().filter(|_| table.grades.is_none());
+        Ok(Dataset { features: (), sample: table.into_sample()?, times, queries, hash, notes })
     }
 }
 
@@ -226,29 +235,47 @@ fn encode_table(
     Stored { layout, numbers, fields, texts }: &Stored<'_>,
     chunks: Vec<Chunk>,
     parts: &[&[u32]],
+    most: usize,
+    take: &mut dyn FnMut(usize, Features) -> Result<(), ModelError>,
     notes: &mut Notes,
-) -> Result<Vec<Features>, ModelError> {
-    let mut features: Vec<Features> =
-        parts.iter().map(|rows| Features::zeros(Arc::clone(layout), rows.len())).collect();
-    let mut entries: Vec<Entries> = parts.iter().map(|_| Entries::new(layout.columns())).collect();
+) -> Result<(), ModelError> {
+    let block = |left: usize| {
+        let features = Features::zeros(Arc::clone(layout), left.min(most));
+        (features, Entries::new(layout.columns()), 0)
+    };
+    let whole = |(features, entries, _): (Features, Entries, usize)| match texts.is_empty() {
+        true => Ok(features),
+        false => features.with_entries(entries.finish()),
+    };
+    let mut blocks: Vec<_> = parts.iter().map(|rows| block(rows.len())).collect();
     let mut unseen = vec![Unseen::default(); columns.len()];
     let mut start = 0;
     // Each chunk is freed as soon as it is encoded: two whole copies never exist.
     for chunk in chunks {
-        for ((features, entries), rows) in features.iter_mut().zip(&mut entries).zip(parts) {
-            let below = |end: usize| rows.partition_point(|row| (*row as usize) < end);
-            let own = below(start)..below(start + chunk.rows);
-            let rows = &rows[own.clone()];
-            let at = |range: Range<usize>| rows[range].iter().map(|row| *row as usize - start);
-            features.fill(
-                own,
-                |number, range, into| numbers[number].write_numbers(&chunk, at(range), into),
-                |field, range, into| fields[field].write_places(&chunk, at(range), into),
-            );
-            if !texts.is_empty() {
-                at(0..rows.len()).for_each(|row| {
-                    entries.push(texts.iter().filter_map(|text| text.of_row(&chunk, row)));
-                });
+        let chunk = chunk.load()?;
+        for (part, (current, all)) in blocks.iter_mut().zip(parts).enumerate() {
+            let below = |end: usize| all.partition_point(|row| (*row as usize) < end);
+            let mut own = below(start)..below(start + chunk.rows);
+            while !own.is_empty() {
+                let (features, entries, filled) = &mut *current;
+                let count = own.len().min(features.rows() - *filled);
+                let rows = &all[own.start..own.start + count];
+                let at = |range: Range<usize>| rows[range].iter().map(|row| *row as usize - start);
+                features.fill(
+                    *filled..*filled + count,
+                    |number, range, into| numbers[number].write_numbers(&chunk, at(range), into),
+                    |field, range, into| fields[field].write_places(&chunk, at(range), into),
+                );
+                if !texts.is_empty() {
+                    at(0..count).for_each(|row| {
+                        entries.push(texts.iter().filter_map(|text| text.of_row(&chunk, row)));
+                    });
+                }
+                *filled += count;
+                own.start += count;
+                if *filled == features.rows() && own.start < all.len() {
+                    take(part, whole(std::mem::replace(current, block(all.len() - own.start)))?)?;
+                }
             }
         }
         unseen.par_iter_mut().zip(columns).for_each(|(unseen, column)| column.count_unseen(&chunk, unseen));
@@ -263,11 +290,7 @@ fn encode_table(
         note(total.categories, |notes| &mut notes.unseen_categories);
         note(total.missing, |notes| &mut notes.unseen_missing);
     }
-    if texts.is_empty() {
-        return Ok(features);
-    }
-    let with = |(features, entries): (Features, Entries)| features.with_entries(entries.finish());
-    features.into_iter().zip(entries).map(with).collect()
+    blocks.into_iter().enumerate().try_for_each(|(part, last)| take(part, whole(last)?))
 }
 
 impl Column<'_> {
@@ -337,9 +360,9 @@ impl Column<'_> {
     /// What each row has: the code of a text, or the part of a date.
     fn codes<'c>(&self, chunk: &'c Chunk) -> impl Fn(usize) -> u32 + 'c {
         let (part, dates) = (self.input.part, Dates { offset: self.input.offset });
-        let (codes, values): (&[u32], &[f32]) = match part {
-            Some(_) => (&[], chunk.number(self.slot)),
-            None => (chunk.code(self.slot), &[]),
+        let (codes, values) = match part {
+            Some(_) => (Cow::default(), chunk.number(self.slot)),
+            None => (chunk.code(self.slot), Cow::default()),
         };
         move |row| part.map_or_else(|| codes[row], |part| dates.part(part, values[row]).unwrap_or(MISSING))
     }

@@ -1,5 +1,6 @@
 //! Means, scales and categories of the training rows.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use rayon::prelude::*;
@@ -9,7 +10,7 @@ use setpoint::features::{Scaling, Sparse};
 use super::apply::Dates;
 use super::text::{Unit, Words};
 use super::{Category, EncodeError, Encoder, Encoding, Input, Inputs};
-use crate::chunk::{Chunk, MISSING, Texts};
+use crate::chunk::{Chunk, MISSING, Texts, values};
 use crate::form::Form;
 use crate::layout::ColumnKind;
 use crate::table::{Body, FeatureColumn, Table};
@@ -132,11 +133,10 @@ impl Encoder {
 /// The values of the chosen rows of one column.
 fn chosen_values<'a, T: Copy + 'a>(
     chunks: &'a [Chunk],
-    column: impl Fn(&'a Chunk) -> &'a [T] + 'a,
+    column: impl Fn(&'a Chunk) -> Cow<'a, [T]> + 'a,
     chosen: &'a [bool],
 ) -> impl Iterator<Item = T> + 'a {
-    let values = chunks.iter().flat_map(column).copied();
-    values.zip(chosen).filter_map(|(value, chosen)| chosen.then_some(value))
+    values(chunks, column).zip(chosen).filter_map(|(value, chosen)| chosen.then_some(value))
 }
 
 /// Sums over the training rows of a column of numbers, less its offset.

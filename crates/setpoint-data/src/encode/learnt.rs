@@ -151,7 +151,8 @@ fn pick(chunks: &[Chunk], rows: &[u32], slot: usize) -> Vec<u32> {
     let (mut start, mut next, mut picked) = (0, 0, Vec::with_capacity(rows.len()));
     for chunk in chunks {
         let end = next + rows[next..].partition_point(|row| (*row as usize) < start + chunk.rows);
-        picked.extend(rows[next..end].iter().map(|row| chunk.code(slot)[*row as usize - start]));
+        let codes = chunk.code(slot);
+        picked.extend(rows[next..end].iter().map(|row| codes[*row as usize - start]));
         (start, next) = (start + chunk.rows, end);
     }
     picked

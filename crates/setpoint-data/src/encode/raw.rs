@@ -2,7 +2,7 @@
 
 use setpoint::features::Sparse;
 
-use crate::chunk::MISSING;
+use crate::chunk::{MISSING, values};
 use crate::layout::ColumnKind;
 use crate::table::{Body, Table};
 
@@ -36,12 +36,12 @@ impl Table {
         let Body::Dense { columns, chunks, texts } = &self.body else { return None };
         let raw = |slot: usize, kind: ColumnKind, offset: f64| match kind {
             ColumnKind::Number => {
-                let values = chunks.iter().flat_map(|chunk| chunk.number(slot));
-                RawValues::Numbers(values.map(|value| f64::from(*value) + offset).collect())
+                let numbers = values(chunks, |chunk| chunk.number(slot));
+                RawValues::Numbers(numbers.map(|value| f64::from(value) + offset).collect())
             }
             ColumnKind::Category => RawValues::Texts {
                 texts: texts[slot].values.clone(),
-                of: chunks.iter().flat_map(|chunk| chunk.code(slot)).copied().collect(),
+                of: values(chunks, |chunk| chunk.code(slot)).collect(),
             },
         };
         let columns = columns.iter().map(|column| RawColumn {

@@ -61,7 +61,7 @@ pub(crate) fn read(source: &Source, request: Request<'_, '_>) -> Result<Raw, Err
             None => error,
         })?;
         let parser = Parser { file, dialect: &dialect, layout: &layout, missing: &missing };
-        let mut raw = Raw::new(layout.clone(), dialect.header);
+        let mut raw = Raw::new(layout.clone(), dialect.header, options.spill.as_ref());
         let mut tallies = vec![Tally::default(); layout.numbers];
         for_each_block(
             source,

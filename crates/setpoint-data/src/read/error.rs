@@ -3,6 +3,7 @@
 use std::io;
 
 use setpoint::message::{clip, counted, number, quote};
+use setpoint::scratch::ScratchError;
 use thiserror::Error;
 
 use crate::form::Form;
@@ -35,6 +36,15 @@ pub enum ReadError {
         /// The file.
         file: String,
     },
+    /// A format that is read whole.
+    #[error("{file}: an SVMLight file is held in memory, and has more than ‹memory›; give more, or leave that out")]
+    Held {
+        /// The file.
+        file: String,
+    },
+    /// Rows that are too many for memory have no other place.
+    #[error(transparent)]
+    Scratch(#[from] ScratchError),
     /// No rows and no header.
     #[error("{file}: empty: expected a table with at least one row")]
     Empty {

@@ -2,7 +2,7 @@
 
 use super::{Raw, ReadError};
 use crate::Error;
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, values};
 use crate::form::Form;
 use crate::layout::{ColumnKind, Layout, Use};
 use crate::offset;
@@ -87,8 +87,8 @@ impl Columns {
                     let reading = match layout.forms[*column] {
                         Some(_) => Reading::Category,
                         None => {
-                            let kept = raw.chunks.iter().flat_map(|chunk| chunk.number(slot));
-                            tally.count(kept.map(|value| f64::from(*value) + layout.offsets[slot]));
+                            let kept = values(&raw.chunks, |chunk| chunk.number(slot));
+                            tally.count(kept.map(|value| f64::from(value) + layout.offsets[slot]));
                             tally.reading()
                         }
                     };

@@ -12,6 +12,10 @@ pub(crate) mod svmlight;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use setpoint::scratch::Scratch;
 
 pub use error::ReadError;
 pub use record::Separator;
@@ -33,7 +37,22 @@ pub struct ReadOptions {
     pub header: Option<bool>,
     /// Whether to compute the SHA-256 of the file as well.
     pub hash: bool,
+    /// Where rows go that are too many for memory; nowhere, if nothing is said.
+    pub spill: Option<Spill>,
 }
+
+/// Where rows go that are too many for memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spill {
+    /// Bytes of memory that they may take.
+    pub bytes: usize,
+    /// The folder of the scratch file.
+    pub directory: PathBuf,
+}
+
+/// Bytes that a row takes beside its columns while a model is trained in memory, about: scores of the candidates, labels,
+/// lists of rows, and fewer rows to come close on.
+const BESIDE: usize = 60;
 
 /// What a table reader returns: columns placed as the layout says.
 #[derive(Debug)]
@@ -49,6 +68,8 @@ pub(crate) struct Raw {
     pub rounded: Vec<bool>,
     /// Rows that were handed over.
     before: usize,
+    spill: Option<Spill>,
+    scratch: Option<Arc<Scratch>>,
 }
 
 /// Rows as they are wanted where a file need not be held whole: some at a time, in their order.
@@ -66,10 +87,36 @@ impl std::fmt::Debug for Pieces<'_> {
 }
 
 impl Raw {
-    pub fn new(layout: Layout, header: bool) -> Self {
+    pub fn new(layout: Layout, header: bool, spill: Option<&Spill>) -> Self {
         let texts = (0..layout.texts).map(|_| Texts::default()).collect();
         let rounded = vec![false; layout.numbers];
-        Self { layout, header, chunks: Vec::new(), texts, read_as: Vec::new(), rounded, before: 0 }
+        Self {
+            layout,
+            header,
+            chunks: Vec::new(),
+            texts,
+            read_as: Vec::new(),
+            rounded,
+            before: 0,
+            spill: spill.cloned(),
+            scratch: None,
+        }
+    }
+
+    /// Takes rows to the scratch file once they are too many for memory, and from then on all.
+    pub fn spill(&mut self) -> Result<(), ReadError> {
+        let Some(Spill { bytes, directory }) = &self.spill else { return Ok(()) };
+        if self.scratch.is_none() && self.held() * (self.layout.width() + BESIDE) <= *bytes {
+            return Ok(());
+        }
+        let scratch = match self.scratch.take() {
+            Some(scratch) => scratch,
+            None => Arc::new(Scratch::create(directory)?),
+        };
+        let mut here = self.chunks.iter_mut().filter(|chunk| chunk.folder().is_none());
+        here.try_for_each(|chunk| chunk.store(&scratch))?;
+        self.scratch = Some(scratch);
+        Ok(())
     }
 
     /// Hands the rows over once they are many.
@@ -78,7 +125,7 @@ impl Raw {
         if self.held() * self.layout.width() < pieces.bytes {
             return Ok(());
         }
-        let mut next = Self::new(self.layout.clone(), self.header);
+        let mut next = Self::new(self.layout.clone(), self.header, None);
         next.before = self.rows();
         next.rounded.clone_from(&self.rounded);
         if (pieces.take.borrow_mut())(std::mem::replace(self, next)) {
@@ -98,7 +145,7 @@ impl Raw {
         if chunk.rows > 0 {
             self.chunks.push(chunk);
         }
-        Ok(())
+        self.spill()
     }
 
     /// Gathers the rows of the next, small chunk in larger ones.
@@ -113,7 +160,10 @@ impl Raw {
         while start < chunk.rows {
             match self.chunks.last_mut() {
                 Some(slab) if slab.rows < slab.stride => start += slab.take_rows(&chunk, start),
-                _ => self.chunks.push(Chunk::slab(&chunk)),
+                _ => {
+                    self.spill()?;
+                    self.chunks.push(Chunk::slab(&chunk));
+                }
             }
         }
         Ok(())

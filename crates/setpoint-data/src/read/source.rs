@@ -95,7 +95,7 @@ impl Source {
     }
 
     /// The number of bytes as they are stored.
-    fn length(&self) -> Result<u64, ReadError> {
+    pub fn length(&self) -> Result<u64, ReadError> {
         match &self.origin {
             Origin::Path(path) => Ok(std::fs::metadata(path).map_err(|source| self.io(source))?.len()),
             Origin::Bytes(bytes) => Ok(bytes.len() as u64),

@@ -7,7 +7,7 @@ use super::{Kinds, shuffle};
 /// Entities come largest first, in random order among equals, and each goes
 /// where it brings the positives and negatives of the parts, or their classes, closest to their
 /// shares: where it lowers sum (count - target)^2 / target the most.
-pub(super) fn split(of: &[u32], entities: usize, kinds: Kinds<'_>, shares: &[f64], seed: u64) -> Vec<usize> {
+pub(super) fn split(of: &[u32], entities: usize, kinds: Kinds<'_>, shares: &[f64], seed: u64) -> Vec<u8> {
     let count = kinds.count();
     let mut sizes = vec![vec![0.0; count]; entities];
     let mut totals = vec![0.0; count];
@@ -38,7 +38,7 @@ pub(super) fn split(of: &[u32], entities: usize, kinds: Kinds<'_>, shares: &[f64
                 chosen = part;
             }
         }
-        part_of_entity[entity] = chosen;
+        part_of_entity[entity] = chosen as u8;
         (0..count).for_each(|class| counts[chosen][class] += size[class]);
     }
     of.iter().map(|entity| part_of_entity[*entity as usize]).collect()
@@ -66,7 +66,7 @@ mod tests {
             for label in [true, false] {
                 let all = labels.iter().filter(|one| **one == label).count() as f64;
                 let here =
-                    (0..rows).filter(|row| part_of[*row] == part && labels[*row] == label).count() as f64;
+                    (0..rows).filter(|row| usize::from(part_of[*row]) == part && labels[*row] == label).count() as f64;
                 assert!((here / all - share).abs() < 0.05, "{part} {label} {here} of {all}");
             }
         }

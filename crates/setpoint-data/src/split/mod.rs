@@ -233,8 +233,10 @@ impl SplitPlan {
             }
         };
         let mut rows = vec![Vec::new(); shares.len()];
-        for (row, part) in part_of.iter().enumerate() {
-            rows[*part].push(row as u32);
+        for (part, own) in (0..).zip(&mut rows) {
+            let here = |(row, of): (u32, &u8)| (*of == part).then_some(row);
+            own.reserve_exact(part_of.iter().filter(|of| **of == part).count());
+            own.extend((0..).zip(&part_of).filter_map(here));
         }
         let parts = Parts { names: self.parts.iter().map(|(part, _)| *part).collect(), rows };
         parts.check(kinds, table.rows())?;

@@ -28,7 +28,7 @@ impl Places {
             let mut until = vec![f64::NEG_INFINITY; shares.len() - 1];
             for (part, time) in parts.into_iter().zip(times) {
                 // A part without rows ends where the one before it does.
-                until.iter_mut().skip(part).for_each(|until| *until = until.max(*time));
+                until.iter_mut().skip(part.into()).for_each(|until| *until = until.max(*time));
             }
             until
         });

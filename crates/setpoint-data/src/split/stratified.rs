@@ -14,7 +14,7 @@ pub(super) fn split(
     groups: Option<&[u32]>,
     shares: &[f64],
     seed: u64,
-) -> Vec<usize> {
+) -> Vec<u8> {
     let mut order: Vec<u32> = (0..rows as u32).collect();
     shuffle(&mut order, seed);
     let stratum = |row: &u32| {
@@ -34,7 +34,7 @@ pub(super) fn split(
             }
         }
         counts[chosen] += 1.0;
-        part_of[*row as usize] = chosen;
+        part_of[*row as usize] = chosen as u8;
     }
     part_of
 }
@@ -55,7 +55,7 @@ mod tests {
                 let stratum: Vec<usize> =
                     (0..rows).filter(|row| labels[*row] == label && groups[*row] == group).collect();
                 for (part, share) in shares.iter().enumerate() {
-                    let count = stratum.iter().filter(|row| part_of[**row] == part).count() as f64;
+                    let count = stratum.iter().filter(|row| usize::from(part_of[**row]) == part).count() as f64;
                     // Off by less than one row at each end of the stratum.
                     assert!((count - share * stratum.len() as f64).abs() <= 2.0);
                 }

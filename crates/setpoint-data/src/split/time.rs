@@ -4,10 +4,10 @@
 ///
 /// Cuts fall where the shares say, moved to the nearest change of time, so that
 /// rows of the same time are never torn apart.
-pub(super) fn split(times: &[f64], shares: &[f64]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..times.len()).collect();
-    order.sort_by(|a, b| times[*a].total_cmp(&times[*b]));
-    let at = |place: usize| times[order[place]];
+pub(super) fn split(times: &[f64], shares: &[f64]) -> Vec<u8> {
+    let mut order: Vec<u32> = (0..times.len() as u32).collect();
+    order.sort_by(|a, b| times[*a as usize].total_cmp(&times[*b as usize]));
+    let at = |place: usize| times[order[place] as usize];
     let mut part_of = vec![0; times.len()];
     let (mut start, mut share) = (0, 0.0);
     for (part, own) in shares.iter().enumerate() {
@@ -26,7 +26,7 @@ pub(super) fn split(times: &[f64], shares: &[f64]) -> Vec<usize> {
             }
             if low > start && wanted - low <= high - wanted { low } else { high }
         };
-        order[start..end].iter().for_each(|row| part_of[*row] = part);
+        order[start..end].iter().for_each(|row| part_of[*row as usize] = part as u8);
         start = end;
     }
     part_of

@@ -119,12 +119,19 @@ pub struct AtomicFile {
 
 /// The name of the temporary file, which is removed when this is dropped.
 #[derive(Debug)]
-struct Temporary(PathBuf);
+pub(crate) struct Temporary(PathBuf);
+
+impl Temporary {
+    /// Takes the name away: the file is there as long as it is open, and whoever is killed leaves nothing.
+    pub(crate) fn unlink(&self) {
+        // After the rename nothing has this name.
+        let _ = fs::remove_file(&self.0);
+    }
+}
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // After the rename nothing has this name.
-        let _ = fs::remove_file(&self.0);
+        self.unlink();
     }
 }
 
@@ -223,14 +230,14 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// A new, empty file in a directory, under a name that nothing has, locked where the system can lock.
-fn create_temporary(directory: &Path) -> io::Result<(Temporary, File)> {
+pub(crate) fn create_temporary(directory: &Path) -> io::Result<(Temporary, File)> {
     remove_left_over(directory);
     let mut taken = io::Error::from(ErrorKind::AlreadyExists);
     for _ in 0..MAX_NAMES {
         // The standard library's hasher starts from random keys, which is random enough here.
         let random = RandomState::new().hash_one(std::process::id());
         let path = directory.join(format!("{PREFIX}{random:016x}{SUFFIX}"));
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
+        match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
             Ok(file) => match file.try_lock() {
                 // Another writer may have swept it away before it was locked, or be about to.
                 Ok(()) if !path.exists() => {}

@@ -30,7 +30,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-mod atomic;
+pub(crate) mod atomic;
 mod checkpoint;
 mod container;
 mod document;

@@ -1,13 +1,13 @@
-//! Examples in memory.
+//! Examples here: in memory, or in a scratch file.
 
 use std::sync::{Arc, OnceLock};
 
 use super::{Answer, Examples, Function, Moments, Question};
-use crate::count::{CHUNK, Cell, Counter};
-use crate::features::{Features, Slopes, Turn};
-use crate::model::{Linear, Model, ModelError, Rows, check_length};
+use crate::count::{CHUNK, Cell, Counter, Counts};
+use crate::features::{Features, Kept, Slopes, Stored, StoredScores, Turn};
+use crate::model::{Linear, Model, ModelError, Rows, StoredLinear, check_length};
 use crate::sample::Sample;
-use crate::shard::{Shard, sums};
+use crate::shard::{Shard, add, sums};
 use crate::train::{Part, TrainError};
 
 /// Counts of a chunk, and whether all its scores are finite.
@@ -16,7 +16,36 @@ type Counted = OnceLock<(bool, Vec<Cell>)>;
 /// A model with its rows, and the scores that are kept.
 pub struct Held<'a> {
     part: Part<'a>,
-    columns: Vec<Vec<f32>>,
+    columns: Vec<Column>,
+}
+
+/// Scores that are kept.
+pub(super) enum Column {
+    Here(Vec<f32>),
+    /// Where features are on disk.
+    There(StoredScores),
+}
+
+/// Features that can be walked over once for several questions.
+enum Walked {
+    Here(Arc<Features>),
+    There(Arc<Stored>),
+}
+
+impl Walked {
+    fn rows(&self) -> usize {
+        match self {
+            Self::Here(features) => features.rows(),
+            Self::There(features) => features.rows(),
+        }
+    }
+
+    fn pass(&self, turns: &mut [Turn<'_>]) -> Result<(), ModelError> {
+        match self {
+            Self::Here(features) => features.pass(turns),
+            Self::There(features) => features.pass(turns),
+        }
+    }
 }
 
 impl<'a> Held<'a> {
@@ -27,20 +56,43 @@ impl<'a> Held<'a> {
     }
 
     /// The same with scores that were kept before.
-    pub(super) fn keeping(part: Part<'a>, columns: Vec<Vec<f32>>) -> Self {
+    pub(super) fn keeping(part: Part<'a>, columns: Vec<Column>) -> Self {
         Self { part, columns }
     }
 
     /// The scores that are kept.
-    pub(super) fn into_kept(self) -> Vec<Vec<f32>> {
+    pub(super) fn into_kept(self) -> Vec<Column> {
         self.columns
     }
 
     /// Where rows can be walked over once for several questions: linear scores, all labels in one place.
-    fn shared(&self) -> Option<(Arc<Features>, &'a Sample)> {
-        let linear: &Linear = self.part.model.as_any()?.downcast_ref()?;
-        let features = (linear.outputs() == 1).then(|| Arc::clone(linear.features()))?;
-        Some((features, self.part.sample.alone()?))
+    fn shared(&self) -> Option<(Walked, &'a Sample)> {
+        let model = self.part.model.as_any()?;
+        let walked = match model.downcast_ref::<StoredLinear>() {
+            Some(stored) => Walked::There(Arc::clone(stored.features())),
+            None => {
+                let linear: &Linear = model.downcast_ref()?;
+                Walked::Here((linear.outputs() == 1).then(|| Arc::clone(linear.features()))?)
+            }
+        };
+        Some((walked, self.part.sample.alone()?))
+    }
+
+    /// Makes room for scores.
+    fn make_room(&mut self, column: usize, size: usize) {
+        if self.columns.len() <= column {
+            self.columns.resize_with(column + 1, || Column::Here(Vec::new()));
+        }
+        let stored = self.part.model.as_any().and_then(|model| model.downcast_ref::<StoredLinear>());
+        match (&mut self.columns[column], stored) {
+            (Column::Here(column), None) => column.resize(size, 0.0),
+            // Of a chunk or less there are no walks.
+            (Column::Here(column), Some(_)) if size <= CHUNK => column.resize(size, 0.0),
+            (kept @ Column::Here(_), Some(stored)) => {
+                *kept = Column::There(StoredScores::beside(stored.features()));
+            }
+            (Column::There(_), _) => {}
+        }
     }
 
     /// A question that needs no features, or all scores at once.
@@ -51,29 +103,45 @@ impl<'a> Held<'a> {
         let size = sample.rows() * model.outputs();
         match question {
             Question::Score { column, parameters } => {
-                let scores = column_of(columns, *column, size);
+                let Column::Here(scores) = &mut columns[*column] else {
+                    return Err(ModelError::NoForward.into());
+                };
                 model.scores(parameters, Rows::All, scores)?;
-                answer.moments = Some(moments(sample, scores));
+                answer.moments = Some(columns[*column].moments(sample)?);
             }
-            Question::Count { column, counts } => {
-                answer.cells = vec![Cell::default(); counts.cells];
-                let ask = counts.ask(&columns[*column], 0);
-                sample.add_counts(&mut counts.counter(), ask, &mut answer.cells)?;
-            }
+            Question::Count { column, counts } => match &columns[*column] {
+                Column::Here(scores) => {
+                    answer.cells = vec![Cell::default(); counts.cells];
+                    sample.add_counts(&mut counts.counter(), counts.ask(scores, 0), &mut answer.cells)?;
+                }
+                Column::There(scores) => answer.cells = count(scores, sample.whole(), counts)?,
+            },
             Question::Slopes { column, of, standard } => {
-                let scores = &columns[*column];
-                let mut v = vec![0.0; scores.len()];
-                sample.spread(&of.counter(), of.counts.ask(scores, 0), &mut v);
                 let (mean, deviation) = (standard.mean, standard.deviation);
-                answer.slopes = sums(scores, Some(&v), |s, v| [v, v * (s - mean) / deviation]);
+                let sums_of =
+                    |scores: &[f32], v: &[f32]| sums(scores, Some(v), |s, v| [v, v * (s - mean) / deviation]);
+                let counter = of.counter();
+                answer.slopes = match &columns[*column] {
+                    Column::Here(scores) => {
+                        let mut v = vec![0.0; scores.len()];
+                        sample.spread(&counter, of.counts.ask(scores, 0), &mut v);
+                        sums_of(scores, &v)
+                    }
+                    Column::There(scores) => {
+                        let sample = sample.whole();
+                        let slopes = scores.by_chunk(|first, scores| {
+                            let mut v = vec![0.0; scores.len()];
+                            let ask = of.counts.ask(scores, first);
+                            counter.gradient_chunk(sample, first / CHUNK, ask, &mut v);
+                            sums_of(scores, &v)
+                        });
+                        slopes.map_err(ModelError::from)?.into_iter().fold([0.0; 2], add)
+                    }
+                };
             }
             Question::Gradient { column, parameters, of } => {
-                let mut own = Vec::new();
                 // Also where scores are kept: the backward pass belongs to the last forward pass.
-                let scores = match column {
-                    Some(column) => column_of(columns, *column, size),
-                    None => column_of(std::slice::from_mut(&mut own), 0, size),
-                };
+                let scores = &mut vec![0.0; size];
                 model.scores(parameters, Rows::All, scores)?;
                 let mut counter = of.counter();
                 if column.is_none() {
@@ -100,7 +168,7 @@ impl<'a> Held<'a> {
     /// All questions about features by one walk over them.
     fn together(
         &mut self,
-        features: &Features,
+        features: &Walked,
         sample: &Sample,
         questions: &[Question],
     ) -> Result<Vec<Answer>, TrainError> {
@@ -111,22 +179,28 @@ impl<'a> Held<'a> {
             let counts = matches!(question, Question::Gradient { column: None, .. });
             counted.push((0..if counts { chunks } else { 0 }).map(|_| OnceLock::new()).collect());
         }
-        let mut kept: Vec<Option<&mut Vec<f32>>> = self.columns.iter_mut().map(Some).collect();
+        let mut columns: Vec<Option<&mut Column>> = self.columns.iter_mut().map(Some).collect();
+        let mut kept = |column: usize| {
+            columns[column].take().map(|column| match column {
+                Column::Here(scores) => Kept::Here(&mut scores[..]),
+                Column::There(scores) => Kept::There(scores),
+            })
+        };
         let mut turns = Vec::with_capacity(questions.len());
         for ((question, answer), counted) in questions.iter().zip(&mut answers).zip(&counted) {
-            let (parameters, scores, slopes): (Option<&[f32]>, _, Option<Slopes<'_>>) = match question {
+            let (parameters, kept, slopes): (Option<&[f32]>, _, Option<Slopes<'_>>) = match question {
                 Question::Score { column, parameters } => {
-                    (Some(parameters), kept[*column].take().map(|column| &mut column[..]), None)
+                    (Some(parameters), kept(*column), None)
                 }
                 Question::Scores { parameters } => {
                     answer.scores = vec![0.0; features.rows()];
-                    (Some(parameters), Some(&mut answer.scores[..]), None)
+                    (Some(parameters), Some(Kept::Here(&mut answer.scores)), None)
                 }
                 Question::Gradient { column: Some(column), of, .. } => {
                     let counter = of.counter();
                     let slopes: Slopes<'_> =
                         Box::new(move |first, scores, v| of.spread(&counter, sample, first, scores, v));
-                    (None, kept[*column].take().map(|column| &mut column[..]), Some(slopes))
+                    (None, kept(*column), Some(slopes))
                 }
                 Question::Gradient { column: None, parameters, of } => {
                     let counter = of.counter();
@@ -147,16 +221,16 @@ impl<'a> Held<'a> {
                 }
                 Question::Count { .. } | Question::Slopes { .. } => (None, None, None),
             };
-            turns.push(Turn { parameters, scores, slopes, gradient: Vec::new() });
+            turns.push(Turn { parameters, kept, slopes, gradient: Vec::new() });
         }
-        features.pass(&mut turns);
+        features.pass(&mut turns)?;
         let gradients: Vec<Vec<f64>> = turns.into_iter().map(|turn| turn.gradient).collect();
         for (place, question) in questions.iter().enumerate() {
             let answer = &mut answers[place];
             answer.gradient.clone_from(&gradients[place]);
             match question {
                 Question::Score { column, .. } => {
-                    answer.moments = Some(moments(sample, &self.columns[*column]));
+                    answer.moments = Some(self.columns[*column].moments(sample)?);
                 }
                 Question::Gradient { column: None, of, .. } => {
                     let counted = || counted[place].iter().filter_map(OnceLock::get);
@@ -201,8 +275,7 @@ impl Examples for Held<'_> {
                 return Err(ModelError::NoForward.into());
             }
             if let Question::Score { column, .. } = question {
-                self.columns.resize(self.columns.len().max(column + 1), Vec::new());
-                self.columns[*column].resize(size, 0.0);
+                self.make_room(*column, size);
             }
         }
         match self.shared() {
@@ -226,14 +299,50 @@ impl Function {
     }
 }
 
-fn column_of(columns: &mut [Vec<f32>], column: usize, size: usize) -> &mut Vec<f32> {
-    columns[column].resize(size, 0.0);
-    &mut columns[column]
+impl Column {
+    fn len(&self) -> usize {
+        match self {
+            Self::Here(scores) => scores.len(),
+            Self::There(scores) => scores.rows(),
+        }
+    }
+
+    fn moments(&self, sample: &dyn Shard) -> Result<Moments, ModelError> {
+        match self {
+            Self::Here(scores) => {
+                let pivot = scores.first().map_or(0.0, |score| f64::from(*score));
+                Ok(Moments { pivot, sums: sample.moments(scores, pivot) })
+            }
+            Self::There(scores) => {
+                let (mut first, sample) = ([0.0], sample.whole());
+                scores.read(0, &mut first)?;
+                let pivot = f64::from(first[0]);
+                let sums = scores.by_chunk(|first, scores| sample.moments_from(first, scores, pivot))?;
+                Ok(Moments { pivot, sums: sums.into_iter().fold([0.0; 3], add) })
+            }
+        }
+    }
 }
 
-fn moments(sample: &dyn Shard, scores: &[f32]) -> Moments {
-    let pivot = scores.first().map_or(0.0, |score| f64::from(*score));
-    Moments { pivot, sums: sample.moments(scores, pivot) }
+/// Smooth counts of scores on disk.
+fn count(scores: &StoredScores, sample: &Sample, counts: &Counts) -> Result<Vec<Cell>, TrainError> {
+    let counter = counts.counter();
+    let counted = scores.by_chunk(|first, scores| {
+        let mut cells = vec![Cell::default(); counts.cells];
+        let finite = counter.count_chunk(sample, first / CHUNK, counts.ask(scores, first), &mut cells);
+        (finite, cells)
+    });
+    let counted = counted.map_err(ModelError::from)?;
+    if counted.iter().any(|(finite, _)| !finite) {
+        let mut all = vec![0.0; scores.rows()];
+        scores.read(0, &mut all).map_err(ModelError::from)?;
+        sample.check_scores(&all)?;
+    }
+    let mut cells = vec![Cell::default(); counts.cells];
+    for (_, more) in &counted {
+        cells.iter_mut().zip(more).for_each(|(cell, more)| cell.merge(more));
+    }
+    Ok(cells)
 }
 
 fn backward(model: &mut dyn Model, parameters: &[f32], v: &[f32]) -> Result<Vec<f64>, TrainError> {

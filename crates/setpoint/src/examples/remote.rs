@@ -11,6 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::held::Column;
 use super::{Answer, Examples, Held, Question};
 use crate::model::{Model, ModelError, Rows, check_length};
 use crate::sample::Sample;
@@ -126,7 +127,7 @@ impl Model for Remote {
 pub struct Share {
     model: Box<dyn Model + Send>,
     sample: Sample,
-    scores: Vec<Vec<f32>>,
+    scores: Vec<Column>,
     /// The parameters of those scores.
     columns: Vec<Vec<f32>>,
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::engine::EngineOptions;
-use crate::features::Features;
-use crate::model::{Linear, Model, Rows};
+use crate::features::{Features, Layout, Scaling, Stored};
+use crate::model::{Linear, Model, Rows, StoredLinear};
 use crate::sample::Sample;
 use crate::shard::{Shard, Shards};
 use crate::surrogate::Surrogate;
@@ -88,6 +88,85 @@ fn rows_in_one_place_and_in_parts_answer_alike() {
                 }
             }
         }
+    }
+}
+
+/// Two numbers, a few categories and many, missing here and there.
+fn mixed(rows: usize) -> Features {
+    let mut layout = Layout::default();
+    let scalings = |count: usize| vec![Scaling { mean: 0.1, scale: 0.5 }; count];
+    layout.add_number();
+    layout.add_categories(scalings(3));
+    layout.add_number();
+    layout.add_categories(scalings(2_000));
+    let mut features = Features::zeros(layout.into(), rows);
+    let number = |column: usize, own: std::ops::Range<usize>, into: &mut [f32]| {
+        into.iter_mut().zip(own).for_each(|(into, row)| *into = ((row * 7 + column) as f32 * 12.9898).sin());
+    };
+    let place = |field: usize, own: std::ops::Range<usize>, into: &mut [u32]| {
+        into.iter_mut().zip(own).for_each(|(into, row)| *into = (row * 31 % [4, 2_001][field]) as u32);
+    };
+    features.fill(0..rows, number, place);
+    features
+}
+
+#[test]
+fn rows_on_disk_answer_as_those_in_memory_to_the_last_bit() {
+    for threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(answer_alike);
+    }
+}
+
+fn answer_alike() {
+    for (rows, weighted) in [(3_000, false), (4_097, true), (40_000, false), (150_001, true)] {
+        let features = mixed(rows);
+        let mut sample = Sample::new((0..rows).map(|row| row % 5 == 0).collect()).unwrap();
+        if weighted {
+            sample = sample.with_weights((0..rows).map(|row| 1.0 + (row % 3) as f32).collect()).unwrap();
+        }
+        let mut stored = Stored::create(features.layout().clone(), &std::env::temp_dir()).unwrap();
+        // In pieces of any size.
+        for first in (0..rows).step_by(5_000) {
+            let own: Vec<u32> = (first..rows.min(first + 5_000)).map(|row| row as u32).collect();
+            stored.push(&features.select(&own).unwrap()).unwrap();
+        }
+        let (mut here, mut there) = (Linear::new(features), StoredLinear::new(stored.finish().unwrap()));
+        let count = here.parameter_count();
+        let parameters = |few: &[f32]| (0..count).map(|at| few[at % few.len()] * 0.1).collect::<Vec<f32>>();
+        let wide = questions().into_iter().map(|mut batch| {
+            for question in &mut batch {
+                match question {
+                    Question::Score { parameters: own, .. }
+                    | Question::Gradient { parameters: own, .. }
+                    | Question::Scores { parameters: own } => *own = parameters(own),
+                    _ => {}
+                }
+            }
+            batch
+        });
+        let mut batches: Vec<Vec<Question>> = wide.collect();
+        let v = (0..rows).map(|row| (row as f32).cos()).collect();
+        batches.push(vec![Question::Backward { parameters: parameters(&[1.0, 0.5]), v }]);
+        let mut in_memory = Held::new(Part { model: &mut here, sample: &sample });
+        let mut on_disk = Held::new(Part { model: &mut there, sample: &sample });
+        for batch in &batches {
+            assert_eq!(on_disk.answer(batch).unwrap(), in_memory.answer(batch).unwrap(), "{rows} rows");
+        }
+        let odd: Vec<u32> = (1..rows as u32).step_by(2).collect();
+        let selected = there.select(&odd).unwrap().unwrap();
+        let mut joined = there.joined(&[&*selected]).unwrap().unwrap();
+        let mut expected = here.joined(&[&*here.select(&odd).unwrap().unwrap()]).unwrap().unwrap();
+        let (mut found, by) = (vec![0.0; joined.rows()], parameters(&[1.0, -0.5, 0.25]));
+        joined.scores(&by, Rows::All, &mut found).unwrap();
+        let mut scores = found.clone();
+        expected.scores(&by, Rows::All, &mut scores).unwrap();
+        assert_eq!(found, scores);
+        let mut gradients = [vec![0.0; count], vec![0.0; count]];
+        joined.backward(&by, &found, &mut gradients[0]).unwrap();
+        expected.backward(&by, &found, &mut gradients[1]).unwrap();
+        assert_eq!(gradients[0], gradients[1]);
+        assert!(there.scores(&by, Rows::At(&[1]), &mut [0.0]).is_err());
     }
 }
 

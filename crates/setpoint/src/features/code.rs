@@ -41,7 +41,7 @@ pub(super) enum Pack {
 pub(super) struct Field {
     /// The column of the first category.
     pub(super) first: usize,
-    scalings: Vec<Scaling>,
+    pub(super) scalings: Vec<Scaling>,
     pub(super) pack: Pack,
     stride: usize,
 }

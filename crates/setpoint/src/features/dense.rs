@@ -26,12 +26,19 @@ const CHUNKS: usize = 64;
 pub(super) struct Tiles {
     rows: usize,
     columns: usize,
-    values: Vec<f32>,
+    /// Tile after tile.
+    pub(super) values: Vec<f32>,
 }
 
 impl Tiles {
     pub(super) fn zeros(rows: usize, columns: usize) -> Self {
         Self { rows, columns, values: vec![0.0; rows.next_multiple_of(TILE) * columns] }
+    }
+
+    /// Makes room for so many rows, to be written over.
+    pub(super) fn resize(&mut self, rows: usize) {
+        self.rows = rows;
+        self.values.resize(rows.next_multiple_of(TILE) * self.columns, 0.0);
     }
 
     /// Takes over a row-major matrix.
@@ -74,8 +81,7 @@ impl Tiles {
 
     pub(super) fn append(&mut self, other: &Self) {
         let start = self.rows;
-        self.rows += other.rows;
-        self.values.resize(self.rows.next_multiple_of(TILE) * self.columns, 0.0);
+        self.resize(start + other.rows);
         self.fill(start..start + other.rows, |column, rows, into| {
             for (into, row) in into.iter_mut().zip(rows) {
                 *into = other.values[(row / TILE * other.columns + column) * TILE + row % TILE];
@@ -110,8 +116,7 @@ impl Tiles {
     }
 
     pub(super) fn gather(&self, rows: &[u32], into: &mut Self) {
-        into.rows = rows.len();
-        into.values.resize(rows.len().next_multiple_of(TILE) * self.columns, 0.0);
+        into.resize(rows.len());
         // A row's values lie in as many cache lines: threads help to wait for them.
         let tiles = into.values.par_chunks_exact_mut((TILE * self.columns).max(1));
         tiles.zip(rows.par_chunks(TILE)).for_each(|(tile, rows)| {
@@ -180,12 +185,6 @@ impl Tiles {
         }
     }
 
-    /// Rows of a chunk: a function of the shape alone, so that sums do not depend on threads.
-    pub(super) fn chunk_rows(&self) -> usize {
-        let least = TASK_VALUES / (TILE * (self.columns + 1));
-        TILE * least.max(self.rows.div_ceil(TILE * CHUNKS)).max(1)
-    }
-
     /// `totals` = X^T v, then the sum of v, in chunks of so many rows.
     pub(super) fn backward(&self, chunk: usize, v: &[f32], partials: &mut Vec<f64>, totals: &mut Vec<f64>) {
         let arch = Arch::new();
@@ -199,6 +198,12 @@ impl Tiles {
         );
         add_in_order(partials, totals, width);
     }
+}
+
+/// Rows of a chunk: a function of the shape alone, so that sums do not depend on threads.
+pub(super) fn chunk_rows(columns: usize, rows: usize) -> usize {
+    let least = TASK_VALUES / (TILE * (columns + 1));
+    TILE * least.max(rows.div_ceil(TILE * CHUNKS)).max(1)
 }
 
 /// Turns each tile's rows into columns, or back: `wide` values stood side by side, then `tall` do.
@@ -224,7 +229,7 @@ impl Tiles {
         let forward = Forward { tiles, weights, bias: bias[0], scores: &mut scores };
         pulp::WithSimd::with_simd(forward, pulp::Scalar::new());
 
-        let chunk = self.chunk_rows() / TILE;
+        let chunk = chunk_rows(self.columns, self.rows) / TILE;
         let (mut partials, mut totals) = (vec![], vec![]);
         for (tiles, v) in tiles.chunks(chunk * self.columns).zip(v.as_chunks::<TILE>().0.chunks(chunk)) {
             let mut sums = vec![0.0; self.columns + 1];

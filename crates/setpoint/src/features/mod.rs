@@ -24,13 +24,16 @@ mod dense;
 mod kernel;
 mod pass;
 mod sparse;
+mod stored;
 
 use code::{Field, Pack};
 use dense::Tiles;
 use kernel::TILE;
 
-pub(crate) use pass::{Slopes, Turn};
+pub(crate) use pass::{Kept, Slopes, Turn};
 pub use sparse::Sparse;
+pub use stored::Stored;
+pub(crate) use stored::StoredScores;
 
 /// `(x - mean) / scale`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -118,6 +121,26 @@ impl Layout {
             + size_of::<u32>() * self.wide.len();
         rows.checked_add(TILE)?.checked_mul(row)
     }
+
+    /// Rows of a chunk of numbers, and of one of codes, whose sums are added up in order. Beyond a chunk of counts
+    /// both are the same whole number of those, so that one walk over the rows can serve all.
+    fn chunk_rows(&self, rows: usize) -> (usize, usize) {
+        let (numbers, codes) = (dense::chunk_rows(self.numbers.len(), rows), code::chunk_rows(self, rows));
+        if rows <= CHUNK {
+            return (numbers, codes);
+        }
+        let rows = if self.fields.is_empty() { numbers } else { numbers.max(codes) };
+        (rows.next_multiple_of(CHUNK), rows.next_multiple_of(CHUNK))
+    }
+
+    /// Writes the gradient of the numbers' columns and of the bias, which is returned.
+    fn write_gradient(&self, totals: &[f64], gradient: &mut [f64]) -> f64 {
+        for (column, total) in self.numbers.iter().zip(totals) {
+            gradient[*column] = *total;
+        }
+        gradient[self.columns] = totals[self.numbers.len()];
+        gradient[self.columns]
+    }
 }
 
 /// A row of features for each example.
@@ -203,6 +226,12 @@ impl Features {
     #[must_use]
     pub fn columns(&self) -> usize {
         self.layout.columns
+    }
+
+    /// How its columns are stored.
+    #[must_use]
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
     }
 
     /// The compressed rows, if that is what they are.
@@ -379,7 +408,8 @@ impl Features {
     }
 
     /// Adds the rows of another; `None` if it has other columns.
-    pub(crate) fn append(&mut self, other: &Self) -> Option<()> {
+    #[must_use]
+    pub fn append(&mut self, other: &Self) -> Option<()> {
         if self.layout != other.layout {
             return None;
         }
@@ -409,17 +439,6 @@ impl Features {
         }
     }
 
-    /// Rows of a chunk of numbers, and of one of codes, whose sums are added up in order. Beyond a chunk of counts
-    /// both are the same whole number of those, so that one walk over the rows can serve all.
-    fn chunk_rows(&self) -> (usize, usize) {
-        let (numbers, codes) = (self.numbers.chunk_rows(), code::chunk_rows(&self.layout, self.rows));
-        if self.rows <= CHUNK {
-            return (numbers, codes);
-        }
-        let rows = if self.layout.fields.is_empty() { numbers } else { numbers.max(codes) };
-        (rows.next_multiple_of(CHUNK), rows.next_multiple_of(CHUNK))
-    }
-
     /// `gradient` = X^T v, then the sum of v.
     pub(crate) fn backward(&self, v: &[f32], work: &mut Work, gradient: &mut [f64]) {
         if let Some(entries) = &self.entries {
@@ -429,23 +448,14 @@ impl Features {
             }
         }
         let Work { partials, totals, .. } = work;
-        let (of_numbers, of_codes) = self.chunk_rows();
+        let (of_numbers, of_codes) = self.layout.chunk_rows(self.rows);
         self.numbers.backward(of_numbers, v, partials, totals);
-        let sum = self.write_gradient(totals, gradient);
+        let sum = self.layout.write_gradient(totals, gradient);
         if !self.layout.fields.is_empty() {
             let codes = (&self.narrow[..], &self.wide[..]);
             code::backward(&self.layout, codes, of_codes, v, partials, totals);
             code::write_gradient(&self.layout, totals, sum, gradient);
         }
-    }
-
-    /// Writes the gradient of the numbers' columns and of the bias, which is returned.
-    fn write_gradient(&self, totals: &[f64], gradient: &mut [f64]) -> f64 {
-        for (column, total) in self.layout.numbers.iter().zip(totals) {
-            gradient[*column] = *total;
-        }
-        gradient[self.columns()] = totals[self.layout.numbers.len()];
-        gradient[self.columns()]
     }
 }
 

@@ -125,9 +125,10 @@ impl Model for Linear {
         Ok(Some(Box::new(Self::new(shuffled).with_outputs(self.outputs))))
     }
 
-    fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
+    fn joined(&self, others: &[&dyn Model]) -> Result<Option<Box<dyn Model>>, ModelError> {
         let others: Option<Vec<&Self>> = others.iter().map(|other| other.as_any()?.downcast_ref()).collect();
-        Some(Box::new(self.with(&others?)?))
+        let joined = others.and_then(|others| self.with(&others));
+        Ok(joined.map(|joined| Box::new(joined) as Box<dyn Model>))
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

@@ -22,12 +22,15 @@ use std::ops::Range;
 use thiserror::Error;
 
 use crate::examples::Examples;
+use crate::scratch::ScratchError;
 
 pub mod linear;
 pub mod net;
+mod stored;
 
 pub use linear::Linear;
 pub use net::{Architecture, Images, Inputs, Network};
+pub use stored::StoredLinear;
 
 /// Which of a model's examples to score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,9 +105,12 @@ pub trait Model {
 
     /// A model over its examples and then those of others; `None` where the parts of such a model could
     /// not learn together, or are not of one kind.
-    fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
+    ///
+    /// # Errors
+    /// If examples are on disk, and that refuses.
+    fn joined(&self, others: &[&dyn Model]) -> Result<Option<Box<dyn Model>>, ModelError> {
         let _ = others;
-        None
+        Ok(None)
     }
 
     /// Whoever answers for its examples, where these are elsewhere.
@@ -252,6 +258,9 @@ pub enum ModelError {
         /// Why.
         message: String,
     },
+    /// Examples on disk, which cannot be written or read.
+    #[error(transparent)]
+    Scratch(#[from] ScratchError),
     /// A network's architecture or inputs do not fit.
     #[error(transparent)]
     Architecture(#[from] net::ArchitectureError),

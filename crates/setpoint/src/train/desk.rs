@@ -21,7 +21,7 @@ use crate::examples::{Answer, Examples, Question};
 use crate::shard::Shard;
 
 /// Scores that are held for losses which need all of them at once: beyond that, stages take turns.
-const SCORES: usize = 1 << 26;
+const SCORES: usize = 1 << 25;
 
 /// The rows that stages learn from: all of them, then ever fewer, to come close on.
 pub(super) struct Level<'a> {

@@ -50,7 +50,7 @@ pub(super) fn fit(
         let (models, samples): (Vec<&dyn Model>, Vec<&Sample>) =
             others.map(|(_, (model, sample))| (&**model, sample)).unzip();
         let sample = join(&[&[validation.sample.whole()], &samples[..]].concat())?;
-        let Some(mut model) = validation.model.joined(&models) else {
+        let Some(mut model) = validation.model.joined(&models)? else {
             return Ok(members.swap_remove(0).fit);
         };
         let (held_model, held_sample) = &mut folds[held_out];

@@ -37,6 +37,9 @@ pub(super) fn check_top(goal: &Goal, rows: u64) -> Result<(), TrainError> {
     }
 }
 
+/// From so many scores on, they are looked at one vector after another.
+const MANY: usize = 1 << 22;
+
 /// A value of the goal, if there is one, and the scores that it is of.
 pub(super) type Look = (Option<f64>, Vec<f32>);
 
@@ -75,7 +78,11 @@ impl<'a> Selection<'a> {
         let answers = Held::new(part).answer(&questions.collect::<Vec<_>>())?;
         let (aim, sample) = (self.aim, self.part.sample.whole());
         let look = |answer: Answer| Ok((aim.value(sample, &answer.scores)?, answer.scores));
-        answers.into_par_iter().map(look).collect()
+        match self.size() {
+            // Sorting takes ten times the memory of the scores.
+            MANY.. => answers.into_iter().map(look).collect(),
+            _ => answers.into_par_iter().map(look).collect(),
+        }
     }
 
     /// The same of several fits together.

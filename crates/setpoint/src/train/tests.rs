@@ -1,5 +1,6 @@
 mod alone;
 mod classes;
+mod disk;
 mod inequality;
 mod queries;
 mod rotation;
@@ -11,7 +12,7 @@ use super::*;
 use crate::Goal;
 use crate::engine::Inequality;
 use crate::features::Features;
-use crate::model::Linear;
+use crate::model::{Linear, Model};
 use crate::sample::Sample;
 
 /// Rows whose first feature separates the bulk and whose second matters only in the tail.

@@ -57,7 +57,7 @@ pub(crate) fn read(source: &Source, request: Request<'_, '_>) -> Result<Raw, Err
 }
 
 fn read_checked(source: &Source, request: Request<'_, '_>) -> Result<Raw, Error> {
-    let Request { roles, expected, pieces, .. } = request;
+    let Request { options, roles, expected, pieces } = request;
     let name = source.name();
     let damaged =
         |error: ParquetError| ReadError::Parquet { file: name.to_owned(), message: error.to_string() };
@@ -100,7 +100,7 @@ fn read_checked(source: &Source, request: Request<'_, '_>) -> Result<Raw, Error>
         if pieces.is_none() {
             check_rows(name, rows, &layout, file.len())?;
         }
-        let mut raw = Raw::new(layout.clone(), true);
+        let mut raw = Raw::new(layout.clone(), true, options.spill.as_ref());
         let mut whole = true;
         for group in 0..metadata.num_row_groups() {
             whole = read_group(

@@ -186,16 +186,15 @@ impl Model for Network {
     }
 
     /// Networks over rows of the same inputs, which are not copied.
-    fn joined(&self, others: &[&dyn Model]) -> Option<Box<dyn Model>> {
-        let mut view = self.view.as_ref()?.to_vec();
-        for other in others {
+    fn joined(&self, others: &[&dyn Model]) -> Result<Option<Box<dyn Model>>, ModelError> {
+        let own = |other: &&dyn Model| {
             let other: &Self = other.as_any()?.downcast_ref()?;
-            if !Arc::ptr_eq(&self.inputs, &other.inputs) {
-                return None;
-            }
-            view.extend_from_slice(other.view.as_ref()?);
-        }
-        Some(Box::new(Self { view: Some(view.into()), ..self.clone() }))
+            other.view.clone().filter(|_| Arc::ptr_eq(&self.inputs, &other.inputs))
+        };
+        let views: Option<Vec<_>> = std::iter::once(self.view.clone()).chain(others.iter().map(own)).collect();
+        let Some(views) = views else { return Ok(None) };
+        let view = views.iter().flat_map(|view| view.iter().copied()).collect();
+        Ok(Some(Box::new(Self { view: Some(view), ..self.clone() })))
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

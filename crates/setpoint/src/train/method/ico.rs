@@ -6,6 +6,8 @@
 //! ([`Bandwidth::Score`]) leaves the scores as they are, as the paper does: they then grow until the
 //! surrogate is as sharp as training wants it.
 
+use std::sync::Mutex;
+
 use super::{Asking, Loss, Plan};
 use crate::count::{Cell, Counter};
 use crate::engine::{Engine, EngineOptions, Scored};
@@ -126,6 +128,9 @@ impl Ico {
     }
 }
 
+/// Rows from which scores are sorted by one stage at a time.
+const MANY: usize = 1 << 20;
+
 /// Rows that keep their scores.
 struct Kept<'k, 'a> {
     asking: &'k mut Asking<'a>,
@@ -160,7 +165,11 @@ impl Scored for Kept<'_, '_> {
     }
 
     fn with_scores(&mut self, call: &mut dyn FnMut(&Sample, &[f32])) -> Result<(), SampleError> {
+        // One stage after another, where rows are many: whoever asks for scores sorts them, which takes ten times their
+        // memory.
+        static ONE: Mutex<()> = Mutex::new(());
         let scores = self.ask(Question::Scores { parameters: self.parameters.clone() })?.scores;
+        let _alone = (scores.len() >= MANY).then(|| ONE.lock());
         call(self.asking.rows.whole(), &scores);
         Ok(())
     }

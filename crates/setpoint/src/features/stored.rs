@@ -1,0 +1,300 @@
+//! Rows of features in a scratch file, walked over as those in memory are.
+//!
+//! ```text
+//! a unit: 4,096 rows     numbers in tiles | a code of each narrow pack | a code of each wide pack
+//! ```
+//!
+//! A walk goes over the chunks that rows in memory would have, some side by side: while one block of each is
+//! computed with, a thread reads the next. So sums have the bits that they have in memory.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{channel, sync_channel};
+
+use rayon::prelude::*;
+
+use super::pass::{Turn, walk};
+use super::{Features, Layout};
+use crate::count::CHUNK;
+use crate::model::{ModelError, check_length};
+use crate::scratch::{Scratch, ScratchError};
+
+/// Bytes of the blocks that are computed with at a time, about.
+const BLOCKS: usize = 16 << 20;
+/// Rows of scores that are read at a time.
+const SCORES: usize = 64 * CHUNK;
+
+/// Rows of features in a scratch file.
+#[derive(Debug)]
+pub struct Stored {
+    layout: Arc<Layout>,
+    rows: usize,
+    scratch: Scratch,
+    /// Rows that do not fill a unit yet.
+    last: Features,
+}
+
+impl Stored {
+    /// Rows that are best handed over at a time.
+    pub const BLOCK: usize = CHUNK;
+
+    /// No rows yet, to be in a file in this folder.
+    ///
+    /// # Errors
+    /// If there are columns of entries, or the file cannot be made.
+    pub fn create(layout: Arc<Layout>, directory: &Path) -> Result<Self, ModelError> {
+        let stored: usize = layout.numbers.len() + layout.fields.iter().map(|f| f.scalings.len()).sum::<usize>();
+        check_length("columns of numbers and categories", layout.columns, stored)?;
+        let last = Features::zeros(Arc::clone(&layout), 0);
+        Ok(Self { layout, rows: 0, scratch: Scratch::create(directory)?, last })
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns, as a model sees them.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.layout.columns
+    }
+
+    /// The folder that its file is in.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.scratch.directory()
+    }
+
+    /// How its columns are stored.
+    #[must_use]
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// Adds rows.
+    ///
+    /// # Errors
+    /// If they have other columns, a number is not finite, or the disk refuses.
+    pub fn push(&mut self, rows: &Features) -> Result<(), ModelError> {
+        if rows.rows() == 0 {
+            return Ok(());
+        }
+        let (expected, got) = (self.columns(), rows.columns());
+        let other = ModelError::Length { what: "columns", expected, got };
+        if rows.layout != self.layout {
+            return Err(other);
+        }
+        rows.check().map_err(|error| match error {
+            ModelError::Feature { row, column, value } => {
+                ModelError::Feature { row: row + self.rows, column, value }
+            }
+            other => other,
+        })?;
+        self.rows += rows.rows();
+        if self.last.rows() == 0 && rows.rows() == CHUNK {
+            return Ok(self.write(rows)?);
+        }
+        self.last.append(rows).ok_or(other)?;
+        let whole = self.last.rows() / CHUNK;
+        for unit in 0..whole {
+            let rows: Vec<u32> = (unit * CHUNK..(unit + 1) * CHUNK).map(|row| row as u32).collect();
+            self.write(&self.last.select(&rows)?)?;
+        }
+        let rest: Vec<u32> = (whole * CHUNK..self.last.rows()).map(|row| row as u32).collect();
+        self.last = self.last.select(&rest)?;
+        Ok(())
+    }
+
+    /// The same, complete.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn finish(mut self) -> Result<Self, ModelError> {
+        if self.last.rows() > 0 {
+            self.write(&self.last)?;
+        }
+        self.last = Features::zeros(Arc::clone(&self.layout), 0);
+        Ok(self)
+    }
+
+    fn unit_bytes(&self) -> usize {
+        let Layout { numbers, narrow, wide, .. } = &*self.layout;
+        CHUNK * (4 * numbers.len() + 2 * narrow.len() + 4 * wide.len())
+    }
+
+    /// Writes a unit after those there are.
+    fn write(&self, unit: &Features) -> Result<(), ScratchError> {
+        let at = self.scratch.reserve(self.unit_bytes());
+        self.scratch.write(at, &unit.numbers.values)?;
+        let mut at = at + (CHUNK * 4 * self.layout.numbers.len()) as u64;
+        for codes in &unit.narrow {
+            self.scratch.write(at, codes)?;
+            at += CHUNK as u64 * 2;
+        }
+        for codes in &unit.wide {
+            self.scratch.write(at, codes)?;
+            at += CHUNK as u64 * 4;
+        }
+        Ok(())
+    }
+
+    /// Reads some rows, from the first of a unit on.
+    fn read(&self, rows: Range<usize>, into: &mut Features) -> Result<(), ScratchError> {
+        into.rows = rows.len();
+        into.numbers.resize(rows.len());
+        into.narrow.iter_mut().for_each(|codes| codes.resize(rows.len(), 0));
+        into.wide.iter_mut().for_each(|codes| codes.resize(rows.len(), 0));
+        let numbers = self.layout.numbers.len();
+        for first in rows.clone().step_by(CHUNK) {
+            let own = first - rows.start..(first - rows.start + CHUNK).min(rows.len());
+            let mut at = (first / CHUNK * self.unit_bytes()) as u64;
+            let end = into.numbers.values.len().min((own.start + CHUNK) * numbers);
+            self.scratch.read(at, &mut into.numbers.values[own.start * numbers..end])?;
+            at += (CHUNK * 4 * numbers) as u64;
+            for codes in &mut into.narrow {
+                self.scratch.read(at, &mut codes[own.clone()])?;
+                at += CHUNK as u64 * 2;
+            }
+            for codes in &mut into.wide {
+                self.scratch.read(at, &mut codes[own.clone()])?;
+                at += CHUNK as u64 * 4;
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows of a block, of which so many are computed with at a time.
+    fn block(&self, lanes: usize) -> usize {
+        (BLOCKS / lanes / self.unit_bytes().max(1)).max(1) * CHUNK
+    }
+
+    /// Reads blocks ahead of whoever computes with them: `steps` say which rows are wanted together.
+    fn read_ahead(
+        &self,
+        steps: Vec<Vec<Range<usize>>>,
+        mut take: impl FnMut(&[Range<usize>], &[Features]) -> Result<(), ModelError>,
+    ) -> Result<(), ModelError> {
+        std::thread::scope(|scope| {
+            let (full, blocks) = sync_channel(1);
+            let (empty, used) = channel::<Vec<Features>>();
+            let reader = move || {
+                for step in steps {
+                    // One set is computed with, one waits, one is read into.
+                    let mut set = used.try_recv().unwrap_or_default();
+                    set.resize_with(step.len(), || Features::zeros(Arc::clone(&self.layout), 0));
+                    let found = step.iter().zip(&mut set).try_for_each(|(rows, into)| self.read(rows.clone(), into));
+                    let failed = found.is_err();
+                    // Nobody is there once the walk has failed.
+                    if full.send(found.map(|()| (step, set))).is_err() || failed {
+                        return;
+                    }
+                }
+            };
+            std::thread::Builder::new()
+                .name("read ahead".to_owned())
+                .spawn_scoped(scope, reader)
+                .map_err(|error| ModelError::Elsewhere { message: format!("no thread to read with: {error}") })?;
+            for found in blocks {
+                let (step, set) = found?;
+                take(&step, &set)?;
+                let _ = empty.send(set);
+            }
+            Ok(())
+        })
+    }
+
+    /// All rows, block by block.
+    pub(crate) fn each(
+        &self,
+        mut take: impl FnMut(usize, &Features) -> Result<(), ModelError>,
+    ) -> Result<(), ModelError> {
+        let block = self.block(1);
+        let rows = |first| vec![first..self.rows.min(first + block)];
+        let steps = (0..self.rows).step_by(block).map(rows).collect();
+        self.read_ahead(steps, |rows, blocks| take(rows[0].start, &blocks[0]))
+    }
+
+    /// All rows, in memory.
+    pub(crate) fn load(&self) -> Result<Features, ScratchError> {
+        let mut features = Features::zeros(Arc::clone(&self.layout), 0);
+        self.read(0..self.rows, &mut features)?;
+        Ok(features)
+    }
+
+    /// Serves all turns, as rows in memory would.
+    pub(crate) fn pass(&self, turns: &mut [Turn<'_>]) -> Result<(), ModelError> {
+        if self.rows <= CHUNK {
+            return Ok(self.load()?.pass(turns)?);
+        }
+        let lanes = rayon::current_num_threads().min(BLOCKS / self.unit_bytes().max(1)).max(1);
+        let block = self.block(lanes);
+        walk(&self.layout, self.rows, turns, |walk, mut pieces| {
+            let mut steps: Vec<Vec<Range<usize>>> = Vec::new();
+            for pieces in pieces.chunks(lanes) {
+                for start in (0..pieces[0].rows.len()).step_by(block) {
+                    let rows = pieces.iter().filter(|piece| start < piece.rows.len()).map(|piece| {
+                        let Range { start: first, end } = piece.rows;
+                        first + start..end.min(first + start + block)
+                    });
+                    steps.push(rows.collect());
+                }
+            }
+            let chunk = pieces[0].rows.len();
+            self.read_ahead(steps, |rows, blocks| {
+                let first = rows[0].start / chunk;
+                let pieces = pieces[first..first + rows.len()].par_iter_mut();
+                let taken = pieces.zip(rows).zip(blocks).try_for_each(|((piece, rows), features)| {
+                    walk.take(features, rows.start, rows.clone(), piece)
+                });
+                Ok(taken?)
+            })
+        })
+    }
+}
+
+/// A score of each row, in a scratch file.
+#[derive(Debug)]
+pub(crate) struct StoredScores {
+    stored: Arc<Stored>,
+    at: u64,
+}
+
+impl StoredScores {
+    /// Room for those of these rows, beside them.
+    pub(crate) fn beside(stored: &Arc<Stored>) -> Self {
+        Self { stored: Arc::clone(stored), at: stored.scratch.reserve(stored.rows * size_of::<f32>()) }
+    }
+
+    pub(super) fn write(&self, first: usize, scores: &[f32]) -> Result<(), ScratchError> {
+        self.stored.scratch.write(self.at + (first * size_of::<f32>()) as u64, scores)
+    }
+
+    pub(crate) fn read(&self, first: usize, scores: &mut [f32]) -> Result<(), ScratchError> {
+        self.stored.scratch.read(self.at + (first * size_of::<f32>()) as u64, scores)
+    }
+
+    /// How many there are.
+    pub(crate) fn rows(&self) -> usize {
+        self.stored.rows
+    }
+
+    /// What comes of each chunk of counts, by its first row and its scores, in order.
+    pub(crate) fn by_chunk<T: Send>(
+        &self,
+        of: impl Fn(usize, &[f32]) -> T + Sync,
+    ) -> Result<Vec<T>, ScratchError> {
+        let some = |part: usize| {
+            let first = part * SCORES;
+            let mut scores = vec![0.0; SCORES.min(self.rows() - first)];
+            self.read(first, &mut scores)?;
+            let chunks = scores.chunks(CHUNK).enumerate();
+            Ok(chunks.map(|(chunk, scores)| of(first + chunk * CHUNK, scores)).collect())
+        };
+        let found: Result<Vec<Vec<T>>, ScratchError> =
+            (0..self.rows().div_ceil(SCORES)).into_par_iter().map(some).collect();
+        Ok(found?.into_iter().flatten().collect())
+    }
+}
