@@ -11,6 +11,9 @@ use image::{DynamicImage, ImageDecoder, ImageReader};
 use super::error::ImageError;
 use super::option::{ImageOptions, ImageShape};
 
+/// Most bytes of an image.
+const MOST_BYTES: u64 = 512 << 20;
+
 /// An image in memory, channels last.
 #[derive(Debug)]
 pub(super) struct Picture {
@@ -55,8 +58,13 @@ fn open(path: &Path) -> Result<DynamicImage, ImageError> {
         let message = "expected PNG, JPEG or TIFF".to_owned();
         return Err(ImageError::Decode { file: file(), message });
     }
-    // The decoder's own limits hold: images of more than 512 MiB are refused before they are allocated.
     let mut decoder = reader.into_decoder().map_err(refuse)?;
+    // A few bytes can say that an image has billions of pixels.
+    if decoder.total_bytes() > MOST_BYTES {
+        let (width, height) = decoder.dimensions();
+        let message = format!("{width} x {height} pixels, which take more than 512 MiB");
+        return Err(ImageError::Decode { file: file(), message });
+    }
     let orientation = decoder.orientation().map_err(refuse)?;
     let mut image = DynamicImage::from_decoder(decoder).map_err(refuse)?;
     image.apply_orientation(orientation);
