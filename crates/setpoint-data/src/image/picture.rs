@@ -168,6 +168,21 @@ mod tests {
     }
 
     #[test]
+    fn an_image_that_says_it_has_billions_of_pixels_is_refused_before_it_is_allocated() {
+        let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
+        // 8 x 4,143,906,824 points of one bit, the sum of the header, and the start of an image.
+        bytes.extend([0, 0, 0, 8, 0xf6, 0xff, 0, 8, 1, 0, 0, 0, 0, 0xec, 0x74, 0x83, 0x26]);
+        bytes.extend(
+            b"\0\0\0\x18IDATx\x9cc\xb8\xc4\xc4\xc2\xa0\xcf\x94\xce$\xca\xa4\xc9\xf0\x86i\x1b\0\x17`\x03W",
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("1.png");
+        std::fs::write(&path, bytes).unwrap();
+        let error = decode(&path, None).unwrap_err().to_string();
+        assert!(error.ends_with("8 x 4143906824 pixels, which take more than 512 MiB"), "{error}");
+    }
+
+    #[test]
     fn a_crop_is_the_centre() {
         let pixels: Vec<u8> = (0..20).collect();
         assert_eq!(fit(Some(2), None, &pixels, shape(4, 5)), [6, 7, 11, 12]);

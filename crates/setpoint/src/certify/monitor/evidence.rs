@@ -219,6 +219,23 @@ mod tests {
     }
 
     #[test]
+    fn what_no_bets_come_to_is_not_sound() {
+        let sound = added(&[(3, 100), (0, 50)]);
+        assert!(sound.is_sound() && Evidence::default().is_sound());
+        // More spent than there is: the capital would be below zero, and its logarithm no number.
+        for damaged in [
+            Evidence { spent: 4120.0, ..sound.clone() },
+            Evidence { spent: -1.0, ..sound.clone() },
+            Evidence { examples: -5.0, ..sound.clone() },
+            Evidence { paid: f64::INFINITY, ..sound.clone() },
+            Evidence { at_stake: vec![0.0; 3], ..sound.clone() },
+            Evidence { at_stake: vec![1e300; 5], ..sound },
+        ] {
+            assert!(!damaged.is_sound(), "{damaged:?}");
+        }
+    }
+
+    #[test]
     fn a_batch_multiplies_what_is_at_stake_by_its_likelihood_ratio() {
         let evidence = added(&[(3, 100), (0, 50)]);
         let fresh = |from: f64, to: f64| (started(to) - from) / 5.0;
