@@ -9,6 +9,7 @@ use crate::band::BandRecord;
 use crate::certificate::CertificateRecord;
 use crate::classes::{ClassDecisions, ClassesRecord, Matrix, class_table};
 use crate::decision::decided_alike;
+use crate::few::dashes;
 use crate::group::{GroupRecord, group_table};
 use crate::importance::{ImportanceRecord, ON_TERMINAL};
 use crate::label::LabelRecord;
@@ -248,7 +249,12 @@ impl fmt::Display for EvaluateRecord {
                         bounds.method.to_owned(),
                     )
                 });
-                table.row([self.goal.clone(), number(at.value), bounds, method]);
+                table.row([
+                    self.goal.clone(),
+                    at.told().map_or_else(|| "-".to_owned(), number),
+                    bounds,
+                    method,
+                ]);
             }
             (Some(at), _) => measured(&mut table, &self.goal, at.told(), at.interval.as_ref()),
             (None, Some(reason)) => writeln!(f, "{}: no value here: {reason}\n", self.goal)?,
@@ -262,6 +268,11 @@ impl fmt::Display for EvaluateRecord {
             measured(&mut table, &format!("{}{at}", one.name), one.told(), one.interval.as_ref());
         }
         writeln!(f, "{table}")?;
+        let goal = self.at_condition.iter().map(AtCondition::told);
+        let rates = self.ranking.iter().chain(&self.at_threshold).map(Measured::told);
+        if goal.chain(rates).any(|told| told.is_none()) {
+            writeln!(f, "{}\n", dashes())?;
+        }
         if let Some(paid) = &self.money {
             writeln!(f, "money     {paid}\n")?;
         }

@@ -117,7 +117,10 @@ impl TrainRecord {
             table.row([split.to_owned()].into_iter().chain(cells));
         }
         write!(f, "{table}")?;
-        if few { writeln!(f, "{}; evaluate has such figures with their intervals", dashes()) } else { Ok(()) }
+        // Means over classes have no interval anywhere.
+        let elsewhere =
+            if self.classes.is_some() { "" } else { "; evaluate has such figures with their intervals" };
+        if few { writeln!(f, "{}{elsewhere}", dashes()) } else { Ok(()) }
     }
 
     /// The rates at the threshold that a reader wants first: the objective, the conditions, then
