@@ -1,3 +1,3 @@
 //! `setpoint_fuzz::model` under libFuzzer.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| setpoint_fuzz::model(bytes));
+libfuzzer_sys::fuzz_target!(init: setpoint_fuzz::alone(), |bytes: &[u8]| setpoint_fuzz::model(bytes));

@@ -30,6 +30,15 @@ pub use table::{delimited, parquet, svmlight};
 /// What takes any bytes.
 pub type Target = fn(&[u8]);
 
+/// Makes this thread the only one that works: another would be woken for each piece of work.
+///
+/// # Panics
+/// If there are threads already.
+pub fn alone() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+    pool.build_global().expect("no threads yet");
+}
+
 /// Every target, by name.
 pub const TARGETS: [(&str, Target); 14] = [
     ("goal", goal),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::few::alone;
 use crate::number::{amount, percent, value_of};
 
 /// Rows that two thresholds decide and leave undecided, by weight where there are weights.
@@ -39,10 +40,11 @@ impl BandRecord {
             [name.to_owned(), amount(rows), percent(share), amount((share * self.volume).round()), known]
         };
         let positives = (self.undecided > 0.0).then(|| self.undecided_positives / self.undecided);
+        let known = |name: &str, value, rows: f64| format!("{name} {}", value_of(alone(value, rows as u64)));
         [
-            line("positive", self.positive, format!("precision {}", value_of(self.precision))),
-            line("left to people", self.undecided, format!("positives among them {}", value_of(positives))),
-            line("negative", self.negative, format!("npv {}", value_of(self.npv))),
+            line("positive", self.positive, known("precision", self.precision, self.positive)),
+            line("left to people", self.undecided, known("positives among them", positives, self.undecided)),
+            line("negative", self.negative, known("npv", self.npv, self.negative)),
         ]
     }
 
@@ -59,7 +61,9 @@ impl fmt::Display for BandRecord {
         let mut table = crate::table::Table::with_heading(self.heading().to_vec());
         self.lines().into_iter().for_each(|line| table.row(line));
         write!(f, "{table}")?;
-        let (coverage, error) = (value_of(self.coverage), value_of(self.error));
+        let decided = self.positive + self.negative;
+        let shown = |value, rows: f64| value_of(alone(value, rows as u64));
+        let (coverage, error) = (shown(self.coverage, decided + self.undecided), shown(self.error, decided));
         writeln!(f, "decided {coverage}, of which wrongly {error}")
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use setpoint::message;
 
 use crate::evaluate::Measured;
-use crate::number::{number, percent};
+use crate::number::{number, percent, value_of};
 use crate::table::Table;
 
 /// Most classes whose matrix a terminal shows, and most mistakes that it shows of more.
@@ -65,8 +65,8 @@ pub struct PriceRecord {
 impl ClassDecisions {
     /// A rate over all classes.
     #[must_use]
-    pub fn overall(&self, name: &str) -> Option<f64> {
-        self.overall.iter().find(|one| one.name == name).map(|one| one.value)
+    pub fn overall(&self, name: &str) -> Option<&Measured> {
+        self.overall.iter().find(|one| one.name == name)
     }
 }
 
@@ -96,12 +96,12 @@ pub fn class_table(decided: &ClassDecisions, shifts: &[f64], plain: Option<&Clas
         for rate in rates {
             let shown = |measured: &Measured| match &measured.interval {
                 Some(bounds) if plain.is_none() => format!("{} {bounds}", percent(measured.value)),
-                _ => percent(measured.value),
+                _ => value_of(measured.alone()),
             };
             row.push(one.rate(rate).map_or_else(|| "-".to_owned(), shown));
             if let Some(plain) = plain {
                 let before = plain.by_class.get(place).and_then(|one| one.rate(rate));
-                row.push(before.map_or_else(|| "-".to_owned(), |one| percent(one.value)));
+                row.push(value_of(before.and_then(Measured::alone)));
             }
         }
         table.row(row);

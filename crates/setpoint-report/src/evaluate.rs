@@ -9,11 +9,12 @@ use crate::band::BandRecord;
 use crate::certificate::CertificateRecord;
 use crate::classes::{ClassDecisions, ClassesRecord, Matrix, class_table};
 use crate::decision::decided_alike;
+use crate::few::dashes;
 use crate::group::{GroupRecord, group_table};
 use crate::importance::{ImportanceRecord, ON_TERMINAL};
 use crate::label::LabelRecord;
 use crate::money::MoneyRecord;
-use crate::number::{is_money, level, number, percent};
+use crate::number::{is_money, level, number, percent, value_of};
 use crate::queries::{BoundRecord, QueriesRecord};
 use crate::table::Table;
 use crate::train::Confusion;
@@ -94,6 +95,8 @@ pub struct AtCondition {
     pub value: f64,
     /// Its interval, where there is one.
     pub interval: Option<Bounds>,
+    /// Examples that it rests on, such as the fewer of both classes.
+    pub examples: u64,
 }
 
 /// A metric with its interval.
@@ -105,6 +108,8 @@ pub struct Measured {
     pub value: f64,
     /// Its interval, where there is one.
     pub interval: Option<Bounds>,
+    /// Examples that it is a share or a mean of: rows, or queries.
+    pub examples: u64,
 }
 
 /// A confidence interval.
@@ -207,10 +212,10 @@ pub(crate) fn said_of_mix<'a>(conditions: impl Iterator<Item = (&'a str, bool)>,
     line(&named[0], "survives another mix of classes") + &line(&named[1], &format!("holds at {at} only"))
 }
 
-fn measured(table: &mut Table, name: &str, value: f64, interval: Option<&Bounds>) {
+fn measured(table: &mut Table, name: &str, told: Option<f64>, interval: Option<&Bounds>) {
     let bounds = interval.map_or_else(String::new, ToString::to_string);
     let method = interval.map_or_else(String::new, |bounds| bounds.method.to_owned());
-    table.row([name.to_owned(), percent(value), bounds, method]);
+    table.row([name.to_owned(), value_of(told), bounds, method]);
 }
 
 /// The report on a terminal.
@@ -244,20 +249,30 @@ impl fmt::Display for EvaluateRecord {
                         bounds.method.to_owned(),
                     )
                 });
-                table.row([self.goal.clone(), number(at.value), bounds, method]);
+                table.row([
+                    self.goal.clone(),
+                    at.told().map_or_else(|| "-".to_owned(), number),
+                    bounds,
+                    method,
+                ]);
             }
-            (Some(at), _) => measured(&mut table, &self.goal, at.value, at.interval.as_ref()),
+            (Some(at), _) => measured(&mut table, &self.goal, at.told(), at.interval.as_ref()),
             (None, Some(reason)) => writeln!(f, "{}: no value here: {reason}\n", self.goal)?,
             (None, None) => {}
         }
         for one in &self.ranking {
-            measured(&mut table, &one.name, one.value, one.interval.as_ref());
+            measured(&mut table, &one.name, one.told(), one.interval.as_ref());
         }
         for one in &self.at_threshold {
             let at = if self.classes.is_some() { "" } else { " at the threshold" };
-            measured(&mut table, &format!("{}{at}", one.name), one.value, one.interval.as_ref());
+            measured(&mut table, &format!("{}{at}", one.name), one.told(), one.interval.as_ref());
         }
         writeln!(f, "{table}")?;
+        let goal = self.at_condition.iter().map(AtCondition::told);
+        let rates = self.ranking.iter().chain(&self.at_threshold).map(Measured::told);
+        if goal.chain(rates).any(|told| told.is_none()) {
+            writeln!(f, "{}\n", dashes())?;
+        }
         if let Some(paid) = &self.money {
             writeln!(f, "money     {paid}\n")?;
         }

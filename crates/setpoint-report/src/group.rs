@@ -3,8 +3,8 @@
 use serde::Serialize;
 use setpoint::message;
 
-use crate::evaluate::Measured;
-use crate::number::percent;
+use crate::evaluate::{Bounds, Measured};
+use crate::number::{percent, value_of};
 use crate::table::Table;
 use crate::train::Confusion;
 
@@ -47,20 +47,20 @@ pub fn group_table(groups: &[GroupRecord]) -> Table {
 
 /// `71.20% [69.1, 73.2]`.
 fn with_interval(rate: &Measured) -> String {
-    let value = percent(rate.value);
     match &rate.interval {
-        Some(bounds) => format!("{value} [{:.1}, {:.1}]", 100.0 * bounds.lower, 100.0 * bounds.upper),
-        None => value,
+        Some(Bounds { lower, upper, .. }) => {
+            format!("{} [{:.1}, {:.1}]", percent(rate.value), 100.0 * lower, 100.0 * upper)
+        }
+        None => value_of(rate.told()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluate::Bounds;
 
     #[test]
-    fn a_rate_stands_beside_its_interval_and_an_undefined_one_is_a_dash() {
+    fn a_rate_stands_beside_its_interval_and_one_undefined_or_of_few_rows_is_a_dash() {
         let bounds = Bounds { lower: 0.25, upper: 0.75, confidence: 0.95, method: "Clopper-Pearson" };
         let counts = [1.0, 1.0, 0.0, 0.0];
         let [true_positives, false_negatives, false_positives, true_negatives] = counts;
@@ -70,7 +70,10 @@ mod tests {
             rows: 2,
             threshold: 0.5,
             confusion: Confusion { true_positives, false_negatives, false_positives, true_negatives },
-            rates: vec![Measured { name: "recall".to_owned(), value: 0.5, interval: Some(bounds) }],
+            rates: vec![
+                Measured { name: "recall".to_owned(), value: 0.5, interval: Some(bounds), examples: 2 },
+                Measured { name: "precision".to_owned(), value: 1.0, interval: None, examples: 1 },
+            ],
         }];
         let text = group_table(&groups).to_string();
         let row: Vec<&str> =

@@ -10,6 +10,7 @@ use crate::evaluate::{Bounds, Measured};
 use crate::number::{level, percent};
 use crate::part::ByPart;
 use crate::table::Table;
+use crate::train::Column;
 
 /// Best and worst queries on a terminal.
 const SHOWN: usize = 3;
@@ -191,11 +192,11 @@ pub(crate) fn counts(parts: &Parts) -> String {
 }
 
 /// Every metric but the goal's, with its values by split.
-pub(crate) fn columns(parts: &Parts) -> Vec<(String, Vec<Option<f64>>)> {
+pub(crate) fn columns(parts: &Parts) -> Vec<Column> {
     let named = parts.iter().find_map(|(_, one)| one.as_ref());
     let others = named.map_or(&[][..], |one| one.metrics.get(1..).unwrap_or_default());
     let value = |name: &str, one: &Option<QueriesRecord>| {
-        one.as_ref()?.metrics.iter().find(|one| one.name == name).map(|one| one.value)
+        one.as_ref()?.metrics.iter().find(|one| one.name == name).map(Measured::rests)
     };
     let column = |name: &str| parts.iter().map(|(_, one)| value(name, one)).collect();
     others.iter().map(|one| (one.name.clone(), column(&one.name))).collect()

@@ -4,6 +4,7 @@ use serde::Serialize;
 use setpoint::train::StageKind;
 
 use crate::evaluate::{AtCondition, Bounds, EvaluateRecord, Measured};
+use crate::few::LEAST;
 use crate::picture::Pictures;
 use crate::train::TrainRecord;
 
@@ -90,6 +91,14 @@ pub struct ComparisonRecord {
     pub counts: Option<NaturalCount>,
     /// Rates of the other method at a threshold of its own, chosen as the model's was.
     pub baseline_ships: Vec<Measured>,
+}
+
+impl ComparisonRecord {
+    /// Whether an interval or enough examples stand behind the gain.
+    #[must_use]
+    pub fn told(&self) -> bool {
+        self.interval.is_some() || self.model.examples >= LEAST
+    }
 }
 
 /// The comparison over several splits of the same data.

@@ -2,11 +2,14 @@
 
 mod text;
 
+pub(crate) use text::Column;
+
 use serde::Serialize;
 
 use crate::band::BandRecord;
 use crate::certificate::{CertificateRecord, uncertified, uncertified_order};
 use crate::classes::{ClassDecisions, ClassesRecord};
+use crate::few::Support;
 use crate::gain::GainRecord;
 use crate::group::GroupRecord;
 use crate::label::LabelRecord;
@@ -67,6 +70,10 @@ pub struct TrainRecord {
     pub constraint: ByPart<Option<Vec<Option<f64>>>>,
     /// The names of those rates.
     pub constraint_names: Vec<String>,
+    /// Examples that each of them rests on, on each part.
+    pub constraint_examples: ByPart<Vec<u64>>,
+    /// Examples that the goal's value rests on: the fewer of both classes, the smallest class, or the queries.
+    pub examples: ByPart<u64>,
     /// Rates within each group at the shipped thresholds, on the part named next; empty without groups.
     pub group_rates: Vec<GroupRecord>,
     /// The part they were measured on: the last one that was held out.
@@ -142,6 +149,8 @@ pub struct Shipped {
     pub precision: Option<f64>,
     /// The decisions, counted.
     pub confusion: Confusion,
+    /// How many examples the rates rest on.
+    pub support: Support,
 }
 
 /// Decisions, by weight where there are weights.
@@ -155,27 +164,6 @@ pub struct Confusion {
     pub false_positives: f64,
     /// Negatives predicted negative.
     pub true_negatives: f64,
-}
-
-/// Fewest examples that a rate may be a share of where it is shown without an interval: of twenty, one more or less is five
-/// points.
-pub const LEAST: f64 = 20.0;
-
-impl Confusion {
-    /// Whether there are enough examples for a rate to be shown without an interval.
-    #[must_use]
-    pub fn can_tell(&self, rate: &str) -> bool {
-        let positives = self.true_positives + self.false_negatives;
-        let negatives = self.false_positives + self.true_negatives;
-        let of = match rate {
-            "recall" | "fnr" => positives,
-            "fpr" | "tnr" => negatives,
-            "precision" => self.true_positives + self.false_positives,
-            "accuracy" | "error" | "positive-rate" | "coverage" => positives + negatives,
-            _ => positives.min(negatives),
-        };
-        of >= LEAST
-    }
 }
 
 /// Cross-entropy with the positive weight that validation prefers.
@@ -281,23 +269,5 @@ impl TrainRecord {
         let population = self.population.as_ref().and_then(|population| population.caution.clone());
         let cautions: Vec<String> = population.into_iter().chain(self.copies.clone()).collect();
         (self.certificate.is_some() && !cautions.is_empty()).then(|| cautions.join("; "))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rate_of_few_examples_is_not_shown_alone() {
-        let confusion = Confusion {
-            true_positives: 12.0,
-            false_negatives: 7.0,
-            false_positives: 8.0,
-            true_negatives: 500.0,
-        };
-        let told =
-            ["recall", "fnr", "fpr", "precision", "accuracy", "f1"].map(|rate| confusion.can_tell(rate));
-        assert_eq!(told, [false, false, true, true, true, false]);
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn show(decision: &ByShift, scene: &Scene<'_>, record: &mut ReportRec
         };
         let interval =
             known.clone().unwrap_or_else(|| decision.difference(shown.sample, first, second, *confidence));
-        let at = |value| AtCondition { value, interval: None };
+        let at = |value| AtCondition { value, interval: None, examples: decision.behind_goal(shown.sample) };
         Some(ComparisonRecord {
             name: BASELINE.to_owned(),
             model: at(model),

@@ -85,7 +85,7 @@ impl Measurer {
         } else {
             self.estimate(sample, scores, |cuts| value_of(goal, cuts).map(|value| value.value))
         };
-        Ok(AtCondition { value, interval })
+        Ok(AtCondition { value, interval, examples: fewer_of_both(sample) })
     }
 
     /// How much a goal's value differs between two score vectors of the same rows, `first` less
@@ -117,6 +117,7 @@ impl Measurer {
         rates: &[Rate],
     ) -> Result<Vec<Measured>, Failure> {
         let counts = confusion::at(sample, margins, 0.0)?;
+        let support = measure::support(sample, margins);
         let measured = rates.iter().filter_map(|rate| {
             let rate = *rate;
             let value = rate.of(&counts)?;
@@ -131,7 +132,9 @@ impl Measurer {
                     })
                 }),
             };
-            Some(Measured { name: rate.to_string(), value, interval })
+            let name = rate.to_string();
+            let examples = support.behind(&name);
+            Some(Measured { name, value, interval, examples })
         });
         Ok(measured.collect())
     }
@@ -169,11 +172,13 @@ impl Measurer {
             name: "roc-auc".to_owned(),
             value,
             interval: self.roc_auc(sample, scores),
+            examples: fewer_of_both(sample),
         });
         let precision = pr::average_precision(&cuts).ok().map(|value| Measured {
             name: "average precision".to_owned(),
             value,
             interval: self.estimate(sample, scores, pr::average_precision),
+            examples: fewer_of_both(sample),
         });
         area.into_iter().chain(precision).collect()
     }
@@ -184,6 +189,11 @@ impl Measurer {
             Err(_) => self.estimate(sample, scores, roc::auc),
         }
     }
+}
+
+fn fewer_of_both(sample: &Sample) -> u64 {
+    let positives = sample.labels().iter().filter(|label| **label).count();
+    positives.min(sample.len() - positives) as u64
 }
 
 /// The method's name, or that of the one in its place where rows come in entities.

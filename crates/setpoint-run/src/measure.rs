@@ -3,7 +3,7 @@
 use setpoint::Sample;
 use setpoint::goal::{Constraint, Counts, Goal, Rate, Relation};
 use setpoint::metric::{Condition, confusion};
-use setpoint_report::{Confusion, MoneyRecord, Shipped, UnmetRecord};
+use setpoint_report::{Confusion, MoneyRecord, Shipped, Support, UnmetRecord};
 
 use crate::failure::Failure;
 use crate::interval::Measurer;
@@ -18,7 +18,13 @@ pub fn shipped(goal: &Goal, sample: &Sample, margins: &[f32]) -> Result<Shipped,
         fpr: Rate::FalsePositiveRate.of(&counts),
         precision: Rate::Precision.of(&counts),
         confusion: counted(&counts),
+        support: support(sample, margins),
     })
+}
+
+/// How many examples stand behind rates of the decisions `margin >= 0`.
+pub fn support(sample: &Sample, margins: &[f32]) -> Support {
+    Support::of(sample.labels(), margins.iter().map(|margin| *margin >= 0.0))
 }
 
 /// What decisions pay, where the goal is in money; those are `margin >= 0`.
@@ -89,6 +95,31 @@ pub fn conditions(
         }
     }
     Ok(rates)
+}
+
+/// How many examples each of [`conditions`] rests on.
+pub fn examples(goal: &Goal, groups: &[String], sample: &Sample, margins: &[f32]) -> Vec<u64> {
+    let whole = support(sample, margins);
+    let of_group = |rows: &[u32]| {
+        let labels: Vec<bool> = rows.iter().map(|row| sample.labels()[*row as usize]).collect();
+        Support::of(&labels, rows.iter().map(|row| margins[*row as usize] >= 0.0))
+    };
+    let known = |rate: &Rate, name: &String| {
+        let of = sample.groups()?;
+        let place = of.names().iter().position(|other| other == name)?;
+        Some(of_group(of.rows(place)).behind(&rate.to_string()))
+    };
+    let by_group =
+        |rate: &Rate| groups.iter().map(|name| known(rate, name).unwrap_or(0)).collect::<Vec<u64>>();
+    let each = |constraint: &Constraint| match constraint {
+        Constraint::Rate { rate, .. } => vec![whole.behind(&rate.to_string())],
+        Constraint::Top(_) => vec![whole.behind(&Rate::PositiveRate.to_string())],
+        Constraint::PerGroup { rate, .. } => by_group(rate),
+        Constraint::Gap { rate, .. } | Constraint::Ratio { rate, .. } => {
+            vec![by_group(rate).into_iter().min().unwrap_or(0)]
+        }
+    };
+    goal.constraints.iter().flat_map(each).collect()
 }
 
 /// What [`conditions`] returns the rates of.

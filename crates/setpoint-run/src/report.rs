@@ -78,7 +78,8 @@ pub fn report_training(
         // The model may have seen the validation rows; what it was chosen by was held out.
         if name == "validation" && record.used_validation {
             let held_out = record.objective.validation;
-            evaluation.at_condition = held_out.map(|value| AtCondition { value, interval: None });
+            let examples = record.examples.validation;
+            evaluation.at_condition = held_out.map(|value| AtCondition { value, interval: None, examples });
         }
         if let (Some(band), Some(Some(told))) = (&mut evaluation.band, record.band.get(name)) {
             band.volume = told.volume;

@@ -34,7 +34,11 @@ fn numbers(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Number(number) => found.push(number.to_string()),
         Value::Array(values) => values.iter().for_each(|value| numbers(value, found)),
-        Value::Object(fields) => fields.values().for_each(|value| numbers(value, found)),
+        // What a figure rests on decides whether it is shown, and is not shown itself.
+        Value::Object(fields) => {
+            let shown = fields.iter().filter(|(key, _)| *key != "examples");
+            shown.for_each(|(_, value)| numbers(value, found));
+        }
         _ => {}
     }
 }

@@ -11,6 +11,9 @@ use image::{DynamicImage, ImageDecoder, ImageReader};
 use super::error::ImageError;
 use super::option::{ImageOptions, ImageShape};
 
+/// Most bytes of an image.
+const MOST_BYTES: u64 = 512 << 20;
+
 /// An image in memory, channels last.
 #[derive(Debug)]
 pub(super) struct Picture {
@@ -55,8 +58,13 @@ fn open(path: &Path) -> Result<DynamicImage, ImageError> {
         let message = "expected PNG, JPEG or TIFF".to_owned();
         return Err(ImageError::Decode { file: file(), message });
     }
-    // The decoder's own limits hold: images of more than 512 MiB are refused before they are allocated.
     let mut decoder = reader.into_decoder().map_err(refuse)?;
+    // A few bytes can say that an image has billions of pixels.
+    if decoder.total_bytes() > MOST_BYTES {
+        let (width, height) = decoder.dimensions();
+        let message = format!("{width} x {height} pixels, which take more than 512 MiB");
+        return Err(ImageError::Decode { file: file(), message });
+    }
     let orientation = decoder.orientation().map_err(refuse)?;
     let mut image = DynamicImage::from_decoder(decoder).map_err(refuse)?;
     image.apply_orientation(orientation);
@@ -157,6 +165,21 @@ mod tests {
         let mut out = vec![0; fit.shape(from).bytes()];
         fit.apply(pixels, from, &mut out, &|| "t.png".to_owned()).unwrap();
         out
+    }
+
+    #[test]
+    fn an_image_that_says_it_has_billions_of_pixels_is_refused_before_it_is_allocated() {
+        let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
+        // 8 x 4,143,906,824 points of one bit, the sum of the header, and the start of an image.
+        bytes.extend([0, 0, 0, 8, 0xf6, 0xff, 0, 8, 1, 0, 0, 0, 0, 0xec, 0x74, 0x83, 0x26]);
+        bytes.extend(
+            b"\0\0\0\x18IDATx\x9cc\xb8\xc4\xc4\xc2\xa0\xcf\x94\xce$\xca\xa4\xc9\xf0\x86i\x1b\0\x17`\x03W",
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("1.png");
+        std::fs::write(&path, bytes).unwrap();
+        let error = decode(&path, None).unwrap_err().to_string();
+        assert!(error.ends_with("8 x 4143906824 pixels, which take more than 512 MiB"), "{error}");
     }
 
     #[test]

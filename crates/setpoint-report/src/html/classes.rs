@@ -3,9 +3,11 @@
 
 use maud::{Markup, html};
 
-use super::number::{count, exact, maybe_rate, measured, points, rate, rows};
+use super::number::{count, exact, maybe_rate, measured, points, rows};
 use super::{Section, table};
 use crate::classes::{ClassDecisions, ClassesRecord};
+use crate::evaluate::Measured;
+use crate::few::{LEAST, alone};
 use crate::number::{number, percent};
 use crate::record::ReportRecord;
 
@@ -28,7 +30,7 @@ pub(super) fn section(record: &ReportRecord) -> Option<Section> {
                     h3 { "Decisions by true class" }
                     (matrix(classes, &classes.decided))
                     figcaption { "Each row of cells is a true class, each column what its rows are decided as: the "
-                        "darker, the larger the share of the true class. On the diagonal is the recall." }
+                        "darker, the larger the share of the true class. On the diagonal is the recall; shares of few rows have no number." }
                 }
                 @if let Some(plain) = &classes.plain {
                     figure {
@@ -60,7 +62,7 @@ fn matrix(classes: &ClassesRecord<ClassDecisions>, decided: &ClassDecisions) -> 
         .names
         .iter()
         .zip(&decided.by_class)
-        .filter_map(|(name, one)| Some(format!("{name} {}", percent(one.rate("recall")?.value))))
+        .filter_map(|(name, one)| Some(format!("{name} {}", percent(one.rate("recall")?.alone()?))))
         .collect();
     html! {
         svg class="chart matrix" viewBox=(format!("0 0 {side} {side}")) role="img"
@@ -80,7 +82,7 @@ fn matrix(classes: &ClassesRecord<ClassDecisions>, decided: &ClassDecisions) -> 
                         width=(CELL - 1) height=(CELL - 1) fill-opacity=(format!("{share:.3}")) {
                         title { (classes.names[y]) " decided as " (classes.names[class]) ": " (count_text(*cell)) }
                     }
-                    @if share >= 0.005 {
+                    @if share >= 0.005 && decided.by_class[y].rows >= LEAST {
                         text class=(if share > 0.55 { "on-dark" } else { "on-light" }) x=(left + CELL / 2)
                             y=(top + CELL / 2 + 4) text-anchor="middle" { (format!("{:.0}", 100.0 * share)) }
                     }
@@ -107,7 +109,7 @@ fn by_class(classes: &ClassesRecord<ClassDecisions>) -> Markup {
                 @for name in rates {
                     td { @match one.rate(name) { Some(rate) => (measured(rate)), None => "\u{2013}" } }
                     @if let Some(before) = before {
-                        td { (maybe_rate(before.rate(name).map(|rate| rate.value))) }
+                        td { (maybe_rate(before.rate(name).and_then(Measured::alone))) }
                     }
                 }
             }
@@ -141,7 +143,7 @@ fn mistakes(classes: &ClassesRecord<ClassDecisions>) -> Markup {
                 th scope="row" { (classes.names[*y]) }
                 td { (classes.names[*class]) }
                 td { (count(*wrong)) }
-                td { (rate(*share)) }
+                td { (maybe_rate(alone(Some(*share), classes.decided.by_class[*y].rows))) }
             }
         }
     };

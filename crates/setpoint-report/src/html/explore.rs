@@ -181,7 +181,14 @@ fn tabled(sweep: &Sweep) -> Markup {
                     (threshold(widened(sweep.thresholds[place])))
                     @if place == sweep.shipped { " ships" }
                 }
-                @for rate in &sweep.rates { td { (maybe_rate(rate.values[place])) } }
+                @for rate in &sweep.rates {
+                    td {
+                        (maybe_rate(rate.values[place]))
+                        @if let Some((low, high)) = rate.intervals[place] {
+                            span class="interval" { (percent(low)) " to " (percent(high)) }
+                        }
+                    }
+                }
                 td { (count(sweep.true_positives[place])) }
                 td { (count(sweep.false_positives[place])) }
             }

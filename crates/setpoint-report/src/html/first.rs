@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 use setpoint::message::quote;
 
-use super::number::{grouped, interval, points, rate, threshold};
-use crate::evaluate::{Bounds, EvaluateRecord};
+use super::number::{grouped, interval, maybe_rate, points, threshold};
+use crate::evaluate::{Bounds, EvaluateRecord, Measured};
+use crate::few::LEAST;
 use crate::gain::NOTHING;
 use crate::number::{capital, level, number};
 use crate::queries::QueriesRecord;
@@ -71,14 +72,17 @@ fn answer(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
             h2 { "The answer" }
             @match (&evaluation.at_condition, &evaluation.at_condition_refused) {
                 (Some(at), _) => {
-                    p class="big" { @if is_cost(record) { (number(at.value)) } @else { (rate(at.value)) } }
+                    p class="big" {
+                        @match at.told() { Some(paid) if is_cost(record) => (number(paid)), told => (maybe_rate(told)) }
+                    }
+                    @if at.told().is_none() { p { (few(at.examples)) } }
                     p { code { (record.goal) } " on " (rows_shown(record)) "." }
                     @if let Some(bounds) = &at.interval {
                         p { (level(bounds.confidence)) " interval: " strong { (interval(bounds)) } "." }
                     }
                     dl class="rates" {
                         @for one in &evaluation.ranking {
-                            (entry(&one.name, one.value, one.interval.as_ref()))
+                            (entry(&one.name, one.told(), one.interval.as_ref()))
                         }
                     }
                     p class="aside" {
@@ -101,6 +105,13 @@ fn answer(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
             }
         }
     }
+}
+
+/// Why a figure is not there.
+fn few(examples: u64) -> String {
+    format!(
+        "It would rest on {examples} examples; figures of fewer than {LEAST} are shown with an interval or not at all."
+    )
 }
 
 /// Of a goal per query: the order, and what is known of new queries.
@@ -156,7 +167,7 @@ fn ships(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
             (certified(record, evaluation))
             dl class="rates" {
                 @for one in names.iter().filter_map(|name| known(name)) {
-                    (entry(&one.name, one.value, one.interval.as_ref()))
+                    (entry(&one.name, one.told(), one.interval.as_ref()))
                 }
             }
             (in_counts(evaluation))
@@ -165,12 +176,12 @@ fn ships(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
 }
 
 /// A rate with its interval, in a list of them.
-fn entry(name: &str, value: f64, bounds: Option<&Bounds>) -> Markup {
+fn entry(name: &str, told: Option<f64>, bounds: Option<&Bounds>) -> Markup {
     html! {
         div {
             dt { (name) }
             dd {
-                strong { (rate(value)) }
+                strong { (maybe_rate(told)) }
                 @if let Some(bounds) = bounds { span class="interval" { (interval(bounds)) } }
             }
         }
@@ -257,7 +268,8 @@ fn in_counts(evaluation: &EvaluateRecord) -> Markup {
             .at_threshold
             .iter()
             .find(|one| one.name == name)
-            .map(|one| grouped((1000.0 * one.value).round()))
+            .and_then(Measured::alone)
+            .map(|value| grouped((1000.0 * value).round()))
     };
     let sentence =
         |name: &str, of: &str, what: &str| share(name).map(|count| format!("of 1,000 {of}, {count} {what}"));
@@ -293,6 +305,10 @@ fn compared(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
     let same = record.training.as_ref().is_some_and(|training| training.winner == training.baseline.name);
     html! {
         @match &comparison.counts {
+            _ if record.repeats.is_none() && !comparison.told() => {
+                p class="big" { "\u{2013}" }
+                p { (few(comparison.model.examples)) }
+            }
             _ if same => {
                 p class="big" { "The same" }
                 p { "Training for the goal did not beat " (comparison.name) " on validation: its fit was kept." }
@@ -339,7 +355,7 @@ fn figures(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
         .baseline_ships
         .iter()
         .filter(|one| ["recall", "fpr", "precision", "accuracy", "macro-f1"].contains(&one.name.as_str()))
-        .map(|one| format!("{} {}", one.name, crate::number::percent(one.value)))
+        .filter_map(|one| Some(format!("{} {}", one.name, crate::number::percent(one.alone()?))))
         .collect();
     let baseline = &comparison.baseline;
     let here = if record.repeats.is_some() { ", this split" } else { "" };
@@ -358,11 +374,11 @@ fn figures(record: &ReportRecord, comparison: &ComparisonRecord) -> Markup {
                 div { dt { "Setpoint" } dd { strong { (number(comparison.model.value)) } } }
                 div { dt { (comparison.name) } dd { strong { (number(baseline.value)) } } }
             } @else {
-                (entry(&format!("Setpoint{here}"), comparison.model.value, comparison.model.interval.as_ref()))
-                (entry(&format!("{}{here}", comparison.name), baseline.value, baseline.interval.as_ref()))
+                (entry(&format!("Setpoint{here}"), comparison.model.told(), comparison.model.interval.as_ref()))
+                (entry(&format!("{}{here}", comparison.name), baseline.told(), baseline.interval.as_ref()))
             }
             @if record.repeats.is_none() && !is_cost(record) {
-                div { dt { "gain, in points" } dd { strong { (points(comparison.gain)) }
+                div { dt { "gain, in points" } dd { strong { @if comparison.told() { (points(comparison.gain)) } @else { "\u{2013}" } }
                     @if let Some(bounds) = &comparison.interval {
                         span class="interval" { (points(bounds.lower)) " to " (points(bounds.upper)) } } } }
             }

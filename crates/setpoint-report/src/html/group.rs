@@ -72,7 +72,7 @@ fn chart(groups: &[GroupRecord], name: &str, limit: Option<(&str, f64)>) -> Char
         .enumerate()
         .filter_map(|(place, group)| {
             let rate = find(group, name)?;
-            Some(Dot { across: ends(rate), ..Dot::new(rate.value, place as f64) })
+            Some(Dot { across: ends(rate), ..Dot::new(rate.told()?, place as f64) })
         })
         .collect();
     let reach =
@@ -81,7 +81,7 @@ fn chart(groups: &[GroupRecord], name: &str, limit: Option<(&str, f64)>) -> Char
     let words: Vec<String> = groups
         .iter()
         .filter_map(|group| {
-            Some(format!("{} {}", group.group, crate::number::percent(find(group, name)?.value)))
+            Some(format!("{} {}", group.group, crate::number::percent(find(group, name)?.told()?)))
         })
         .collect();
     let names = shown.iter().map(|group| group.group.clone()).collect();

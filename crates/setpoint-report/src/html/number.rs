@@ -26,13 +26,13 @@ pub(super) fn interval(bounds: &Bounds) -> Markup {
 
 /// A rate, with its interval below.
 pub(super) fn measured(measured: &Measured) -> Markup {
-    with_interval(measured.value, measured.interval.as_ref())
+    with_interval(measured.told(), measured.interval.as_ref())
 }
 
-/// A rate, with its interval below.
-pub(super) fn with_interval(value: f64, bounds: Option<&Bounds>) -> Markup {
+/// A rate that may not be there, with its interval below.
+pub(super) fn with_interval(told: Option<f64>, bounds: Option<&Bounds>) -> Markup {
     html! {
-        (rate(value))
+        (maybe_rate(told))
         @if let Some(bounds) = bounds { span class="interval" { (interval(bounds)) } }
     }
 }

@@ -7,6 +7,7 @@ use setpoint::message;
 use super::number::{exact, maybe_rate, measured, points, rate, rows, threshold};
 use super::{Section, figure, table};
 use crate::chart::{Axis, Chart, Join, Scale, Tone};
+use crate::few::LEAST;
 use crate::number::percent;
 use crate::queries::{QueriesRecord, QueryRecord};
 use crate::record::ReportRecord;
@@ -62,7 +63,7 @@ fn by_k(queries: &QueriesRecord) -> Markup {
         .band("interval", Tone::Main, band)
         .curve("Setpoint", Tone::Main, of(|one| Some(one.value)), Join::Line);
     let base = of(|one| one.baseline);
-    if !base.is_empty() {
+    if !base.is_empty() && queries.metrics.first().is_some_and(|one| one.examples >= LEAST) {
         chart = chart.curve("baseline", Tone::Other, base, Join::Line);
     }
     let caption = html! { "Means over the queries, with intervals by draws of whole queries." };

@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use super::number::{count, maybe_rate, measured, rows, with_interval};
 use super::{Section, table};
-use crate::evaluate::Measured;
+use crate::evaluate::{AtCondition, Measured};
+use crate::few::alone;
 use crate::number::{amount, is_money};
 use crate::record::{PartRecord, ReportRecord};
 
@@ -43,14 +44,14 @@ fn at_condition(record: &ReportRecord) -> Markup {
                 @if let Some(positives) = evaluation.positives { td { (rows(positives)) } }
                 td {
                     @match &evaluation.at_condition {
-                        Some(at) if is_money(&record.goal) => (amount(at.value)),
-                        Some(at) => (with_interval(at.value, at.interval.as_ref())),
+                        Some(at) if is_money(&record.goal) => (paid(at)),
+                        Some(at) => (with_interval(at.told(), at.interval.as_ref())),
                         None => "\u{2013}",
                     }
                 }
                 @if compared {
                     td {
-                        @match base(part) {
+                        @match alone(base(part), evaluation.at_condition.as_ref().map_or(0, |at| at.examples)) {
                             Some(value) if is_money(&record.goal) => (amount(value)),
                             value => (maybe_rate(value)),
                         }
@@ -66,6 +67,16 @@ fn at_condition(record: &ReportRecord) -> Markup {
     let other = record.comparison.as_ref().map_or("cross-entropy", |comparison| &comparison.name);
     columns.extend(compared.then_some(other));
     table("At the condition", &caption, &columns, &rows)
+}
+
+/// An amount, with its interval below.
+fn paid(at: &AtCondition) -> Markup {
+    html! {
+        @match at.told() { Some(value) => (amount(value)), None => "\u{2013}" }
+        @if let Some(bounds) = &at.interval {
+            span class="interval" { (amount(bounds.lower)) " to " (amount(bounds.upper)) }
+        }
+    }
 }
 
 /// Every rate and area of a part.

@@ -5,6 +5,7 @@ use setpoint::goal::{Constraint, Counts, Rate};
 use setpoint::metric::interval::clopper_pearson;
 
 use super::Scene;
+use crate::few::LEAST;
 
 /// Thresholds in a sweep, besides the shipped one.
 const PLACES: usize = 300;
@@ -35,7 +36,7 @@ pub struct Sweep {
 pub struct RateSweep {
     /// Its name in the goal language.
     pub name: String,
-    /// Its value; `None` where it is undefined.
+    /// Its value; `None` where it is undefined, or of few examples and without an interval.
     pub values: Vec<Option<f64>>,
     /// Its exact interval, where there is one.
     pub intervals: Vec<Option<(f64, f64)>>,
@@ -54,10 +55,17 @@ impl Sweep {
         let shipped = thresholds.iter().position(|threshold| *threshold == scene.threshold).unwrap_or(0);
         let counts: Vec<Counts> =
             thresholds.iter().map(|threshold| cuts.counts_at(cuts.cut_of(*threshold))).collect();
-        let rates = rates(scene).into_iter().map(|rate| RateSweep {
-            name: rate.to_string(),
-            values: counts.iter().map(|counts| rate.of(counts)).collect(),
-            intervals: counts.iter().map(|counts| interval(scene, rate, counts)).collect(),
+        let fewer = cuts.positives().min(cuts.negatives()) as u64;
+        let rates = rates(scene).into_iter().map(|rate| {
+            let intervals: Vec<_> = counts.iter().map(|counts| interval(scene, rate, counts)).collect();
+            let told = |(counts, ends): (&Counts, &Option<_>)| {
+                rate.of(counts).filter(|_| ends.is_some() || fewer >= LEAST)
+            };
+            RateSweep {
+                name: rate.to_string(),
+                values: counts.iter().zip(&intervals).map(told).collect(),
+                intervals,
+            }
         });
         let certified =
             scene.certified.map(|(low, high)| (f64::from(low).max(from), f64::from(high).min(to)));

@@ -4,12 +4,18 @@ use std::fmt;
 
 use setpoint::message;
 
-use super::{Confusion, KindRecord, LEAST, Shipped, TrainRecord};
+use super::{Confusion, KindRecord, Shipped, TrainRecord};
 use crate::classes::{ClassDecisions, ClassesRecord, class_table};
+use crate::evaluate::Measured;
+use crate::few::{LEAST, alone, dashes};
+use crate::gain::GainRecord;
 use crate::group::group_table;
 use crate::number::{is_money, level, number, percent, value_of};
 use crate::queries;
 use crate::table::Table;
+
+/// A rate by split: its value, and the examples that it rests on.
+pub(crate) type Column = (String, Vec<Option<(f64, u64)>>);
 
 /// Most conditions that the table on a terminal shows; JSON has all.
 const MOST_CONDITIONS: usize = 4;
@@ -92,37 +98,36 @@ impl TrainRecord {
                 .map(|(place, (name, _))| format!("{}{}", first(place), message::clip(name))),
         );
         let mut table = Table::with_heading(heading);
-        let values = self.objective.iter().zip(self.baseline.objective.iter());
-        for (place, ((split, value), (_, base))) in values.enumerate() {
-            let at_threshold: Vec<Option<f64>> = columns.iter().map(|(_, values)| values[place]).collect();
-            if at_threshold.iter().any(Option::is_some) {
-                let value_of = |value: Option<f64>, objective: bool| match value {
-                    Some(paid) if objective && is_money(&self.goal) => number(paid),
-                    value => value_of(value),
-                };
-                let start = [split.to_owned(), value_of(*value, true), value_of(*base, true)];
-                let at_threshold = at_threshold.into_iter().enumerate();
-                table.row(start.into_iter().chain(at_threshold.map(|(at, value)| value_of(value, at == 0))));
+        let values = self.objective.iter().zip(self.baseline.objective.iter()).zip(self.examples.iter());
+        let mut few = false;
+        for (place, (((split, value), (_, base)), (_, examples))) in values.enumerate() {
+            let goal = [*value, *base].map(|value| Some((value?, *examples)));
+            let at_threshold = columns.iter().map(|(_, values)| values[place]);
+            if at_threshold.clone().all(|value| value.is_none()) {
+                continue;
             }
+            let cells = goal.into_iter().chain(at_threshold).enumerate().map(|(column, value)| {
+                let told = value.and_then(|(value, examples)| alone(Some(value), examples));
+                few |= value.is_some() && told.is_none();
+                match told {
+                    Some(paid) if column < 3 && is_money(&self.goal) => number(paid),
+                    told => value_of(told),
+                }
+            });
+            table.row([split.to_owned()].into_iter().chain(cells));
         }
         write!(f, "{table}")?;
-        let few = |(_, shipped): (_, &Option<Shipped>)| {
-            shipped.as_ref().is_some_and(|one| !one.confusion.can_tell(""))
-        };
-        if self.classes.is_none() && self.queries.is_none() && self.shipped.iter().any(few) {
-            writeln!(
-                f,
-                "-: of fewer than {LEAST:.0} examples; evaluate has such rates with their intervals"
-            )?;
-        }
-        Ok(())
+        // Means over classes have no interval anywhere.
+        let elsewhere =
+            if self.classes.is_some() { "" } else { "; evaluate has such figures with their intervals" };
+        if few { writeln!(f, "{}{elsewhere}", dashes()) } else { Ok(()) }
     }
 
     /// The rates at the threshold that a reader wants first: the objective, the conditions, then
-    /// recall, fpr and precision, or those over all classes. Each with its values by split.
-    fn columns_at_threshold(&self) -> Vec<(String, Vec<Option<f64>>)> {
-        let shipped = |name: &str, value: fn(&Shipped) -> Option<f64>| -> Vec<Option<f64>> {
-            let known = |shipped: &Shipped| value(shipped).filter(|_| shipped.confusion.can_tell(name));
+    /// recall, fpr and precision, or those over all classes. Each with its values by split, and the examples behind them.
+    fn columns_at_threshold(&self) -> Vec<Column> {
+        let shipped = |name: &str, value: fn(&Shipped) -> Option<f64>| {
+            let known = |shipped: &Shipped| Some((value(shipped)?, shipped.support.behind(name)));
             self.shipped.iter().map(|(_, shipped)| shipped.as_ref().and_then(known)).collect()
         };
         if let Some(parts) = &self.queries {
@@ -131,16 +136,23 @@ impl TrainRecord {
         let objective = self.operating.split(" @").next().unwrap_or_default().to_owned();
         let mut columns = vec![(objective.clone(), shipped(&objective, |shipped| shipped.objective))];
         for (place, name) in self.constraint_names.iter().enumerate().take(MOST_CONDITIONS) {
-            let rates = self.constraint.iter().map(|(_, rates)| *rates.as_ref()?.get(place)?);
-            columns.push((name.clone(), rates.collect()));
+            let rates = self.constraint.iter().zip(self.constraint_examples.iter());
+            let rate = |((_, rates), (_, examples)): ((_, &Option<Vec<Option<f64>>>), (_, &Vec<u64>))| {
+                Some(((*rates.as_ref()?.get(place)?)?, *examples.get(place)?))
+            };
+            columns.push((name.clone(), rates.map(rate).collect()));
         }
         if let Some(classes) = &self.classes {
-            let decided = |value: &dyn Fn(&ClassDecisions) -> Option<f64>| -> Vec<Option<f64>> {
-                classes.decided.iter().map(|(_, decided)| decided.as_ref().and_then(value)).collect()
+            let decided = classes.decided.iter().zip(self.examples.iter());
+            let objective = |((_, decided), (_, examples)): ((_, &Option<ClassDecisions>), (_, &u64))| {
+                Some((decided.as_ref()?.objective?, *examples))
             };
-            columns[0].1 = decided(&|decided| decided.objective);
+            columns[0].1 = decided.map(objective).collect();
             for name in ["accuracy", "balanced-accuracy", "macro-f1"] {
-                columns.push((name.to_owned(), decided(&|decided| decided.overall(name))));
+                let overall = |(_, decided): (_, &Option<ClassDecisions>)| {
+                    decided.as_ref()?.overall(name).map(Measured::rests)
+                };
+                columns.push((name.to_owned(), classes.decided.iter().map(overall).collect()));
             }
         } else {
             columns.push(("recall".to_owned(), shipped("recall", |shipped| shipped.recall)));
@@ -180,7 +192,11 @@ impl TrainRecord {
 
     fn write_gain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nbaseline  {}", self.baseline.name)?;
-        match &self.gain {
+        let told = |gain: &&GainRecord| {
+            gain.interval.is_some()
+                || self.examples.get(&gain.part).is_some_and(|examples| *examples >= LEAST)
+        };
+        match self.gain.as_ref().filter(told) {
             Some(gain) if is_money(&self.goal) => writeln!(f, "gain      {}", gain.as_amount(&self.goal))?,
             Some(gain) => writeln!(f, "gain      {gain}")?,
             None => {}

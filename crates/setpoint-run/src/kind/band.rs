@@ -9,8 +9,8 @@ use setpoint::metric::{Condition, confusion, interval};
 use setpoint_data::Codes;
 use setpoint_report::{
     AtCondition, BandRecord, Bounds, CertificateRecord, ComparisonRecord, ConditionRecord, EvaluateRecord,
-    Measured as Rates, RecertifyRecord, ReportRecord, Shipped as ShippedRecord, TrainRecord, UnmetRecord,
-    widened,
+    Measured as Rates, RecertifyRecord, ReportRecord, Shipped as ShippedRecord, Support, TrainRecord,
+    UnmetRecord, widened,
 };
 
 use super::threshold::{drift_record, hint, store_thresholds};
@@ -35,6 +35,17 @@ const RATES: [Rate; 7] = [
 ];
 /// Rows a day that reports count by, where no other number is given.
 const VOLUME: f64 = 1000.0;
+
+/// How many examples stand behind the rates of what is decided; by weight where there are weights.
+fn support(counts: &Counts) -> Support {
+    let Counts {
+        true_positives, false_positives, false_negatives, true_negatives, positives, negatives, ..
+    } = *counts;
+    let predicted = [true_positives + false_positives, false_negatives + true_negatives];
+    let [positives, negatives, predicted_positive, predicted_negative] =
+        [positives, negatives, predicted[0], predicted[1]].map(|count| count as u64);
+    Support { positives, negatives, predicted_positive, predicted_negative }
+}
 
 /// An upper and a lower threshold, and the goal that they were chosen for.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,6 +150,7 @@ impl Rule for ByBand {
                 fpr: Rate::FalsePositiveRate.of_decided(counts),
                 precision: Rate::Precision.of_decided(counts),
                 confusion: counted(counts),
+                support: support(counts),
             })
         });
         record.band = counts.map(|counts| counts.as_ref().map(Self::record));
@@ -146,6 +158,13 @@ impl Rule for ByBand {
             let counts = counts.as_ref()?;
             Some(self.conditions().map(|condition| condition.rate.of_decided(counts)).collect())
         });
+        record.constraint_examples = counts.map(|counts| {
+            let each = |counts: &Counts| {
+                self.conditions().map(|one| support(counts).behind(&one.rate.to_string())).collect()
+            };
+            counts.as_ref().map_or_else(Vec::new, each)
+        });
+        record.examples = counts.map(|counts| counts.as_ref().map_or(0, |one| support(one).behind("")));
         record.unmet = counts.map(|counts| counts.as_ref().map_or(Vec::new(), |counts| self.unmet(counts)));
         record.constraint_names = self.conditions().map(|condition| condition.rate.to_string()).collect();
         record.operating = self.goal.to_string();
@@ -280,17 +299,19 @@ impl Rule for ByBand {
     fn rates(&self, sample: &Sample, scores: &[f32], confidence: f64) -> Result<Vec<Rates>, Failure> {
         let counts = self.counts(sample, scores)?;
         let exact = sample.weights().is_none() && sample.together().is_none();
+        let of = |part: &Counts| part.dot(&counts) as u64;
         let measured = |rate: Rate| {
             let value = rate.of_decided(&counts)?;
             let fractions = rate.fractions_of_decided();
-            let of = |part: &Counts| part.dot(&counts) as u64;
             let interval = fractions.first().filter(|_| exact).and_then(|fraction| {
                 let (counted, examples) = (of(&fraction.numerator), of(&fraction.denominator));
                 let found = interval::clopper_pearson(counted, examples, confidence).ok()?;
                 let method = "Clopper-Pearson";
                 Some(Bounds { lower: found.lower, upper: found.upper, confidence, method })
             });
-            Some(Rates { name: rate.to_string(), value, interval })
+            let name = rate.to_string();
+            let examples = support(&counts).behind(&name);
+            Some(Rates { name, value, interval, examples })
         };
         Ok(RATES.into_iter().filter_map(measured).collect())
     }

@@ -214,6 +214,13 @@ impl Rule for ByThreshold {
             None => Ok::<_, Failure>(None),
         })?;
         record.constraint_names = measure::condition_names(operating, &names);
+        record.constraint_examples = decided.map(|pair| {
+            pair.map_or_else(Vec::new, |(sample, margins)| {
+                measure::examples(operating, &names, sample, margins)
+            })
+        });
+        record.examples = decided
+            .map(|pair| pair.map_or(0, |(sample, margins)| measure::support(sample, margins).behind("")));
         record.operating = operating.to_string();
         record.thresholds.clone_from(&shipped.thresholds);
         record.groups = shipped

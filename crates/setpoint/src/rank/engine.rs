@@ -271,7 +271,9 @@ impl Work<'_> {
                 continue;
             }
             let floor = self.options.least_spread;
-            let tied = spread <= floor.max(1e-12 * mean.abs());
+            // Scores of 1e-40 would have slopes that 32 bits do not hold.
+            let steepest = 1e-30 * self.options.sharpness;
+            let tied = spread <= floor.max(1e-12 * mean.abs()).max(steepest);
             sums.tied += usize::from(tied);
             let unit = if tied { floor } else { spread };
             let sharpness = if unit > 0.0 { self.options.sharpness / unit } else { 0.0 };

@@ -267,6 +267,18 @@ fn extreme_scores_keep_the_step_finite() {
 }
 
 #[test]
+fn scores_too_near_for_slopes_of_32_bits_teach_nothing() {
+    let queries = Queries::new("q", &[0, 0, 0, 0], vec![1.0, 0.0, 1.0, 0.0]).unwrap();
+    for text in GOALS {
+        let mut engine = QueryEngine::new(&goal(text), &queries, QueryOptions::default()).unwrap();
+        let mut v = vec![f32::NAN; 4];
+        let step = engine.step(&[1e-40, 0.0, 0.0, -2e-39], &mut v).unwrap();
+        assert!(step.value.is_finite() && step.tied <= 1, "{text}: {step:?}");
+        assert_eq!(v, [0.0; 4], "{text}");
+    }
+}
+
+#[test]
 fn differences_are_paired_over_queries() {
     let (queries, scores) = case(4, 200, 30);
     let goal = goal("ndcg @ k=5 per query");

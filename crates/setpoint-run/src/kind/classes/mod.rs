@@ -26,6 +26,7 @@ use crate::operate::Meant;
 use crate::population;
 use crate::report::Scene;
 use crate::threshold::Scored;
+use rates::behind;
 
 /// The tensor with the calibration rows decided as each class.
 pub(crate) const DECIDED: &str = "sketch-decided";
@@ -223,6 +224,14 @@ impl Rule for ByShift {
             let rates = |found: &Confusion| self.limits().iter().map(|one| found.rate(one.rate)).collect();
             found.as_ref().map(rates)
         });
+        let samples = run.pair(run.scores);
+        let of = |pair: &Option<(&Sample, _)>, count: &dyn Fn(&Sample) -> u64| {
+            pair.map_or(0, |(sample, _)| count(sample))
+        };
+        record.constraint_examples = samples.map(|pair| {
+            self.limits().iter().map(|limit| of(pair, &|sample| behind(sample, limit.rate.over))).collect()
+        });
+        record.examples = samples.map(|pair| of(pair, &|sample| self.behind_goal(sample)));
         record.unmet =
             confusions.map(|found| found.as_ref().map_or_else(Vec::new, |found| self.unmet(found)));
         record.certificate = self.certificate.clone().map(CertificateRecord::new);
@@ -280,7 +289,10 @@ impl Rule for ByShift {
         let confusion = self.confusion(sample, scores)?;
         let decided = self.decisions(sample, &confusion, (scores, &self.shifts), Some(confidence));
         let (at_condition, at_condition_refused) = match shift::best(&self.goal, sample, scores, LOOKS) {
-            Ok(found) => (Some(AtCondition { value: found.value, interval: None }), None),
+            Ok(found) => {
+                let examples = self.behind_goal(sample);
+                (Some(AtCondition { value: found.value, interval: None, examples }), None)
+            }
             Err(error) => (None, Some(error.to_string())),
         };
         let tested =

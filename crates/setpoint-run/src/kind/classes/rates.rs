@@ -2,7 +2,7 @@
 
 use setpoint::Sample;
 use setpoint::class::{Classes, Confusion, decide, shift};
-use setpoint::goal::{ClassCondition, ClassRate, Over, Rate};
+use setpoint::goal::{ClassCondition, ClassObjective, ClassRate, Over, Rate};
 use setpoint::metric::interval::{self, Interval};
 use setpoint::sample::Entities;
 use setpoint_report::{Bounds, ClassDecisions, ClassRecord, Measured as Measure, PriceRecord, UnmetRecord};
@@ -49,6 +49,14 @@ impl ByShift {
         self.limits().iter().filter_map(missed).collect()
     }
 
+    /// Rows that the goal's value rests on.
+    pub(crate) fn behind_goal(&self, sample: &Sample) -> u64 {
+        match &self.goal.objective {
+            ClassObjective::Rate(rate) => behind(sample, rate.over),
+            ClassObjective::Cost { .. } => sample.len() as u64,
+        }
+    }
+
     /// Decisions of scores at shifts, counted, as rates; with intervals where a confidence is given.
     pub(super) fn decisions(
         &self,
@@ -71,8 +79,10 @@ impl ByShift {
             Some(Bounds { lower: interval.lower, upper: interval.upper, confidence, method })
         };
         let whole = |name: &str, value: Option<f64>, interval: Option<Bounds>| {
-            Some(Measure { name: name.to_owned(), value: value?, interval })
+            let over = if name == "accuracy" { Over::All } else { Over::Worst };
+            Some(Measure { name: name.to_owned(), value: value?, interval, examples: behind(sample, over) })
         };
+        let decided = decided_as(scores, shifts);
         let all = ClassRate { rate: Rate::Accuracy, over: Over::All };
         let mean = |rate| found.rate(ClassRate { rate, over: Over::Mean });
         let overall = [
@@ -88,14 +98,20 @@ impl ByShift {
             [Rate::Recall, Rate::Precision, Rate::FBeta(1.0), Rate::FalsePositiveRate, Rate::PositiveRate];
         let by_class = |class: usize| ClassRecord {
             class: self.goal.classes[class].clone(),
-            rows: sample.groups().map_or(0, |groups| groups.rows(class).len() as u64),
+            rows: behind(sample, Over::Class(class)),
             rates: rates
                 .iter()
                 .filter_map(|rate| {
                     let name =
                         if *rate == Rate::PositiveRate { "coverage".to_owned() } else { rate.to_string() };
                     let value = rate.of(&found.counts(class))?;
-                    Some(Measure { name, value, interval: share(*rate, Some(class)) })
+                    let examples = match rate {
+                        Rate::Precision => decided[class],
+                        Rate::PositiveRate => sample.len() as u64,
+                        Rate::FalsePositiveRate => sample.len() as u64 - behind(sample, Over::Class(class)),
+                        _ => behind(sample, Over::Class(class)),
+                    };
+                    Some(Measure { name, value, interval: share(*rate, Some(class)), examples })
                 })
                 .collect(),
         };
@@ -119,6 +135,24 @@ impl ByShift {
         };
         (0..self.goal.conditions.len()).filter_map(price).collect()
     }
+}
+
+/// Rows that a rate over some classes rests on: the fewest of a class that has any, where each of them counts alike.
+pub(super) fn behind(sample: &Sample, over: Over) -> u64 {
+    let Some(groups) = sample.groups() else { return 0 };
+    let rows = |class: usize| groups.rows(class).len() as u64;
+    match over {
+        Over::All => sample.len() as u64,
+        Over::Class(class) => rows(class),
+        _ => (0..groups.names().len()).map(rows).filter(|rows| *rows > 0).min().unwrap_or(0),
+    }
+}
+
+/// How many rows are decided as each class.
+fn decided_as(scores: &[f32], shifts: &[f64]) -> Vec<u64> {
+    let mut counts = vec![0; shifts.len()];
+    scores.chunks_exact(shifts.len()).for_each(|scores| counts[decide(scores, shifts)] += 1);
+    counts
 }
 
 /// Decisions on rows that come in entities, which are no independent draws.

@@ -52,7 +52,8 @@ impl ByPlace {
             let found = values.estimate(&bootstrap).ok()?.interval;
             Some(Bounds { lower: found.lower, upper: found.upper, confidence, method })
         });
-        Some(Measured { name, value: values.mean()?, interval })
+        let examples = values.counted().len() as u64;
+        Some(Measured { name, value: values.mean()?, interval, examples })
     }
 
     /// Every metric that has a value, the goal's first.
@@ -235,6 +236,11 @@ impl ByPlace {
     }
 }
 
+/// A mean as the value of the goal.
+pub(super) fn at_condition(one: &Measured) -> AtCondition {
+    AtCondition { value: one.value, interval: one.interval.clone(), examples: one.examples }
+}
+
 /// The first results of a query, and relevant ones that come later.
 fn results(queries: &Queries, query: usize, scores: &[f32], places: &[u32]) -> Vec<ResultRecord> {
     let mut rows: Vec<u32> = queries.rows(query).to_vec();
@@ -268,7 +274,7 @@ pub(super) fn show(order: &ByPlace, scene: &Scene<'_>, record: &mut ReportRecord
         let gain = order.difference(goal, shown.sample, shown.scores, base, *confidence)?;
         Some(ComparisonRecord {
             name: "baseline".to_owned(),
-            baseline: AtCondition { value: baseline.value, interval: baseline.interval },
+            baseline: at_condition(&baseline),
             model,
             gain: gain.value,
             interval: known.clone().unwrap_or(gain.interval),

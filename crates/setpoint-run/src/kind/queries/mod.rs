@@ -10,9 +10,11 @@ use setpoint::goal::{Direction, QueryGoal, QueryMetric};
 use setpoint::rank::{Empty, Queries, RankError, Values, places};
 use setpoint_data::{Codes, LabelRule, Positive};
 use setpoint_report::{
-    AtCondition, BoundRecord, Bounds, EvaluateRecord, Measured as Measure, RecertifyRecord, ReportRecord,
-    TrainRecord,
+    BoundRecord, Bounds, ByPart, EvaluateRecord, Measured as Measure, QueriesRecord, RecertifyRecord,
+    ReportRecord, TrainRecord,
 };
+
+use measure::at_condition;
 
 use super::{Decision, Decisions, Kind, Measured, Predicted, Rule};
 use crate::examples::Loaded;
@@ -165,6 +167,10 @@ impl Rule for ByPlace {
             Some((sample, scores)) => self.counted(sample, scores, None, None).map(Some),
             None => Ok::<_, Failure>(None),
         })?);
+        let behind = |one: &Option<QueriesRecord>| {
+            one.as_ref().and_then(|one| one.metrics.first()).map_or(0, |goal| goal.examples)
+        };
+        record.examples = record.queries.as_ref().map_or_else(ByPart::default, |parts| parts.map(behind));
         record.operating = self.goal.to_string();
         record.bound = self.bound();
         record.certificate_refused.clone_from(&self.refused);
@@ -224,7 +230,7 @@ impl Rule for ByPlace {
             goal: text.to_owned(),
             operating: self.goal.to_string(),
             rows: sample.len() as u64,
-            at_condition: own.map(|one| AtCondition { value: one.value, interval: one.interval.clone() }),
+            at_condition: own.map(at_condition),
             at_condition_refused: own.is_none().then(|| none().to_string()),
             ranking: queries.metrics.iter().skip(usize::from(own.is_some())).cloned().collect(),
             bound: self.bound(),

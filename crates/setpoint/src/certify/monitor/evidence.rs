@@ -46,6 +46,9 @@ const TESTS: f64 = 0.3;
 /// Bad examples allowed by the time half of that may be spent.
 const HALF_TESTS: f64 = 1000.0;
 
+/// Far beyond any number of examples, and any logarithm of a capital.
+const FURTHEST: f64 = 1e18;
+
 /// Draws of one batch: what is bad, out of what.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Draws<'a> {
@@ -80,6 +83,16 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
+    /// Whether bets can have come to this: the capital that is left is none below zero.
+    pub(super) fn is_sound(&self) -> bool {
+        let Self { at_stake, examples, spent, paid } = self;
+        (at_stake.is_empty() || at_stake.len() == RATIOS.len())
+            && at_stake.iter().all(|log| log.abs() <= FURTHEST)
+            && (0.0..=FURTHEST).contains(examples)
+            && (0.0..=TESTS).contains(spent)
+            && (0.0..=f64::MAX).contains(paid)
+    }
+
     /// Bets on a batch, the share of bad ones being allowed to be `allowed`, and the alarm being raised where the
     /// logarithm of the capital is `goal`.
     pub(super) fn add(&mut self, allowed: f64, draws: Draws, goal: f64) {
@@ -203,6 +216,23 @@ mod tests {
             evidence.add(ALLOWED, Draws::Examples { bad: *bad, examples: *examples }, GOAL);
         }
         evidence
+    }
+
+    #[test]
+    fn what_no_bets_come_to_is_not_sound() {
+        let sound = added(&[(3, 100), (0, 50)]);
+        assert!(sound.is_sound() && Evidence::default().is_sound());
+        // More spent than there is: the capital would be below zero, and its logarithm no number.
+        for damaged in [
+            Evidence { spent: 4120.0, ..sound.clone() },
+            Evidence { spent: -1.0, ..sound.clone() },
+            Evidence { examples: -5.0, ..sound.clone() },
+            Evidence { paid: f64::INFINITY, ..sound.clone() },
+            Evidence { at_stake: vec![0.0; 3], ..sound.clone() },
+            Evidence { at_stake: vec![1e300; 5], ..sound },
+        ] {
+            assert!(!damaged.is_sound(), "{damaged:?}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::MOST_ROWS;
 use super::evidence::{Draws, Evidence, log_sum};
 use crate::certify::error::CertifyError;
 use crate::metric::interval::clopper_pearson;
@@ -45,6 +46,11 @@ pub(super) struct Furthest {
 }
 
 impl Shift {
+    pub(super) fn is_sound(&self) -> bool {
+        let rows = self.seen.iter().chain([&self.rows]);
+        rows.copied().all(|rows| rows <= MOST_ROWS) && self.sides.iter().flatten().all(Evidence::is_sound)
+    }
+
     /// Adds a batch: rows of each share.
     pub(super) fn add(
         &mut self,

@@ -36,6 +36,12 @@ pub(super) struct Sums {
 }
 
 impl Sums {
+    pub(super) fn is_sound(&self) -> bool {
+        let sums = [self.counted, self.examples, self.draws].into_iter().chain(self.squares);
+        sums.into_iter().all(|sum| (0.0..1e150).contains(&sum))
+            && self.counted <= self.examples * (1.0 + 1e-9)
+    }
+
     pub(super) fn add(&mut self, counted: f64, examples: f64) {
         self.counted += counted;
         self.examples += examples;

@@ -65,6 +65,9 @@ const TOLD: f64 = 1.5;
 /// The largest capital that is written out.
 const MOST: f64 = 1e300;
 
+/// More rows than a watch can have seen.
+const MOST_ROWS: u64 = 1 << 53;
+
 /// The state of a watch. Serialise it to keep it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -97,6 +100,15 @@ struct Watched {
     largest: Option<f64>,
     /// The rows at which the alarm was raised.
     alarm: Option<u64>,
+}
+
+impl Watched {
+    /// Whether a watch can have come to this: of a state that was read.
+    fn is_sound(&self) -> bool {
+        self.evidence.is_sound()
+            && self.sums.is_sound()
+            && self.largest.is_none_or(|one| one > 0.0 && one < MOST)
+    }
 }
 
 /// Where a condition stands.
@@ -197,6 +209,9 @@ impl Monitor {
             && self.alpha > 0.0
             && self.alpha < 1.0
             && own.eq(conditions.map(|certified| (&certified.condition, &certified.group)))
+            && self.rows.max(self.unlabelled) <= MOST_ROWS
+            && self.conditions.iter().all(Watched::is_sound)
+            && self.hints.iter().all(Shift::is_sound)
             && self.history.iter().all(|moment| moment.points.len() == self.conditions.len())
     }
 
