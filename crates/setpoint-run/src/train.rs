@@ -25,6 +25,9 @@ use crate::threshold::Scored;
 
 /// Most rows that change places by default: beyond, selection has rows enough.
 const ROTATED_ROWS: usize = 100_000;
+/// Most training rows that the goal's value is measured on: it says little of new rows, and sorting takes ten times the
+/// memory of scores.
+const MOST_SORTED: usize = 4_000_000;
 /// The bandwidth of networks of several classes, or of queries.
 const CLASS_BANDWIDTH: Bandwidth = Bandwidth::Deviations(0.3);
 
@@ -350,7 +353,12 @@ fn measured(
     let samples = loaded.parts.map(|part| part.as_ref().map(|part| &part.sample));
     let run = Measured { job, loaded, samples, scores, base, used_validation: fitted.used_validation };
     let each = |scores: &ByPart<Option<Vec<f32>>>, held_out| -> Result<ByPart<Option<f64>>, Failure> {
-        let mut values = run.pair(scores).try_map(|pair| match pair {
+        let mut pairs = run.pair(scores);
+        let few = pairs.train.and_then(|(sample, scores)| thinned(sample, scores));
+        if let Some((sample, scores)) = &few {
+            pairs.train = Some((sample, scores));
+        }
+        let mut values = pairs.try_map(|pair| match pair {
             Some((sample, scores)) => kind.value(sample, scores),
             None => Ok::<_, Failure>(None),
         })?;
@@ -397,6 +405,15 @@ fn measured(
     };
     decision.rule().describe(&run, &mut record)?;
     Ok(record)
+}
+
+/// Every so many rows, where there are too many training rows to sort.
+fn thinned(sample: &Sample, scores: &[f32]) -> Option<(Sample, Vec<f32>)> {
+    if sample.len() <= MOST_SORTED || sample.queries().is_some() {
+        return None;
+    }
+    let rows: Vec<u32> = (0..sample.len() as u32).step_by(sample.len().div_ceil(MOST_SORTED)).collect();
+    Some((sample.select(&rows), rows.iter().map(|row| scores[*row as usize]).collect()))
 }
 
 /// The gain over the baseline, on the last part that has one: the later the part, the less it chose.
