@@ -243,7 +243,7 @@ impl TreeRows {
                 return Err(TrainError::Stopped.into());
             }
             let (parameters, promises) = (*parameters, Vec::new());
-            searched.push(Searched { parameters, name, ensemble, looks, seed, promises });
+            searched.push(Searched { parameters, name, ensemble, looks, seed, objective: None, promises });
         }
         Ok(conclude(goal, &searched, sample, settings)?)
     }
