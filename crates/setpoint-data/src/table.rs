@@ -16,7 +16,9 @@ use crate::form::Form;
 use crate::label::{LabelRule, Positive};
 use crate::layout::{ColumnKind, Expected};
 use crate::read::source::Source;
-use crate::read::{Format, Pieces, Raw, ReadError, ReadOptions, Request, delimited, parquet, sniff, svmlight};
+use crate::read::{
+    Format, Pieces, Raw, ReadError, ReadOptions, Request, delimited, parquet, sniff, svmlight,
+};
 use crate::role::{RoleError, Roles};
 use crate::sparse::{Numbering, Offsets};
 
@@ -448,7 +450,11 @@ impl<'a> Plan<'a> {
                 from_raw(file, raw, roles, *rule)
             }
             Format::SvmLight => {
-                if options.spill.as_ref().is_some_and(|spill| source.length().is_ok_and(|all| all > spill.bytes as u64)) {
+                if options
+                    .spill
+                    .as_ref()
+                    .is_some_and(|spill| source.length().is_ok_and(|all| all > spill.bytes as u64))
+                {
                     return Err(ReadError::Held { file: file.to_owned() }.into());
                 }
                 let known = encoder.and_then(Encoder::sparse_columns);

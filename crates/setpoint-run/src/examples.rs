@@ -13,8 +13,8 @@ use setpoint::message::{clip, counted, list, quote};
 use setpoint::model::{ModelError, StoredLinear};
 use setpoint::train::Part;
 use setpoint_data::{
-    Dataset, Encoder, Identifier, Inputs, Notes, OutOfFold, Parts, Positive, ReadOptions, Roles, Table, Telling, hash,
-    later_half, layout, select_sample,
+    Dataset, Encoder, Identifier, Inputs, Notes, OutOfFold, Parts, Positive, ReadOptions, Roles, Table,
+    Telling, hash, later_half, layout, select_sample,
 };
 use setpoint_report::ByPart;
 
@@ -31,9 +31,9 @@ const REPEATED: f64 = 0.1;
 /// Values up to which rows are compared.
 const MOST_HASHED: usize = 500_000_000;
 
-/// Bytes that a row takes in memory while features are on disk, about: labels, lists of rows, and the sorted scores of the
-/// fifth that a look is at.
-const ROW_BYTES: usize = 18;
+/// Bytes that a row takes in memory while features are on disk, about: labels, lists of rows, scores, and those of the fifth
+/// that is sorted and drawn from for the interval of the gain.
+const ROW_BYTES: usize = 40;
 
 /// The examples of one part: their features, and what is known of them.
 pub struct Examples {
@@ -328,7 +328,9 @@ fn refuse_on_disk(table: &Table, encoder: &Encoder, choice: &ModelChoice) -> Res
 
 /// What to say of a kind of model that needs all rows in memory, where they are too many.
 pub fn too_many(choice: &ModelChoice) -> Failure {
-    Failure::input(format!("‹memory›: the rows take more than that, and {choice} models need all of them in memory"))
+    Failure::input(format!(
+        "‹memory›: the rows take more than that, and {choice} models need all of them in memory"
+    ))
 }
 
 /// Refuses a limit that does not hold what training needs in memory, features aside.
@@ -529,7 +531,9 @@ pub fn load_scored(
     });
     read?;
     ended?;
-    let hash = hash.map_err(|_| Failure::input("the file could not be hashed"))?.map_err(setpoint_data::Error::from)?;
+    let hash = hash
+        .map_err(|_| Failure::input("the file could not be hashed"))?
+        .map_err(setpoint_data::Error::from)?;
     let last = last.ok_or_else(|| no_labels(path))?;
     if !several {
         let (held, data) = hold_all(last, encoder, blueprint)?;
@@ -659,8 +663,15 @@ mod tests {
             let x = noise(40_503_777) + 400 * usize::from(positive);
             let x = if row % 50 == 7 { String::new() } else { x.to_string() };
             let (town, group) = (["York", "Hull", "Bath"][noise(97_531) % 3], ["m", "f", ""][row * 3 / rows]);
-            let y = if row % 999 == 5 { "" } else if positive { "yes" } else { "no" };
-            let _ = writeln!(text, "{y},{x},{},{town},{},{group},e{}", noise(7_777_777), 1 + row % 3, row / 5);
+            let y = if row % 999 == 5 {
+                ""
+            } else if positive {
+                "yes"
+            } else {
+                "no"
+            };
+            let _ =
+                writeln!(text, "{y},{x},{},{town},{},{group},e{}", noise(7_777_777), 1 + row % 3, row / 5);
         }
         text
     }

@@ -45,9 +45,7 @@ pub use blueprint::{Blueprint, Held};
 pub use certify::{Asked, Certified, certify, certify_order};
 pub use choice::{CnnSize, ModelChoice};
 pub use evaluate::{COLUMNS, evaluate};
-pub use examples::{
-    Examples, Loaded, PIECE, check_memory, load, load_more, load_scored, notes, too_many,
-};
+pub use examples::{Examples, Loaded, PIECE, check_memory, load, load_more, load_scored, notes, too_many};
 pub use failure::{Failure, FailureKind};
 pub use fit::{Checkpoints, Fitted, fit};
 pub use foreign::{Chosen, ScoredRows, evaluate_scores, report_scores};

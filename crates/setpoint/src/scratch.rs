@@ -43,7 +43,13 @@ impl Scratch {
         let failed = |error: io::Error| failed(directory, &error);
         let (name, file) = create_temporary(directory).map_err(failed)?;
         name.unlink();
-        Ok(Self { directory: directory.to_owned(), end: AtomicU64::new(0), noted: OnceLock::new(), file, _name: name })
+        Ok(Self {
+            directory: directory.to_owned(),
+            end: AtomicU64::new(0),
+            noted: OnceLock::new(),
+            file,
+            _name: name,
+        })
     }
 
     /// Reads the values at a place; if it cannot, they stay as they are, and [`Scratch::check`] says so.

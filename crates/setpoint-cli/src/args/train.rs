@@ -190,9 +190,12 @@ fn bytes(text: &str) -> Result<usize, String> {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
     let powers = [("b", 0), ("kb", 1), ("mb", 2), ("gb", 3), ("tb", 4)];
     let power = powers.into_iter().find(|(name, _)| unit.to_lowercase() == *name);
-    let found = number.trim().parse::<f64>().ok().zip(power).map(|(number, (_, power))| number * 1e3f64.powi(power));
+    let found =
+        number.trim().parse::<f64>().ok().zip(power).map(|(number, (_, power))| number * 1e3f64.powi(power));
     let found = found.filter(|bytes| *bytes >= 1.0 && bytes.is_finite());
-    found.map(|bytes| bytes as usize).ok_or_else(|| "expected a number with kB, MB or GB, such as 2GB".to_owned())
+    found
+        .map(|bytes| bytes as usize)
+        .ok_or_else(|| "expected a number with kB, MB or GB, such as 2GB".to_owned())
 }
 
 /// Kinds of model.

@@ -9,7 +9,8 @@ use setpoint_report::{
     EvaluateRecord, LabelsRecord, ReportRecord, Together, to_json, uncertified, uncertified_order,
 };
 use setpoint_run::{
-    Decision, Examples, Failure, ImageSchema, Opened, PIECE, Schema, check_volume, hold_images, load_scored, open_all,
+    Decision, Examples, Failure, ImageSchema, Opened, PIECE, Schema, check_volume, hold_images, load_scored,
+    open_all,
 };
 
 use super::progress::{Display, line};

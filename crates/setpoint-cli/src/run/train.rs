@@ -8,7 +8,8 @@ use setpoint::message::{clip, quote};
 use setpoint_data::{Roles, Table};
 use setpoint_report::{BandRecord, LabelsRecord, ReportRecord, Seconds, Together, TrainRecord, to_json};
 use setpoint_run::{
-    Checkpoints, Contender, Failure, FailureKind, Loaded, ModelChoice, check_memory, load_more, too_many, train_best,
+    Checkpoints, Contender, Failure, FailureKind, Loaded, ModelChoice, check_memory, load_more, too_many,
+    train_best,
 };
 
 use super::checkpoint::{self, Directory};

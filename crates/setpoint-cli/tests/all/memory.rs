@@ -28,23 +28,59 @@ fn a_model_from_a_scratch_file_has_the_bytes_of_one_from_memory() {
     write(home.path(), "visits.csv", &visits(300, 10, 7));
     write(home.path(), "days.csv", &days(9000));
     fs::create_dir(home.path().join("room")).unwrap();
-    let cases: [&[&str]; 6] = [
-        &["shop.csv", "--label", "bought", "--goal", "recall @ fpr<=20%"],
-        &["shop.csv", "--label", "bought", "--goal", "recall @ fpr(sex)<=30%", "--test", "more.csv"],
-        &["visits.csv", "--label", "y", "--goal", "precision @ recall>=0.5", "--split-by", "who", "--drop", "p"],
-        &["days.csv", "--label", "y", "--goal", "recall @ fpr<=10%", "--split-time", "day", "--weight", "w"],
-        &["days.csv", "--label", "y", "--goal", "recall @ fpr<=10%", "--weight", "w", "--drop", "day"],
-        &["days.csv", "--label", "y", "--goal", "coverage @ precision>=0.4, npv>=0.8", "--drop", "day"],
+    // Less than the rows take, and more than is needed beside them.
+    let cases: [(&str, &[&str]); 6] = [
+        ("400kB", &["shop.csv", "--label", "bought", "--goal", "recall @ fpr<=20%"]),
+        (
+            "400kB",
+            &["shop.csv", "--label", "bought", "--goal", "recall @ fpr(sex)<=30%", "--test", "more.csv"],
+        ),
+        (
+            "200kB",
+            &[
+                "visits.csv",
+                "--label",
+                "y",
+                "--goal",
+                "precision @ recall>=0.5",
+                "--split-by",
+                "who",
+                "--drop",
+                "p",
+            ],
+        ),
+        (
+            "700kB",
+            &[
+                "days.csv",
+                "--label",
+                "y",
+                "--goal",
+                "recall @ fpr<=10%",
+                "--split-time",
+                "day",
+                "--weight",
+                "w",
+            ],
+        ),
+        (
+            "700kB",
+            &["days.csv", "--label", "y", "--goal", "recall @ fpr<=10%", "--weight", "w", "--drop", "day"],
+        ),
+        (
+            "700kB",
+            &["days.csv", "--label", "y", "--goal", "coverage @ precision>=0.4, npv>=0.8", "--drop", "day"],
+        ),
     ];
-    for case in cases {
+    for (memory, case) in cases {
         let train = |more: &[&str]| setpoint(home.path(), &[&["train"], case, more].concat());
         let plain = train(&["-o", "m"]).trained();
-        let disk = train(&["-o", "d", "--memory", "280kB", "--scratch", "room"]).trained();
+        let disk = train(&["-o", "d", "--memory", memory, "--scratch", "room"]).trained();
         assert!(read(home.path(), "m") == read(home.path(), "d"), "{case:?}");
         let notes = |text: &str| text.replace("wrote d", "wrote m");
         assert_eq!(notes(&disk.stderr), plain.stderr, "{case:?}");
         // The file was there, and is gone.
-        let refused = train(&["-o", "e", "--memory", "280kB", "--scratch", "nowhere"]);
+        let refused = train(&["-o", "e", "--memory", memory, "--scratch", "nowhere"]);
         assert_eq!(refused.code, Some(2), "{refused:?}");
         assert!(refused.stderr.contains("the scratch file in nowhere: "), "{refused:?}");
         assert_eq!(fs::read_dir(home.path().join("room")).unwrap().count(), 0);
@@ -67,18 +103,27 @@ fn what_needs_all_rows_in_memory_is_refused_by_name() {
     let shop = ["train", "shop.csv", "--label", "bought", "--goal", "recall @ fpr<=20%", "-o", "m"];
     let with = |more: &[&'static str]| [&shop[..], more].concat();
     for (arguments, said) in [
-        (with(&["--memory", "100kB", "--model", "mlp"]), "and mlp models need all of them in memory"),
-        (with(&["--memory", "1kB"]), "--memory: too little: labels, scores and lists of 3000 rows take about 1 MB"),
+        (with(&["--memory", "150kB", "--model", "mlp"]), "and mlp models need all of them in memory"),
+        (
+            with(&["--memory", "1kB"]),
+            "--memory: too little: labels, scores and lists of 3000 rows take about 1 MB",
+        ),
         (with(&["--memory", "2 furlongs"]), "expected a number with kB, MB or GB, such as 2GB"),
         (with(&["--scratch", "."]), "--memory"),
-        (with(&["--memory", "100kB", "--batch-size", "64"]), "rows on disk are not learnt from in batches"),
+        (with(&["--memory", "150kB", "--batch-size", "64"]), "rows on disk are not learnt from in batches"),
         (
-            vec!["train", "shop.csv", "--label", "town", "--goal", "macro-f1", "-o", "m", "--memory", "100kB"],
+            vec![
+                "train", "shop.csv", "--label", "town", "--goal", "macro-f1", "-o", "m", "--memory", "150kB",
+            ],
             "models of several classes need all of them in memory",
         ),
         (
-            [&["train", "visits.csv", "--label", "y", "--query", "who", "--goal", "ndcg @ k=5 per query"][..],
-             &["-o", "m", "--memory", "100kB"]].concat(),
+            [
+                &["train", "visits.csv", "--label", "y", "--query", "who", "--goal", "ndcg @ k=5 per query"]
+                    [..],
+                &["-o", "m", "--memory", "200kB"],
+            ]
+            .concat(),
             "goals per query need all of them in memory",
         ),
         (

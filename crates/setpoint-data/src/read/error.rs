@@ -37,7 +37,9 @@ pub enum ReadError {
         file: String,
     },
     /// A format that is read whole.
-    #[error("{file}: an SVMLight file is held in memory, and has more than ‹memory›; give more, or leave that out")]
+    #[error(
+        "{file}: an SVMLight file is held in memory, and has more than ‹memory›; give more, or leave that out"
+    )]
     Held {
         /// The file.
         file: String,

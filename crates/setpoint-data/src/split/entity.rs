@@ -65,8 +65,9 @@ mod tests {
         for (part, share) in shares.iter().enumerate() {
             for label in [true, false] {
                 let all = labels.iter().filter(|one| **one == label).count() as f64;
-                let here =
-                    (0..rows).filter(|row| usize::from(part_of[*row]) == part && labels[*row] == label).count() as f64;
+                let here = (0..rows)
+                    .filter(|row| usize::from(part_of[*row]) == part && labels[*row] == label)
+                    .count() as f64;
                 assert!((here / all - share).abs() < 0.05, "{part} {label} {here} of {all}");
             }
         }

@@ -55,7 +55,8 @@ mod tests {
                 let stratum: Vec<usize> =
                     (0..rows).filter(|row| labels[*row] == label && groups[*row] == group).collect();
                 for (part, share) in shares.iter().enumerate() {
-                    let count = stratum.iter().filter(|row| usize::from(part_of[**row]) == part).count() as f64;
+                    let count =
+                        stratum.iter().filter(|row| usize::from(part_of[**row]) == part).count() as f64;
                     // Off by less than one row at each end of the stratum.
                     assert!((count - share * stratum.len() as f64).abs() <= 2.0);
                 }

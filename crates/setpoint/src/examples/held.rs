@@ -189,9 +189,7 @@ impl<'a> Held<'a> {
         let mut turns = Vec::with_capacity(questions.len());
         for ((question, answer), counted) in questions.iter().zip(&mut answers).zip(&counted) {
             let (parameters, kept, slopes): (Option<&[f32]>, _, Option<Slopes<'_>>) = match question {
-                Question::Score { column, parameters } => {
-                    (Some(parameters), kept(*column), None)
-                }
+                Question::Score { column, parameters } => (Some(parameters), kept(*column), None),
                 Question::Scores { parameters } => {
                     answer.scores = vec![0.0; features.rows()];
                     (Some(parameters), Some(Kept::Here(&mut answer.scores)), None)

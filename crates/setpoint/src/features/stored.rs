@@ -44,7 +44,8 @@ impl Stored {
     /// # Errors
     /// If there are columns of entries, or the file cannot be made.
     pub fn create(layout: Arc<Layout>, directory: &Path) -> Result<Self, ModelError> {
-        let stored: usize = layout.numbers.len() + layout.fields.iter().map(|f| f.scalings.len()).sum::<usize>();
+        let stored: usize =
+            layout.numbers.len() + layout.fields.iter().map(|f| f.scalings.len()).sum::<usize>();
         check_length("columns of numbers and categories", layout.columns, stored)?;
         let last = Features::zeros(Arc::clone(&layout), 0);
         Ok(Self { layout, rows: 0, scratch: Scratch::create(directory)?, last })
@@ -185,7 +186,8 @@ impl Stored {
                     // One set is computed with, one waits, one is read into.
                     let mut set = used.try_recv().unwrap_or_default();
                     set.resize_with(step.len(), || Features::zeros(Arc::clone(&self.layout), 0));
-                    let found = step.iter().zip(&mut set).try_for_each(|(rows, into)| self.read(rows.clone(), into));
+                    let found =
+                        step.iter().zip(&mut set).try_for_each(|(rows, into)| self.read(rows.clone(), into));
                     let failed = found.is_err();
                     // Nobody is there once the walk has failed.
                     if full.send(found.map(|()| (step, set))).is_err() || failed {
@@ -193,10 +195,9 @@ impl Stored {
                     }
                 }
             };
-            std::thread::Builder::new()
-                .name("read ahead".to_owned())
-                .spawn_scoped(scope, reader)
-                .map_err(|error| ModelError::Elsewhere { message: format!("no thread to read with: {error}") })?;
+            std::thread::Builder::new().name("read ahead".to_owned()).spawn_scoped(scope, reader).map_err(
+                |error| ModelError::Elsewhere { message: format!("no thread to read with: {error}") },
+            )?;
             for found in blocks {
                 let (step, set) = found?;
                 take(&step, &set)?;

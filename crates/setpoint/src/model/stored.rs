@@ -55,7 +55,9 @@ impl Model for StoredLinear {
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
         order.sort_by_key(|place| rows[*place as usize]);
         if !few && !rows.is_sorted() {
-            return Err(ModelError::Elsewhere { message: "rows on disk are taken in their order".to_owned() });
+            return Err(ModelError::Elsewhere {
+                message: "rows on disk are taken in their order".to_owned(),
+            });
         }
         let (mut here, mut there, mut next) = (Features::zeros(Arc::clone(layout), 0), None, 0);
         if !few {
@@ -103,7 +105,9 @@ impl Model for StoredLinear {
     fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError> {
         check_length("parameters", self.parameter_count(), parameters.len())?;
         if rows != Rows::All {
-            return Err(ModelError::Elsewhere { message: "rows on disk are not learnt from in batches".to_owned() });
+            return Err(ModelError::Elsewhere {
+                message: "rows on disk are not learnt from in batches".to_owned(),
+            });
         }
         check_length("scores", self.rows(), scores.len())?;
         let kept = Some(Kept::Here(scores));

@@ -191,7 +191,8 @@ impl Model for Network {
             let other: &Self = other.as_any()?.downcast_ref()?;
             other.view.clone().filter(|_| Arc::ptr_eq(&self.inputs, &other.inputs))
         };
-        let views: Option<Vec<_>> = std::iter::once(self.view.clone()).chain(others.iter().map(own)).collect();
+        let views: Option<Vec<_>> =
+            std::iter::once(self.view.clone()).chain(others.iter().map(own)).collect();
         let Some(views) = views else { return Ok(None) };
         let view = views.iter().flat_map(|view| view.iter().copied()).collect();
         Ok(Some(Box::new(Self { view: Some(view), ..self.clone() })))
