@@ -53,7 +53,7 @@ class Local:
         """Grows trees on the rows that `function` makes of each shard: features, labels, and weights or none."""
         import lightgbm
 
-        X, y, w = zip(*self.map(function, shards, broadcast))
+        X, y, w = zip(*(part for part in self.map(function, shards, broadcast) if len(part[1])))
         weights = None if w[0] is None else np.concatenate(w)
 
         def grow(parameters: dict[str, Any], rounds: int, categorical: list[int]) -> str:

@@ -89,14 +89,14 @@ impl PyShardRows {
             label: setup.encoder.label.clone(),
             labels: Some(slice(&labels)?.to_vec()),
             weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
-            groups: groups.as_ref().map(codes).transpose()?,
             entities: entities.as_ref().map(codes).transpose()?,
             ..About::default()
         };
+        let groups = groups.as_ref().map(codes).transpose()?;
         let (view, times) = (features.view()?, times.as_ref().map(slice).transpose()?);
         Ok(work(py, || {
             let table = view.table(about, names, Some(&setup.encoder))?;
-            Ok(Self { rows: Mutex::new(ShardRows::new(table, &setup, number, times)?) })
+            Ok(Self { rows: Mutex::new(ShardRows::new(table, &setup, number, groups, times)?) })
         })?)
     }
 

@@ -70,17 +70,27 @@ pub struct ShardRows {
 }
 
 impl ShardRows {
-    /// The rows of a table with labels that was made for the encoder; `number` is which shard it is.
+    /// The rows of a table with labels that was made for the encoder; `number` is which shard it is. Groups have the names
+    /// of all shards, whether there are rows of them here or not.
     ///
     /// # Errors
     /// If they are not what the encoder takes.
-    pub fn new(table: Table, setup: &Setup, number: u64, times: Option<&[f64]>) -> Result<Self, Failure> {
+    pub fn new(
+        table: Table,
+        setup: &Setup,
+        number: u64,
+        groups: Option<Codes>,
+        times: Option<&[f64]>,
+    ) -> Result<Self, Failure> {
         if table.rows() == 0 {
             return Ok(Self { parts: PARTS.map(|_| None).into() });
         }
         let parts = setup.places.parts(number, table.rows(), table.entities(), times);
         let data = setup.encoder.encode_parts(table, &PARTS.map(|name| parts.rows(name)))?;
-        let sample = data.sample.ok_or_else(|| Failure::input("the data has no labels"))?;
+        let mut sample = data.sample.ok_or_else(|| Failure::input("the data has no labels"))?;
+        if let Some(Codes { column, names, of }) = groups {
+            sample = sample.with_groups(&column, names, of)?;
+        }
         let share = |(features, name): (Features, &str)| {
             let rows = parts.rows(name);
             if rows.is_empty() {
@@ -190,8 +200,7 @@ impl TreeRows {
 
     fn looks(&self, ensemble: &Ensemble, every: usize) -> Result<Vec<Look>, Failure> {
         let trees = ensemble.to_tensors().into_iter().map(|(name, tensor)| (name, tensor.data)).collect();
-        let shards: Vec<Vec<Vec<f32>>> =
-            self.part.send(&Asked::Looks { trees, every }).map_err(elsewhere)?;
+        let shards: Vec<Vec<Vec<f32>>> = self.part.send(&Asked::Looks { trees, every }).map_err(elsewhere)?;
         let (mut looks, mut rounds) = (Vec::new(), 0);
         while rounds < ensemble.rounds() {
             rounds = (rounds + every).min(ensemble.rounds());
@@ -225,7 +234,8 @@ impl TreeRows {
             }
             let (seed, name) =
                 (settings.seed.wrapping_add(stage_index as u64), format!("cross-entropy, {parameters}"));
-            let text = (self.grow.borrow_mut())(&parameters.of_log_loss(seed, 1), rounds).map_err(elsewhere)?;
+            let text =
+                (self.grow.borrow_mut())(&parameters.of_log_loss(seed, 1), rounds).map_err(elsewhere)?;
             let ensemble = Ensemble::from_text(&text, self.columns)?;
             let looks = held_out.looks(&ensemble, settings.look_every)?;
             let progress = Progress {

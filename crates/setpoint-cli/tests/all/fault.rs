@@ -2,7 +2,8 @@
 //!
 //! After each fault the file to write is the old one or the whole new one, the program has said why and did not panic, and the
 //! same command without the fault ends in the same bytes and leaves no scratch file. A few of each for a linear model in the tests; with
-//! `SETPOINT_FAULTS=all` every kind of model, every call, and 200 kills of each command, with a table on stdout (`./task faults`).
+//! `SETPOINT_FAULTS=all` every kind of model, every call, and 200 kills of each command, or as many as it says, with a
+//! table on stdout (`./task faults`).
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use crate::{Run, command, directory, read, setpoint, write};
 
 /// Whether to try everything.
 fn all() -> bool {
-    std::env::var_os("SETPOINT_FAULTS").is_some_and(|value| value == "all")
+    std::env::var_os("SETPOINT_FAULTS").is_some()
 }
 
 /// A kind of model: its name, and how it is trained.
@@ -220,10 +221,12 @@ impl Table {
         counts[2] += usize::from(kept == "old");
     }
 
-    fn print(&self) {
-        println!("| fault | command | times | went on all the same | old file kept |\n|---|---|---|---|---|");
-        for ((fault, case), [times, passed, old]) in &self.0 {
-            println!("| {fault} | {case} | {times} | {passed} | {old} |");
+    /// Prints what was added since: long runs show how far they are.
+    fn print(&mut self) {
+        for ((fault, case), [times, passed, old]) in std::mem::take(&mut self.0) {
+            println!(
+                "| {fault} | {case} | {times} times | {passed} went on all the same | {old} kept the old file |"
+            );
         }
     }
 }
@@ -262,8 +265,8 @@ fn whatever_call_fails_the_file_is_the_old_one_or_the_whole_new_one() {
                 table.add(fault, &case.name, &run, kept);
             }
         }
+        table.print();
     }
-    table.print();
 }
 
 #[test]
@@ -271,7 +274,8 @@ fn killed_at_any_moment_the_file_is_the_old_one_or_the_whole_new_one() {
     let mut table = Table::default();
     let mut random = Random::new(25);
     let cases = cases();
-    let kills = if all() { 200 } else { 2 };
+    let asked = std::env::var("SETPOINT_FAULTS").ok().and_then(|kills| kills.parse().ok());
+    let kills = if all() { asked.unwrap_or(200) } else { 2 };
     for case in &cases {
         for _ in 0..kills {
             let mut child = crate::command(case.home.path(), &case.arguments);
@@ -286,8 +290,8 @@ fn killed_at_any_moment_the_file_is_the_old_one_or_the_whole_new_one() {
             let kept = case.check(&run, "killed");
             table.add("SIGKILL", &case.name, &run, kept);
         }
+        table.print();
     }
-    table.print();
 }
 
 /// Runs a line of the shell in a folder, with the program as `$0`.
