@@ -157,7 +157,7 @@ mod tests {
         let expected = time::split(&times, &[0.6, 0.2, 0.2]);
         let first = places.parts(0, 120, None, Some(&times[..120]));
         let second = places.parts(1, 80, None, Some(&times[120..]));
-        for (part, name) in ["train", "validation", "calibration"].into_iter().enumerate() {
+        for (part, name) in (0..).zip(["train", "validation", "calibration"]) {
             let found = first.rows(name).iter().copied().chain(second.rows(name).iter().map(|row| row + 120));
             let rows = (0..200u32).filter(|row| expected[*row as usize] == part);
             assert_eq!(found.collect::<Vec<u32>>(), rows.collect::<Vec<u32>>());
