@@ -213,7 +213,7 @@ impl Stored {
         mut take: impl FnMut(usize, &Features) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
         let block = self.block(1);
-        let rows = |first| vec![first..self.rows.min(first + block)];
+        let rows = |first| std::iter::once(first..self.rows.min(first + block)).collect();
         let steps = (0..self.rows).step_by(block).map(rows).collect();
         self.read_ahead(steps, |rows, blocks| take(rows[0].start, &blocks[0]))
     }
@@ -228,7 +228,7 @@ impl Stored {
     /// Serves all turns, as rows in memory would.
     pub(crate) fn pass(&self, turns: &mut [Turn<'_>]) -> Result<(), ModelError> {
         if self.rows <= CHUNK {
-            return Ok(self.load()?.pass(turns)?);
+            return self.load()?.pass(turns);
         }
         let lanes = rayon::current_num_threads().min(BLOCKS / self.unit_bytes().max(1)).max(1);
         let block = self.block(lanes);

@@ -71,7 +71,10 @@ impl Model for StoredLinear {
             let own = block.select(&own)?;
             match &mut there {
                 Some(there) => there.push(&own),
-                None => Ok(here.append(&own).unwrap_or_default()),
+                None => {
+                    here.append(&own).unwrap_or_default();
+                    Ok(())
+                }
             }
         })?;
         if let Some(there) = there {
