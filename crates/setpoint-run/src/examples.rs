@@ -705,7 +705,12 @@ mod tests {
         let held = load_more(&many, &options, &roles, encoder, &model.blueprint).unwrap();
         let scored = load_scored(&many, &options, &roles, &model, 1).unwrap();
         assert!(matches!(scored.0.held, Held::Scored(_)));
-        assert_eq!((&scored.1, &scored.2, &scored.0.sample), (&held.1, &held.2, &held.0.sample));
+        let about = |sample: &Sample| {
+            let groups = sample.groups().map(|groups| (groups.names().to_vec(), groups.codes().to_vec()));
+            (sample.labels().to_vec(), sample.weights().map(<[f32]>::to_vec), groups)
+        };
+        assert_eq!((&scored.1, &scored.2), (&held.1, &held.2));
+        assert!(about(&scored.0.sample) == about(&held.0.sample));
         let [held, scored] =
             [held.0, scored.0].map(|mut examples| evaluate(&model, &mut examples, 2, 0.9).unwrap());
         assert!(held.importance.is_some());

@@ -136,11 +136,12 @@ impl TrainRecord {
         let objective = self.operating.split(" @").next().unwrap_or_default().to_owned();
         let mut columns = vec![(objective.clone(), shipped(&objective, |shipped| shipped.objective))];
         for (place, name) in self.constraint_names.iter().enumerate().take(MOST_CONDITIONS) {
-            let rates = self.constraint.iter().zip(self.constraint_examples.iter());
-            let rate = |((_, rates), (_, examples)): ((_, &Option<Vec<Option<f64>>>), (_, &Vec<u64>))| {
-                Some(((*rates.as_ref()?.get(place)?)?, *examples.get(place)?))
-            };
-            columns.push((name.clone(), rates.map(rate).collect()));
+            let rates = self.constraint.iter().map(|(_, rates)| rates.as_ref());
+            let examples = self.constraint_examples.iter().map(|(_, examples)| examples);
+            let known = rates
+                .zip(examples)
+                .map(|(rates, examples)| Some(((*rates?.get(place)?)?, *examples.get(place)?)));
+            columns.push((name.clone(), known.collect()));
         }
         if let Some(classes) = &self.classes {
             let decided = classes.decided.iter().zip(self.examples.iter());
