@@ -42,7 +42,7 @@ fn kinds() -> Vec<Kind> {
     kinds.push(("band", shop(&["--goal", "coverage @ precision>=0.5, npv>=0.8"])));
     kinds.push(("classes", vec!["train", "shop.csv", "--label", "town", "-o", "m", "--goal", "macro-f1"]));
     let labels = ["--label", "bought,sex", "--goal", "recall @ fpr<=20%"];
-    kinds.push(("labels", [&["train", "shop.csv", "-o", "m"][..], &labels].concat()));
+    kinds.push(("labels", [&["train", "labels.csv", "-o", "m"][..], &labels].concat()));
     let ranking = ["--label", "y", "--query", "who", "--goal", "ndcg @ k=5 per query"];
     kinds.push(("queries", [&["train", "visits.csv", "-o", "m"][..], &ranking].concat()));
     let images =
@@ -147,7 +147,9 @@ fn cases() -> Vec<Case> {
     for (kind, train) in kinds() {
         let prepare = || {
             let home = directory();
-            write(home.path(), "shop.csv", &shop(if all() { 600 } else { 1500 }, 7));
+            let rows = shop(if all() { 600 } else { 1500 }, 7);
+            write(home.path(), "shop.csv", &rows);
+            write(home.path(), "labels.csv", &rows.replace(",f,", ",yes,").replace(",m,", ",no,"));
             if kind == "queries" {
                 write(home.path(), "visits.csv", &visits(60, 10, 7));
             }
