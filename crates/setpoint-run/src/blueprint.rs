@@ -42,13 +42,16 @@ pub enum Held {
     Scored(Scored),
 }
 
+/// Reads some rows again.
+pub(crate) type Again = dyn Fn(&[u32]) -> Result<Held, Failure>;
+
 /// Scores of rows that are not held, and a way back to some of them.
 pub struct Scored {
     pub(crate) rows: usize,
     /// The scores that each model gave them.
     pub(crate) by: Vec<(Scorer, Vec<f32>)>,
     /// Reads some of them again, which ascend.
-    pub(crate) again: Box<dyn Fn(&[u32]) -> Result<Held, Failure>>,
+    pub(crate) again: Box<Again>,
 }
 
 impl Held {
