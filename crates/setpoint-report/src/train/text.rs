@@ -136,11 +136,11 @@ impl TrainRecord {
         let objective = self.operating.split(" @").next().unwrap_or_default().to_owned();
         let mut columns = vec![(objective.clone(), shipped(&objective, |shipped| shipped.objective))];
         for (place, name) in self.constraint_names.iter().enumerate().take(MOST_CONDITIONS) {
-            let rates = self.constraint.iter().zip(self.constraint_examples.iter());
-            let rate = |((_, rates), (_, examples)): ((_, &Option<Vec<Option<f64>>>), (_, &Vec<u64>))| {
-                Some(((*rates.as_ref()?.get(place)?)?, *examples.get(place)?))
+            let rates = self.constraint.zip(&self.constraint_examples);
+            let rate = |part: &(&Option<Vec<Option<f64>>>, &Vec<u64>)| {
+                Some(((*part.0.as_ref()?.get(place)?)?, *part.1.get(place)?))
             };
-            columns.push((name.clone(), rates.map(rate).collect()));
+            columns.push((name.clone(), rates.iter().map(|(_, part)| rate(part)).collect()));
         }
         if let Some(classes) = &self.classes {
             let decided = classes.decided.iter().zip(self.examples.iter());
