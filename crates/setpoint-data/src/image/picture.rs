@@ -171,7 +171,7 @@ mod tests {
     fn an_image_that_says_it_has_billions_of_pixels_is_refused_before_it_is_allocated() {
         let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
         // 8 x 4,143,906,824 points of one bit, the sum of the header, and the start of an image.
-        bytes.extend([0, 0, 0, 8, 0xf6, 0xff, 0, 8, 1, 0, 0, 0, 0, 0xec, 0x74, 0x83, 0x26]);
+        bytes.extend([0, 0, 0, 8, 0xf6, 0xff, 0, 8, 1, 0, 0, 0, 0, 0x2f, 0xd3, 0x3f, 0xd0]);
         bytes.extend(
             b"\0\0\0\x18IDATx\x9cc\xb8\xc4\xc4\xc2\xa0\xcf\x94\xce$\xca\xa4\xc9\xf0\x86i\x1b\0\x17`\x03W",
         );
