@@ -354,8 +354,6 @@ def _checked(estimator: SetpointClassifier, executor: Executor) -> tuple[dict[st
     two, _, queries = _setpoint.kinds_of_goal(goal)
     if queries or not two:
         raise InputError(f"goal {goal!r}: shards are for goals of two classes")
-    if read_goal(goal)[1] is not None:
-        raise InputError(f"goal {goal!r}: conditions on groups are not for shards yet")
     if _setpoint.amount_columns(goal) is not None:
         raise InputError(f"goal {goal!r}: goals in money are not for shards yet")
     if estimator.model not in ("auto", "linear", "trees"):

@@ -124,7 +124,6 @@ def test_weights_of_two_count_as_rows_twice():
     ("goal", "settings", "words"),
     [
         ("macro-f1", {}, "two classes"),
-        ("recall @ fpr(town)<=5%", {}, "groups"),
         ("cost(fp=1, fn=5)", {}, "money"),
         (GOAL, {"min_group": 5}, "min_group"),
         (GOAL, {"method": "pairwise"}, "all rows at once"),
@@ -133,6 +132,22 @@ def test_weights_of_two_count_as_rows_twice():
 def test_what_shards_cannot_do_is_refused(goal, settings, words):
     with pytest.raises(setpoint.InputError, match=words):
         local(shards(table(1200), (0, 600, 1200)), goal=goal, **settings)
+
+
+def test_conditions_on_groups_hold_in_each_of_them():
+    frame, goal = table(12_000), "recall @ fpr(town)<=10%"
+    cuts = (0, 5000, 5000, 9000, 12_000)
+    model = local(shards(frame, cuts), goal=goal)
+    X, y, towns = frame.drop(columns=["who", "when", "fraud", "town"]), frame["fraud"], frame["town"]
+    whole = setpoint.SetpointClassifier(goal, model="linear").fit(X, y, groups=towns)
+    new = table(12_000, seed=1)
+    X, y, towns = new.drop(columns=["who", "when", "fraud", "town"]), new["fraud"], new["town"]
+    assert sorted(model.groups_) == ["Bath", "Leeds", "York"] and len(model.thresholds_) == 3
+    assert model.score(X, y, groups=towns) > whole.score(X, y, groups=towns) - 0.03
+    decided = model.predict(X, towns)
+    for town in model.groups_:
+        assert decided[(towns == town) & (y == 0)].mean() < 0.1
+    assert bytes_of(local(shards(frame, cuts), Forgetful(), goal=goal)) == bytes_of(model)
 
 
 def test_row_groups_of_parquet_files_are_shards(tmp_path):

@@ -89,7 +89,7 @@ impl ShardRows {
         let data = setup.encoder.encode_parts(table, &PARTS.map(|name| parts.rows(name)))?;
         let mut sample = data.sample.ok_or_else(|| Failure::input("the data has no labels"))?;
         if let Some(Codes { column, names, of }) = groups {
-            sample = sample.with_groups(&column, names, of)?;
+            sample = sample.with_some_groups(&column, names, of)?;
         }
         let share = |(features, name): (Features, &str)| {
             let rows = parts.rows(name);

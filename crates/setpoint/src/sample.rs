@@ -68,7 +68,7 @@ impl Sample {
     /// # Errors
     /// If there are no rows, a code has no name, or a class has no row.
     pub fn of_classes(label: &str, names: Vec<String>, codes: Vec<u32>) -> Result<Self, SampleError> {
-        Self::new(vec![true; codes.len()])?.coded(label, names, codes)
+        Self::new(vec![true; codes.len()])?.with_some_groups(label, names, codes)
     }
 
     /// A sample of rows that come in queries, which are its entities. Its labels say which rows are relevant.
@@ -99,7 +99,7 @@ impl Sample {
     /// # Errors
     /// If the lengths differ, a code has no name, or a name has no example.
     pub fn with_groups(self, column: &str, names: Vec<String>, of: Vec<u32>) -> Result<Self, SampleError> {
-        let sample = self.coded(column, names, of)?;
+        let sample = self.with_some_groups(column, names, of)?;
         let empty = sample.groups.iter().find_map(|groups| {
             (0..groups.names.len()).find(|group| groups.rows(*group).is_empty()).map(|empty| (groups, empty))
         });
@@ -112,7 +112,16 @@ impl Sample {
         }
     }
 
-    fn coded(mut self, column: &str, names: Vec<String>, of: Vec<u32>) -> Result<Self, SampleError> {
+    /// The same where these are some of all rows: others may have the examples of a group.
+    ///
+    /// # Errors
+    /// If the lengths differ, or a code has no name.
+    pub fn with_some_groups(
+        mut self,
+        column: &str,
+        names: Vec<String>,
+        of: Vec<u32>,
+    ) -> Result<Self, SampleError> {
         self.check_length("groups", of.len())?;
         if let Some(index) = of.iter().position(|code| *code as usize >= names.len()) {
             return Err(SampleError::GroupCode { index, code: of[index], names: names.len() });
