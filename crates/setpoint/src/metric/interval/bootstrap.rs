@@ -7,6 +7,9 @@
 //!
 //! Where examples come in entities, whole entities are drawn instead, as many as there are.
 //!
+//! Of many rows some are drawn from (the m out of n bootstrap): deviations from the metric go with 1 / sqrt(rows), so those of
+//! m rows, times sqrt(m / n), are those of n. The metric itself is always that of all rows.
+//!
 //! Replicate `i` draws from stream `i` of one seeded generator: the result is the same, bit for
 //! bit, for any number of threads.
 
@@ -17,6 +20,11 @@ use rayon::prelude::*;
 use super::{Interval, check_confidence};
 use crate::metric::{Cuts, MetricError, Sorted};
 use crate::sample::{Entities, Sample, SampleError};
+
+/// Rows that replicates draw from at most, about.
+const MOST: usize = 1 << 19;
+/// Of each class, and of each group of it, they draw from all rows up to so many.
+const LEAST: usize = 1000;
 
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,10 +76,15 @@ impl Bootstrap {
     where
         M: Fn(&Cuts) -> Result<f64, MetricError> + Sync,
     {
+        let draws = Draws::of(sample);
+        if let Some(fewer) = self.fewer(sample, &draws, MOST) {
+            let value = metric(&Cuts::new(sample, scores)?)?;
+            return Ok(fewer.scaled(self.estimate(&fewer.sample, &fewer.pick(scores), metric)?, value));
+        }
         let sorted = Sorted::new(sample, scores)?;
         let cuts = sorted.cuts();
         let value = metric(&cuts)?;
-        self.resample(sample.len(), &Draws::of(sample), value, cuts, |times, cuts| {
+        self.resample(sample.len(), &draws, value, cuts, |times, cuts| {
             sorted.recount(times, cuts);
             metric(cuts)
         })
@@ -106,13 +119,22 @@ impl Bootstrap {
     where
         M: Fn(&Sample, &[u32]) -> Result<f64, MetricError> + Sync,
     {
+        let draw = |sample: &Sample, rows: &[u32]| {
+            let value = metric(sample, rows)?;
+            self.resample(sample.len(), &Draws::by_group(sample), value, (), |times, ()| {
+                let places: Vec<u32> = (0..)
+                    .zip(times)
+                    .flat_map(|(row, times)| std::iter::repeat_n(row, *times as usize))
+                    .collect();
+                let drawn: Vec<u32> = places.iter().map(|place| rows[*place as usize]).collect();
+                metric(&sample.select(&places), &drawn)
+            })
+        };
         let all: Vec<u32> = (0..sample.len() as u32).collect();
-        let value = metric(sample, &all)?;
-        self.resample(sample.len(), &Draws::by_group(sample), value, (), |times, ()| {
-            let rows: Vec<u32> =
-                (0..).zip(times).flat_map(|(row, times)| std::iter::repeat_n(row, *times as usize)).collect();
-            metric(&sample.select(&rows), &rows)
-        })
+        match self.fewer(sample, &Draws::by_group(sample), MOST) {
+            Some(fewer) => Ok(fewer.scaled(draw(&fewer.sample, &fewer.rows)?, metric(sample, &all)?)),
+            None => draw(sample, &all),
+        }
     }
 
     /// The difference of a metric between two score vectors of the same examples, `first` minus
@@ -130,14 +152,50 @@ impl Bootstrap {
     where
         M: Fn(&Cuts) -> Result<f64, MetricError> + Sync,
     {
+        let draws = Draws::of(sample);
+        if let Some(fewer) = self.fewer(sample, &draws, MOST) {
+            let value = metric(&Cuts::new(sample, first)?)? - metric(&Cuts::new(sample, second)?)?;
+            let few = self.difference(&fewer.sample, &fewer.pick(first), &fewer.pick(second), metric)?;
+            return Ok(fewer.scaled(few, value));
+        }
         let sorted = (Sorted::new(sample, first)?, Sorted::new(sample, second)?);
         let cuts = (sorted.0.cuts(), sorted.1.cuts());
         let value = metric(&cuts.0)? - metric(&cuts.1)?;
-        self.resample(sample.len(), &Draws::of(sample), value, cuts, |times, cuts| {
+        self.resample(sample.len(), &draws, value, cuts, |times, cuts| {
             sorted.0.recount(times, &mut cuts.0);
             sorted.1.recount(times, &mut cuts.1);
             Ok(metric(&cuts.0)? - metric(&cuts.1)?)
         })
+    }
+
+    /// One row, or entity, of each few to draw from, where there are more than so many rows.
+    fn fewer(&self, sample: &Sample, draws: &Draws<'_>, most: usize) -> Option<Fewer> {
+        let least = match draws {
+            Draws::Rows(strata) => strata.iter().map(Vec::len).filter(|rows| *rows > 0).min()?,
+            Draws::Entities(entities) => entities.len(),
+        };
+        let share = (sample.len() / most).min(least / LEAST);
+        if share < 2 {
+            return None;
+        }
+        let mut generator = ChaCha8Rng::seed_from_u64(self.seed);
+        generator.set_stream(u64::MAX);
+        let mut places = |count: usize| -> Vec<usize> {
+            (0..count / share).map(|run| run * share + generator.random_range(0..share)).collect()
+        };
+        let mut rows: Vec<u32> = match draws {
+            Draws::Rows(strata) => strata
+                .iter()
+                .flat_map(|rows| places(rows.len()).into_iter().map(|place| rows[place]))
+                .collect(),
+            Draws::Entities(entities) => {
+                let mut kept = vec![false; entities.len()];
+                places(entities.len()).into_iter().for_each(|place| kept[place] = true);
+                (0..).zip(entities.of()).filter(|(_, of)| kept[**of as usize]).map(|(row, _)| row).collect()
+            }
+        };
+        rows.sort_unstable();
+        Some(Fewer { sample: sample.select(&rows), rows, scale: (1.0 / share as f64).sqrt() })
     }
 
     fn resample<C>(
@@ -198,6 +256,28 @@ impl Bootstrap {
             interval: Interval { lower, upper, confidence: self.confidence },
             failed,
         })
+    }
+}
+
+/// Rows in the place of more of them.
+struct Fewer {
+    rows: Vec<u32>,
+    sample: Sample,
+    /// How much less a metric of all rows strays.
+    scale: f64,
+}
+
+impl Fewer {
+    fn pick(&self, scores: &[f32]) -> Vec<f32> {
+        self.rows.iter().map(|row| scores[*row as usize]).collect()
+    }
+
+    /// What an estimate by these rows says of all of them, where the metric has this value.
+    fn scaled(&self, few: Estimate, value: f64) -> Estimate {
+        let end = |end: f64| value + (end - few.value) * self.scale;
+        let interval =
+            Interval { lower: end(few.interval.lower), upper: end(few.interval.upper), ..few.interval };
+        Estimate { value, standard_error: few.standard_error * self.scale, interval, ..few }
     }
 }
 
@@ -376,6 +456,34 @@ mod tests {
         let ratio = estimate.standard_error / exact.standard_error;
         assert!((ratio - 1.0).abs() < 4.0 * 0.016 + 0.01, "{ratio}");
         assert_eq!(estimate.value, exact.auc);
+    }
+
+    #[test]
+    fn fewer_rows_and_entities_say_of_all_what_all_say() {
+        let (rows, together) = (60_000_u32, 3);
+        let labels: Vec<bool> = (0..rows).map(|row| row % 4 == 0).collect();
+        let scores = normal_scores(&labels, 1.0, &mut ChaCha8Rng::seed_from_u64(5));
+        let sample = Sample::new(labels).unwrap();
+        let of: Vec<u32> = (0..rows).map(|row| row / together).collect();
+        let entities = sample.clone().with_entities("customer", &of).unwrap();
+        let metric = |cuts: &Cuts| pr::average_precision(cuts);
+        for sample in [sample, entities] {
+            let draws = Draws::of(&sample);
+            let all = few(1).estimate(&sample, &scores, metric).unwrap();
+            let fewer = few(1).fewer(&sample, &draws, 10_000).unwrap();
+            assert!((9_990..=10_000).contains(&fewer.rows.len()));
+            let found = few(2).estimate(&fewer.sample, &fewer.pick(&scores), metric).unwrap();
+            let found = fewer.scaled(found, all.value);
+            // Two standard deviations from 200 draws each: 5% and 5%, and what 10,000 rows say of the spread.
+            let ratio = found.standard_error / all.standard_error;
+            assert!((0.75..1.33).contains(&ratio), "{ratio}");
+            let width = |estimate: &Estimate| estimate.interval.upper - estimate.interval.lower;
+            assert!((0.7..1.4).contains(&(width(&found) / width(&all))));
+            assert!(found.interval.lower < all.value && all.value < found.interval.upper);
+            assert!(few(1).fewer(&sample, &draws, 40_000).is_none());
+            // A class, or the entities, keep a thousand.
+            assert!(few(1).fewer(&sample, &draws, 10).unwrap().rows.len() >= 3 * LEAST);
+        }
     }
 
     /// Negatives N(0, 1) and positives N(separation, 1).
