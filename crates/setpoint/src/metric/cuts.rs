@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::sort::{descending, score_of, sort_digits};
 use super::{MetricError, Sorted};
 use crate::goal::{Counts, Rate};
 use crate::sample::{Sample, SampleError};
@@ -40,7 +41,41 @@ impl Cuts {
     /// # Errors
     /// If there is not one finite score for each example.
     pub fn new(sample: &Sample, scores: &[f32]) -> Result<Self, MetricError> {
-        Ok(Sorted::new(sample, scores)?.cuts())
+        if sample.weights().is_some() || sample.stakes().is_some() {
+            return Ok(Sorted::new(sample, scores)?.cuts());
+        }
+        sample.check_scores(scores)?;
+        Ok(Self::of_equals(sample, scores))
+    }
+
+    /// The same of rows that count alike: each class is sorted by itself, and nothing but scores.
+    fn of_equals(sample: &Sample, scores: &[f32]) -> Self {
+        let positives = sample.labels().iter().filter(|label| **label).count();
+        let labelled = |label: bool, count: usize| {
+            let own = sample.labels().iter().zip(scores).filter(|(own, _)| **own == label);
+            let mut keys = Vec::with_capacity(count);
+            keys.extend(own.map(|(_, score)| descending(*score)));
+            sort_digits(keys, [0, 11, 22])
+        };
+        let (positives, negatives) =
+            rayon::join(|| labelled(true, positives), || labelled(false, sample.len() - positives));
+        let room = || Vec::with_capacity(scores.len() + 1);
+        let (mut true_positives, mut false_positives) = (room(), room());
+        let mut distinct = Vec::with_capacity(scores.len());
+        let (mut above, mut others) = (0, 0);
+        loop {
+            true_positives.push(above as f64);
+            false_positives.push(others as f64);
+            let heads = positives.get(above).into_iter().chain(negatives.get(others));
+            let Some(head) = heads.min() else { break };
+            let ties = |keys: &[u32]| keys.iter().take_while(|key| *key == head).count();
+            above += ties(&positives[above..]);
+            others += ties(&negatives[others..]);
+            distinct.push(score_of(*head));
+        }
+        drop((positives, negatives));
+        let rows = sample.len();
+        Self { scores: distinct.into(), true_positives, false_positives, money: Vec::new(), rows }
     }
 
     /// Sorts and counts some rows only, such as those of one group.

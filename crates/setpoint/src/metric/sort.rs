@@ -118,22 +118,25 @@ impl Sorted {
     }
 }
 
-/// Sorts keys whose rows ascend: by the digits of the score, the least first, each pass keeping the order of
-/// the one before. Past what the caches hold, threads do better.
+/// Sorts keys whose rows ascend. Past what the caches hold, threads do better than digits.
 pub(super) fn sort_by_score(mut keys: Vec<u64>) -> Vec<u64> {
-    const DIGITS: [u32; 3] = [32, 43, 54];
-    const SIZE: usize = 1 << 11;
     if keys.len() > 1 << 18 {
         keys.par_sort_unstable();
         return keys;
     }
-    let digit = |key: u64, shift: u32| (key >> shift) as usize % SIZE;
-    let mut next = [[0_u32; SIZE]; DIGITS.len()];
+    sort_digits(keys, [32, 43, 54])
+}
+
+/// Sorts by the digits of 11 bits at these places, the least first, each pass keeping the order of the one before.
+pub(super) fn sort_digits<K: Copy + Default + Into<u64>>(mut keys: Vec<K>, digits: [u32; 3]) -> Vec<K> {
+    const SIZE: usize = 1 << 11;
+    let digit = |key: K, shift: u32| (key.into() >> shift) as usize % SIZE;
+    let mut next = [[0_u32; SIZE]; 3];
     for key in &keys {
-        DIGITS.iter().zip(&mut next).for_each(|(shift, next)| next[digit(*key, *shift)] += 1);
+        digits.iter().zip(&mut next).for_each(|(shift, next)| next[digit(*key, *shift)] += 1);
     }
-    let mut sorted = vec![0; keys.len()];
-    for (shift, next) in DIGITS.into_iter().zip(&mut next) {
+    let mut sorted = vec![K::default(); keys.len()];
+    for (shift, next) in digits.into_iter().zip(&mut next) {
         let mut before = 0;
         for place in next.iter_mut() {
             before += std::mem::replace(place, before);
@@ -150,15 +153,24 @@ pub(super) fn sort_by_score(mut keys: Vec<u64>) -> Vec<u64> {
 
 /// A key that sorts by descending score, then by ascending row.
 pub(super) fn pack(score: f32, row: u32) -> u64 {
+    u64::from(descending(score)) << 32 | u64::from(row)
+}
+
+/// A key that sorts by descending score.
+pub(super) fn descending(score: f32) -> u32 {
     // Adding zero turns -0.0 into 0.0 and changes nothing else.
     let bits = (score + 0.0).to_bits();
-    let ascending = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
-    u64::from(!ascending) << 32 | u64::from(row)
+    !if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
+}
+
+/// The score of a key.
+pub(super) fn score_of(key: u32) -> f32 {
+    let ascending = !key;
+    f32::from_bits(if ascending >> 31 == 1 { ascending & !(1 << 31) } else { !ascending })
 }
 
 fn unpack(key: u64) -> f32 {
-    let ascending = !((key >> 32) as u32);
-    f32::from_bits(if ascending >> 31 == 1 { ascending & !(1 << 31) } else { !ascending })
+    score_of((key >> 32) as u32)
 }
 
 #[cfg(test)]

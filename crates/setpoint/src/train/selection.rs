@@ -37,7 +37,7 @@ pub(super) fn check_top(goal: &Goal, rows: u64) -> Result<(), TrainError> {
     }
 }
 
-/// From so many scores on, they are looked at one vector after another.
+/// From so many scores on, they are looked at two vectors at a time.
 const MANY: usize = 1 << 22;
 
 /// A value of the goal, if there is one, and the scores that it is of.
@@ -75,14 +75,19 @@ impl<'a> Selection<'a> {
     pub(super) fn values(&mut self, parameters: Vec<Vec<f32>>) -> Result<Vec<Look>, TrainError> {
         let questions = parameters.into_iter().map(|parameters| Question::Scores { parameters });
         let part = Part { model: &mut *self.part.model, sample: self.part.sample };
-        let answers = Held::new(part).answer(&questions.collect::<Vec<_>>())?;
+        let mut answers = Held::new(part).answer(&questions.collect::<Vec<_>>())?;
         let (aim, sample) = (self.aim, self.part.sample.whole());
         let look = |answer: Answer| Ok((aim.value(sample, &answer.scores)?, answer.scores));
-        match self.size() {
-            // Sorting takes ten times the memory of the scores.
-            MANY.. => answers.into_iter().map(look).collect(),
-            _ => answers.into_par_iter().map(look).collect(),
+        // Sorting takes seven times the memory of the scores.
+        let together = if self.size() < MANY { answers.len() } else { 2 };
+        let mut looks = Vec::with_capacity(answers.len());
+        while !answers.is_empty() {
+            let rest = answers.split_off(together.min(answers.len()));
+            let some: Result<Vec<Look>, TrainError> = answers.into_par_iter().map(look).collect();
+            looks.extend(some?);
+            answers = rest;
         }
+        Ok(looks)
     }
 
     /// The same of several fits together.
