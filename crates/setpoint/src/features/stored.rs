@@ -172,36 +172,47 @@ impl Stored {
         (BLOCKS / lanes / self.unit_bytes().max(1)).max(1) * CHUNK
     }
 
-    /// Reads blocks ahead of whoever computes with them: `steps` say which rows are wanted together.
+    /// Reads blocks ahead of whoever computes with them: `steps` say which rows are wanted together, each of them from a
+    /// thread of its own.
     fn read_ahead(
         &self,
         steps: Vec<Vec<Range<usize>>>,
         mut take: impl FnMut(&[Range<usize>], &[Features]) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
+        let lost = |error: &dyn std::fmt::Display| ModelError::Elsewhere {
+            message: format!("no thread to read with: {error}"),
+        };
         std::thread::scope(|scope| {
-            let (full, blocks) = sync_channel(1);
-            let (empty, used) = channel::<Vec<Features>>();
-            let reader = move || {
-                for step in steps {
-                    // One set is computed with, one waits, one is read into.
-                    let mut set = used.try_recv().unwrap_or_default();
-                    set.resize_with(step.len(), || Features::zeros(Arc::clone(&self.layout), 0));
-                    let found =
-                        step.iter().zip(&mut set).try_for_each(|(rows, into)| self.read(rows.clone(), into));
-                    let failed = found.is_err();
-                    // Nobody is there once the walk has failed.
-                    if full.send(found.map(|()| (step, set))).is_err() || failed {
-                        return;
+            let mut readers = Vec::new();
+            for lane in 0..steps.iter().map(Vec::len).max().unwrap_or(0) {
+                let own: Vec<Range<usize>> =
+                    steps.iter().filter_map(|step| step.get(lane)).cloned().collect();
+                let (full, blocks) = sync_channel(1);
+                let (empty, used) = channel::<Features>();
+                let reader = move || {
+                    for rows in own {
+                        // One block is computed with, one waits, one is read into.
+                        let new = |_| Features::zeros(Arc::clone(&self.layout), 0);
+                        let mut block = used.try_recv().unwrap_or_else(new);
+                        let found = self.read(rows, &mut block);
+                        let failed = found.is_err();
+                        // Nobody is there once the walk has failed.
+                        if full.send(found.map(|()| block)).is_err() || failed {
+                            return;
+                        }
                     }
+                };
+                let named = std::thread::Builder::new().name("read ahead".to_owned());
+                named.spawn_scoped(scope, reader).map_err(|error| lost(&error))?;
+                readers.push((blocks, empty));
+            }
+            for step in &steps {
+                let mut set = Vec::with_capacity(step.len());
+                for (blocks, _) in &readers[..step.len()] {
+                    set.push(blocks.recv().map_err(|error| lost(&error))??);
                 }
-            };
-            std::thread::Builder::new().name("read ahead".to_owned()).spawn_scoped(scope, reader).map_err(
-                |error| ModelError::Elsewhere { message: format!("no thread to read with: {error}") },
-            )?;
-            for found in blocks {
-                let (step, set) = found?;
-                take(&step, &set)?;
-                let _ = empty.send(set);
+                take(step, &set)?;
+                set.into_iter().zip(&readers).for_each(|(block, (_, empty))| drop(empty.send(block)));
             }
             Ok(())
         })
