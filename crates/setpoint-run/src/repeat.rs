@@ -1,6 +1,5 @@
 //! Rows that are the same: copies among those that prove, and among those held out of those learnt from.
 
-use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
 
 use rayon::prelude::*;
@@ -70,17 +69,25 @@ impl Hashes {
         for (_, rows) in parts.iter().filter(|(name, _)| !LEARNT.contains(name)) {
             rows.iter().for_each(|row| held_out[*row as usize] = true);
         }
-        let (mut learnt, mut others) = (HashSet::new(), Vec::new());
+        let (mut learnt, mut others) = (Vec::new(), Vec::new());
         for (row, hash) in lists.iter().zip(hashes).flat_map(|(rows, hashes)| rows.iter().zip(hashes)) {
             let row = *row as usize;
             let group = sample.groups().map_or(0, |groups| u64::from(groups.codes()[row]) + 1);
             let hash = with_label((&hash.wrapping_add(group.wrapping_mul(MIX)), sample.labels()[row]));
             match held_out[row] {
                 true => others.push(hash),
-                false => drop(learnt.insert(hash)),
+                false => learnt.push(hash),
             }
         }
-        let again = others.iter().filter(|hash| learnt.contains(hash)).count();
+        learnt.par_sort_unstable();
+        learnt.dedup();
+        others.par_sort_unstable();
+        let mut behind = &learnt[..];
+        let again = others.iter().filter(|hash| {
+            behind = &behind[behind.partition_point(|learnt| learnt < hash)..];
+            behind.first() == Some(hash)
+        });
+        let again = again.count();
         // Where few different rows are possible, they come again by themselves.
         let differ = 2 * learnt.len() > sample.len() - others.len();
         (differ && again as f64 > REPEATED * others.len() as f64).then(|| {

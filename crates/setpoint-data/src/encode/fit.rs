@@ -10,7 +10,7 @@ use setpoint::features::{Scaling, Sparse};
 use super::apply::Dates;
 use super::text::{Unit, Words};
 use super::{Category, EncodeError, Encoder, Encoding, Input, Inputs};
-use crate::chunk::{Chunk, MISSING, Texts, values};
+use crate::chunk::{Chunk, MISSING, Texts};
 use crate::form::Form;
 use crate::layout::ColumnKind;
 use crate::table::{Body, FeatureColumn, Table};
@@ -130,13 +130,42 @@ impl Encoder {
     }
 }
 
-/// The values of the chosen rows of one column.
-fn chosen_values<'a, T: Copy + 'a>(
+/// The values of one column in order, chunk by chunk, each with which of its rows are chosen.
+fn each_chunk<'a, T: Copy + 'a>(
     chunks: &'a [Chunk],
-    column: impl Fn(&'a Chunk) -> Cow<'a, [T]> + 'a,
-    chosen: &'a [bool],
-) -> impl Iterator<Item = T> + 'a {
-    values(chunks, column).zip(chosen).filter_map(|(value, chosen)| chosen.then_some(value))
+    column: impl Fn(&'a Chunk) -> Cow<'a, [T]>,
+    mut chosen: &[bool],
+    mut take: impl FnMut(&[T], &[bool]),
+) {
+    for chunk in chunks {
+        let values = column(chunk);
+        let (of_chunk, rest) = chosen.split_at(values.len());
+        take(&values, of_chunk);
+        chosen = rest;
+    }
+}
+
+/// The numbers of the chosen rows of a column that have one, some at a time, and of how many rows they are.
+fn each_known(chunks: &[Chunk], slot: usize, chosen: &[bool], mut take: impl FnMut(&[f32], usize)) {
+    const SOME: usize = 1024;
+    let mut known = [0.0; SOME];
+    each_chunk(
+        chunks,
+        |chunk| chunk.number(slot),
+        chosen,
+        |values, chosen| {
+            for (values, chosen) in values.chunks(SOME).zip(chosen.chunks(SOME)) {
+                let (mut there, mut rows) = (0, 0);
+                for (value, chosen) in values.iter().zip(chosen) {
+                    // Written in any case, and over where it is not wanted: no branch for the processor to guess.
+                    known[there] = *value;
+                    there += usize::from(*chosen & !value.is_nan());
+                    rows += usize::from(*chosen);
+                }
+                take(&known[..there], rows);
+            }
+        },
+    );
 }
 
 /// Sums over the training rows of a column of numbers, less its offset.
@@ -155,29 +184,29 @@ pub(super) struct NumberSums {
 
 impl NumberSums {
     pub(super) fn of(chunks: &[Chunk], column: &FeatureColumn, chosen: &[bool]) -> Self {
-        let values = || chosen_values(chunks, |chunk| chunk.number(column.slot), chosen);
         let (mut sum, mut count, mut missing) = (0.0, 0u64, 0u64);
         let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
-        for value in values() {
-            if value.is_nan() {
-                missing += 1;
-            } else {
-                sum += f64::from(value);
-                count += 1;
-                low = low.min(value);
-                high = high.max(value);
-            }
-        }
+        each_known(chunks, column.slot, chosen, |known, rows| {
+            count += known.len() as u64;
+            missing += (rows - known.len()) as u64;
+            known.iter().for_each(|value| sum += f64::from(*value));
+            low = known.iter().fold(low, |low, value| if *value < low { *value } else { low });
+            high = known.iter().fold(high, |high, value| if *value > high { *value } else { high });
+        });
         let mean = if count > 0 { sum / count as f64 } else { 0.0 };
-        let squares: f64 =
-            values().filter(|value| !value.is_nan()).map(|value| (f64::from(value) - mean).powi(2)).sum();
+        let mut squares = 0.0;
+        each_known(chunks, column.slot, chosen, |known, _| {
+            known.iter().for_each(|value| squares += (f64::from(*value) - mean).powi(2));
+        });
         let mut parts = Vec::new();
         if column.form.is_some_and(Form::is_date) {
             let dates = Dates { offset: column.offset };
             parts.extend(DatePart::ALL.map(|part| {
                 let mut counts = vec![0u64; part.values().len()];
-                let places = values().filter_map(|value| dates.part(part, value));
-                places.for_each(|place| counts[place as usize] += 1);
+                each_known(chunks, column.slot, chosen, |known, _| {
+                    let places = known.iter().filter_map(|value| dates.part(part, *value));
+                    places.for_each(|place| counts[place as usize] += 1);
+                });
                 counts
             }));
         }
@@ -218,13 +247,19 @@ impl NumberSums {
 pub(super) fn counts(chunks: &[Chunk], slot: usize, texts: &[Texts], chosen: &[bool]) -> (Vec<u64>, u64) {
     let mut counts = vec![0u64; texts[slot].values.len()];
     let mut missing = 0;
-    for code in chosen_values(chunks, |chunk| chunk.code(slot), chosen) {
-        if code == MISSING {
-            missing += 1;
-        } else {
-            counts[code as usize] += 1;
-        }
-    }
+    each_chunk(
+        chunks,
+        |chunk| chunk.code(slot),
+        chosen,
+        |codes, chosen| {
+            for (code, _) in codes.iter().zip(chosen).filter(|(_, chosen)| **chosen) {
+                match *code {
+                    MISSING => missing += 1,
+                    code => counts[code as usize] += 1,
+                }
+            }
+        },
+    );
     (counts, missing)
 }
 

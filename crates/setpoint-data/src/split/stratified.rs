@@ -17,15 +17,27 @@ pub(super) fn split(
 ) -> Vec<u8> {
     let mut order: Vec<u32> = (0..rows as u32).collect();
     shuffle(&mut order, seed);
-    let stratum = |row: &u32| {
-        let row = *row as usize;
+    let groups_there = groups.and_then(|groups| groups.iter().max()).map_or(1, |last| *last as usize + 1);
+    let stratum = |row: u32| {
+        let row = row as usize;
         // Positives first: they are rarer, and the first rows of the line are the most even.
-        (labels.is_some_and(|labels| !labels[row]), groups.map_or(0, |groups| groups[row]))
+        let negative = labels.is_some_and(|labels| !labels[row]);
+        usize::from(negative) * groups_there + groups.map_or(0, |groups| groups[row] as usize)
     };
-    order.sort_by_key(stratum);
+    let mut next = vec![0; 2 * groups_there + 1];
+    order.iter().for_each(|row| next[stratum(*row) + 1] += 1);
+    for place in 1..next.len() {
+        next[place] += next[place - 1];
+    }
+    let mut line = vec![0; rows];
+    for row in order {
+        let place = &mut next[stratum(row)];
+        line[*place] = row;
+        *place += 1;
+    }
     let mut part_of = vec![0; rows];
     let mut counts = vec![0.0; shares.len()];
-    for (done, row) in order.iter().enumerate() {
+    for (done, row) in line.iter().enumerate() {
         let behind = |part: usize| shares[part] * (done + 1) as f64 - counts[part];
         let mut chosen = 0;
         for part in 1..shares.len() {
