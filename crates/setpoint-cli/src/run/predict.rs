@@ -3,6 +3,7 @@
 mod write;
 
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
 
 use setpoint::message::clip;
 use setpoint_data::{Codes, Encoder, ImageOptions, Notes, Roles, Table};
@@ -43,19 +44,32 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     let mut writer = Writer::new(&output, args.abstain.as_deref().unwrap_or_default())?;
     let mut said = Said::default();
     if let [(None, model)] = &models[..] {
-        // One model: rows come, are decided and go, some at a time.
-        let mut kept: Option<Vec<Codes>> = None;
-        let mut take = |rows: Rows| {
-            let predicted = model.predict(&rows.scores, rows.groups.as_ref())?;
-            said.add(&predicted);
-            let columns = columns_of(None, predicted);
-            let kept = kept.get_or_insert(rows.kept);
-            refuse_clash(kept, &columns)?;
-            interrupt::check()?;
-            writer.write(&Decided { files: rows.files.as_deref(), kept, columns: &columns })
+        // One model: rows come, are decided and go, some at a time; while some are written, the next are read.
+        let (ready, written) = sync_channel::<(Rows, Vec<Column>)>(1);
+        let write = || -> Result<(), Failure> {
+            let mut all_kept: Option<Vec<Codes>> = None;
+            for (Rows { files, kept, .. }, columns) in written {
+                let kept = all_kept.get_or_insert(kept);
+                refuse_clash(kept, &columns)?;
+                writer.write(&Decided { files: files.as_deref(), kept, columns: &columns })?;
+            }
+            Ok(())
         };
-        let notes = scored_pieces(args, model, &mut display, &mut take)?;
-        said.notes.splice(0..0, notes);
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(write);
+            let mut take = |rows: Rows| {
+                let predicted = model.predict(&rows.scores, rows.groups.as_ref())?;
+                said.add(&predicted);
+                interrupt::check()?;
+                // Nobody is there once writing has failed, which is said below.
+                ready.send((rows, columns_of(None, predicted))).map_err(|_| Failure::input("cannot write"))
+            };
+            let read = scored_pieces(args, model, &mut display, &mut take);
+            drop(ready);
+            writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            said.notes.splice(0..0, read?);
+            Ok::<_, Failure>(())
+        })?;
     } else {
         let mut columns = Vec::new();
         let mut beside: Option<(Option<Vec<String>>, Vec<Codes>)> = None;

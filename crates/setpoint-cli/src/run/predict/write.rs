@@ -10,7 +10,7 @@ use parquet::data_type::{ByteArray, ByteArrayType, FloatType, Int32Type, Int64Ty
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{PrimitiveTypeBuilder, Type};
+use parquet::schema::types::{ColumnPath, PrimitiveTypeBuilder, Type};
 use setpoint::artifact::AtomicFile;
 use setpoint_data::Codes;
 use setpoint_run::Failure;
@@ -29,6 +29,12 @@ pub enum Output<'a> {
 pub struct Column {
     pub name: String,
     pub values: Values,
+}
+
+impl Column {
+    fn is_number(&self) -> bool {
+        matches!(self.values, Values::Numbers(_))
+    }
 }
 
 pub enum Values {
@@ -249,7 +255,13 @@ impl Writer {
                     None => {
                         let whole: Vec<bool> = decided.kept.iter().map(whole_numbers).collect();
                         let schema = Arc::new(decided.parquet_schema(&whole).map_err(damaged)?);
-                        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+                        let mut properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+                        // Scores hardly repeat.
+                        for Column { name, .. } in decided.columns.iter().filter(|column| column.is_number())
+                        {
+                            let path = ColumnPath::new(vec![name.clone()]);
+                            properties = properties.set_column_dictionary_enabled(path, false);
+                        }
                         let file = AtomicFile::create(&*path)?;
                         let writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build()));
                         begun.insert(Box::new((writer.map_err(damaged)?, whole)))
