@@ -13,7 +13,7 @@ use crate::failure::Failure;
 
 /// Bytes that a row takes in memory while features are on disk, about: labels, lists of rows, scores, and those of the fifth
 /// that is sorted and drawn from for the interval of the gain.
-const ROW_BYTES: usize = 40;
+const ROW_BYTES: usize = 20;
 
 /// Rows of a part, on their way from the encoder to the model.
 pub(crate) enum Growing {

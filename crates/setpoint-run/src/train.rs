@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::fit::{Checkpoints, Fitted, fit};
 use crate::history::Recorder;
 use crate::idle::refuse_idle;
-use crate::kind::{Decision, Kind, Measured, goal_of, kind_of};
+use crate::kind::{Decision, Kind, Measured, goal_of, kind_of, paired};
 use crate::model;
 use crate::scorer::Scorer;
 use crate::threshold::Scored;
@@ -348,12 +348,9 @@ fn measured(
     scores: &ByPart<Option<Vec<f32>>>,
     decision: &Decision,
 ) -> Result<TrainRecord, Failure> {
-    let base = &score(&mut loaded.parts, &fitted.baseline)?;
-    let loaded = &*loaded;
-    let samples = loaded.parts.map(|part| part.as_ref().map(|part| &part.sample));
-    let run = Measured { job, loaded, samples, scores, base, used_validation: fitted.used_validation };
-    let each = |scores: &ByPart<Option<Vec<f32>>>, held_out| -> Result<ByPart<Option<f64>>, Failure> {
-        let mut pairs = run.pair(scores);
+    let each = |loaded: &Loaded, scores: &ByPart<Option<Vec<f32>>>, held_out| {
+        let samples = samples_of(loaded);
+        let mut pairs = paired(&samples, scores);
         let few = pairs.train.and_then(|(sample, scores)| thinned(sample, scores));
         if let Some((sample, scores)) = &few {
             pairs.train = Some((sample, scores));
@@ -366,10 +363,16 @@ fn measured(
         if fitted.used_validation {
             values.validation = held_out;
         }
-        Ok(values)
+        Ok::<_, Failure>(values)
     };
-    let (objective, base_objective) =
-        (each(scores, fitted.validation)?, each(base, fitted.baseline_validation)?);
+    let objective = each(loaded, scores, fitted.validation)?;
+    let mut base = score(&mut loaded.parts, &fitted.baseline)?;
+    let base_objective = each(loaded, &base, fitted.baseline_validation)?;
+    // Nothing more is asked of these, which are the most.
+    base.train = None;
+    let loaded = &*loaded;
+    let (samples, base) = (samples_of(loaded), &base);
+    let run = Measured { job, loaded, samples, scores, base, used_validation: fitted.used_validation };
     let goal = goal_of(job, loaded)?.to_string();
     let mut record = TrainRecord {
         notes: told(kind, &goal, loaded)?
@@ -405,6 +408,10 @@ fn measured(
     };
     decision.rule().describe(&run, &mut record)?;
     Ok(record)
+}
+
+fn samples_of(loaded: &Loaded) -> ByPart<Option<&Sample>> {
+    loaded.parts.map(|part| part.as_ref().map(|part| &part.sample))
 }
 
 /// Every so many rows, where there are too many training rows to sort.

@@ -247,9 +247,16 @@ impl Measured<'_> {
         &'s self,
         scores: &'s ByPart<Option<Vec<f32>>>,
     ) -> ByPart<Option<(&'s Sample, &'s [f32])>> {
-        let pairs = self.samples.zip(scores);
-        pairs.map(|(sample, scores)| Some(((**sample)?, scores.as_deref()?)))
+        paired(&self.samples, scores)
     }
+}
+
+/// Each part's sample beside scores of it.
+pub(crate) fn paired<'s>(
+    samples: &'s ByPart<Option<&'s Sample>>,
+    scores: &'s ByPart<Option<Vec<f32>>>,
+) -> ByPart<Option<(&'s Sample, &'s [f32])>> {
+    samples.zip(scores).map(|(sample, scores)| Some(((**sample)?, scores.as_deref()?)))
 }
 
 impl Decision {
