@@ -111,19 +111,21 @@ impl Cuts {
     ) {
         let zero = T::default();
         let (mut positives, mut negatives) = (zero, zero);
-        self.true_positives.clear();
-        self.false_positives.clear();
+        let Self { true_positives, false_positives, .. } = self;
+        // The first is before all blocks: nobody is predicted positive.
+        true_positives.resize(ends.len() + 1, 0.0);
+        false_positives.resize(ends.len() + 1, 0.0);
         let mut start = 0;
-        // Before the first block nobody is predicted positive.
-        for end in std::iter::once(&0).chain(ends) {
+        let counts = true_positives[1..].iter_mut().zip(&mut false_positives[1..]);
+        for (end, (true_positives, false_positives)) in ends.iter().zip(counts) {
             for i in start..*end as usize {
                 // Both sums take a value, one of them zero: no branch for the processor to guess.
                 let (weight, label) = (weight(i), label(i));
                 positives += if label { weight } else { zero };
                 negatives += if label { zero } else { weight };
             }
-            self.true_positives.push(number(positives));
-            self.false_positives.push(number(negatives));
+            *true_positives = number(positives);
+            *false_positives = number(negatives);
             start = *end as usize;
         }
     }

@@ -133,11 +133,11 @@ impl QueryEngine {
                 return Err(SampleError::Length { what: "scores", expected: self.rows, got }.into());
             }
         }
-        let step = self.step_of(&|row| f64::from(scores[row as usize]));
-        if !step.value.is_finite() {
-            let index = scores.iter().position(|score| !score.is_finite()).unwrap_or_default();
+        // Also of queries that no step looks at.
+        if let Some(index) = scores.iter().position(|score| !score.is_finite()) {
             return Err(SampleError::Score { index, value: scores[index] }.into());
         }
+        let step = self.step_of(&|row| f64::from(scores[row as usize]));
         v.fill(0.0);
         for (row, value) in self.plan.rows.iter().zip(&self.v) {
             v[*row as usize] = *value as f32;

@@ -267,6 +267,18 @@ fn extreme_scores_keep_the_step_finite() {
 }
 
 #[test]
+fn a_score_that_is_no_number_is_refused_also_where_no_order_matters() {
+    let queries = Queries::new("q", &[0, 0, 0, 1, 1], vec![1.0, 0.0, 0.0, 0.0, 0.0]).unwrap();
+    for text in GOALS {
+        let mut engine = QueryEngine::new(&goal(text), &queries, QueryOptions::default()).unwrap();
+        for value in [f32::NAN, f32::INFINITY] {
+            let refused = engine.step(&[1.0, 2.0, 3.0, 4.0, value], &mut [0.0; 5]);
+            assert!(matches!(refused, Err(RankError::Sample(SampleError::Score { index: 4, .. }))), "{text}");
+        }
+    }
+}
+
+#[test]
 fn scores_too_near_for_slopes_of_32_bits_teach_nothing() {
     let queries = Queries::new("q", &[0, 0, 0, 0], vec![1.0, 0.0, 1.0, 0.0]).unwrap();
     for text in GOALS {

@@ -22,7 +22,7 @@ use crate::metric::{Cuts, MetricError, Sorted};
 use crate::sample::{Entities, Sample, SampleError};
 
 /// Rows that replicates draw from at most, about.
-const MOST: usize = 1 << 19;
+const MOST: usize = 500_000;
 /// Of each class, and of each group of it, they draw from all rows up to so many.
 const LEAST: usize = 1000;
 
