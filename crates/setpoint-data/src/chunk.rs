@@ -97,19 +97,9 @@ impl Chunk {
         let columns = [self.numbers.len(), self.codes.len(), self.reals.len()].map(|length| length / stride);
         let away = Away { scratch: Arc::clone(scratch), at: 0, columns };
         let at = scratch.reserve(away.before(3, rows) as usize);
-        let mut place = at;
-        for column in self.numbers.chunks(stride) {
-            scratch.write(place, &column[..rows])?;
-            place += size_of_val(&column[..rows]) as u64;
-        }
-        for column in self.codes.chunks(stride) {
-            scratch.write(place, &column[..rows])?;
-            place += size_of_val(&column[..rows]) as u64;
-        }
-        for column in self.reals.chunks(stride) {
-            scratch.write(place, &column[..rows])?;
-            place += size_of_val(&column[..rows]) as u64;
-        }
+        write_columns(scratch, at, &self.numbers, stride, rows)?;
+        write_columns(scratch, at + away.before(1, rows), &self.codes, stride, rows)?;
+        write_columns(scratch, at + away.before(2, rows), &self.reals, stride, rows)?;
         (self.numbers, self.codes, self.reals) = (Vec::new(), Vec::new(), Vec::new());
         (self.stride, self.away) = (rows, Some(Away { at, ..away }));
         Ok(())
@@ -217,6 +207,18 @@ impl Chunk {
         self.rows = keep.iter().filter(|kept| **kept).count();
         scratch.map_or(Ok(()), |scratch| self.store(&scratch))
     }
+}
+
+/// Writes columns from a place on, without what is beyond their rows.
+fn write_columns<T: Pod>(
+    scratch: &Scratch,
+    at: u64,
+    columns: &[T],
+    stride: usize,
+    rows: usize,
+) -> Result<(), ScratchError> {
+    let places = (at..).step_by((rows * size_of::<T>()).max(1));
+    columns.chunks(stride).zip(places).try_for_each(|(column, at)| scratch.write(at, &column[..rows]))
 }
 
 impl Away {

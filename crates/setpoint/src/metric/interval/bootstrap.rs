@@ -13,18 +13,14 @@
 //! Replicate `i` draws from stream `i` of one seeded generator: the result is the same, bit for
 //! bit, for any number of threads.
 
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
+use super::draws::{Draws, MOST};
 use super::{Interval, check_confidence};
 use crate::metric::{Cuts, MetricError, Sorted};
-use crate::sample::{Entities, Sample, SampleError};
-
-/// Rows that replicates draw from at most, about.
-const MOST: usize = 500_000;
-/// Of each class, and of each group of it, they draw from all rows up to so many.
-const LEAST: usize = 1000;
+use crate::sample::{Sample, SampleError};
 
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,7 +73,7 @@ impl Bootstrap {
         M: Fn(&Cuts) -> Result<f64, MetricError> + Sync,
     {
         let draws = Draws::of(sample);
-        if let Some(fewer) = self.fewer(sample, &draws, MOST) {
+        if let Some(fewer) = draws.fewer(sample, self.seed, MOST) {
             let value = metric(&Cuts::new(sample, scores)?)?;
             return Ok(fewer.scaled(self.estimate(&fewer.sample, &fewer.pick(scores), metric)?, value));
         }
@@ -131,7 +127,7 @@ impl Bootstrap {
             })
         };
         let all: Vec<u32> = (0..sample.len() as u32).collect();
-        match self.fewer(sample, &Draws::by_group(sample), MOST) {
+        match Draws::by_group(sample).fewer(sample, self.seed, MOST) {
             Some(fewer) => Ok(fewer.scaled(draw(&fewer.sample, &fewer.rows)?, metric(sample, &all)?)),
             None => draw(sample, &all),
         }
@@ -153,7 +149,7 @@ impl Bootstrap {
         M: Fn(&Cuts) -> Result<f64, MetricError> + Sync,
     {
         let draws = Draws::of(sample);
-        if let Some(fewer) = self.fewer(sample, &draws, MOST) {
+        if let Some(fewer) = draws.fewer(sample, self.seed, MOST) {
             let value = metric(&Cuts::new(sample, first)?)? - metric(&Cuts::new(sample, second)?)?;
             let few = self.difference(&fewer.sample, &fewer.pick(first), &fewer.pick(second), metric)?;
             return Ok(fewer.scaled(few, value));
@@ -166,36 +162,6 @@ impl Bootstrap {
             sorted.1.recount(times, &mut cuts.1);
             Ok(metric(&cuts.0)? - metric(&cuts.1)?)
         })
-    }
-
-    /// One row, or entity, of each few to draw from, where there are more than so many rows.
-    fn fewer(&self, sample: &Sample, draws: &Draws<'_>, most: usize) -> Option<Fewer> {
-        let least = match draws {
-            Draws::Rows(strata) => strata.iter().map(Vec::len).filter(|rows| *rows > 0).min()?,
-            Draws::Entities(entities) => entities.len(),
-        };
-        let share = (sample.len() / most).min(least / LEAST);
-        if share < 2 {
-            return None;
-        }
-        let mut generator = ChaCha8Rng::seed_from_u64(self.seed);
-        generator.set_stream(u64::MAX);
-        let mut places = |count: usize| -> Vec<usize> {
-            (0..count / share).map(|run| run * share + generator.random_range(0..share)).collect()
-        };
-        let mut rows: Vec<u32> = match draws {
-            Draws::Rows(strata) => strata
-                .iter()
-                .flat_map(|rows| places(rows.len()).into_iter().map(|place| rows[place]))
-                .collect(),
-            Draws::Entities(entities) => {
-                let mut kept = vec![false; entities.len()];
-                places(entities.len()).into_iter().for_each(|place| kept[place] = true);
-                (0..).zip(entities.of()).filter(|(_, of)| kept[**of as usize]).map(|(row, _)| row).collect()
-            }
-        };
-        rows.sort_unstable();
-        Some(Fewer { sample: sample.select(&rows), rows, scale: (1.0 / share as f64).sqrt() })
     }
 
     fn resample<C>(
@@ -259,87 +225,6 @@ impl Bootstrap {
     }
 }
 
-/// Rows in the place of more of them.
-struct Fewer {
-    rows: Vec<u32>,
-    sample: Sample,
-    /// How much less a metric of all rows strays.
-    scale: f64,
-}
-
-impl Fewer {
-    fn pick(&self, scores: &[f32]) -> Vec<f32> {
-        self.rows.iter().map(|row| scores[*row as usize]).collect()
-    }
-
-    /// What an estimate by these rows says of all of them, where the metric has this value.
-    fn scaled(&self, few: Estimate, value: f64) -> Estimate {
-        let end = |end: f64| value + (end - few.value) * self.scale;
-        let interval =
-            Interval { lower: end(few.interval.lower), upper: end(few.interval.upper), ..few.interval };
-        Estimate { value, standard_error: few.standard_error * self.scale, interval, ..few }
-    }
-}
-
-/// What is drawn with replacement.
-enum Draws<'a> {
-    /// From each of these lists as many rows as it has.
-    Rows(Vec<Vec<u32>>),
-    /// As many entities as there are, with all their rows.
-    Entities(&'a Entities),
-}
-
-impl<'a> Draws<'a> {
-    /// Entities, or rows by class.
-    fn of(sample: &'a Sample) -> Self {
-        Self::by_class(sample, 1, |_| 0)
-    }
-
-    /// Entities, or rows by group and class.
-    fn by_group(sample: &'a Sample) -> Self {
-        match sample.groups() {
-            Some(groups) => Self::by_class(sample, groups.names().len(), |row| groups.codes()[row] as usize),
-            None => Self::of(sample),
-        }
-    }
-
-    fn by_class(sample: &'a Sample, groups: usize, group: impl Fn(usize) -> usize) -> Self {
-        if let Some(entities) = sample.together() {
-            return Self::Entities(entities);
-        }
-        let mut strata = vec![Vec::new(); 2 * groups];
-        for (row, label) in sample.labels().iter().enumerate() {
-            // Positives first.
-            strata[2 * group(row) + usize::from(!*label)].push(row as u32);
-        }
-        Self::Rows(strata)
-    }
-
-    /// Draws, and counts how often each row came up.
-    fn draw(&self, generator: &mut ChaCha8Rng, times: &mut [u32], drawn: &mut Vec<u32>) {
-        match self {
-            Self::Rows(strata) => {
-                times.fill(0);
-                for rows in strata {
-                    for _ in 0..rows.len() {
-                        let row = rows[generator.random_range(0..rows.len() as u32) as usize];
-                        times[row as usize] += 1;
-                    }
-                }
-            }
-            Self::Entities(entities) => {
-                let count = entities.len() as u32;
-                drawn.clear();
-                drawn.resize(entities.len(), 0);
-                (0..count).for_each(|_| drawn[generator.random_range(0..count) as usize] += 1);
-                for (times, entity) in times.iter_mut().zip(entities.of()) {
-                    *times = drawn[*entity as usize];
-                }
-            }
-        }
-    }
-}
-
 /// The value at a place between two entries, on the line between them.
 fn between(ascending: &[f64], place: f64) -> f64 {
     let below = (place.floor().max(0.0) as usize).min(ascending.len() - 1);
@@ -349,6 +234,9 @@ fn between(ascending: &[f64], place: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use rand::RngExt;
+
+    use super::super::draws::LEAST;
     use super::*;
     use crate::goal::{Rate, Relation};
     use crate::metric::data::random_case;
@@ -470,7 +358,7 @@ mod tests {
         for sample in [sample, entities] {
             let draws = Draws::of(&sample);
             let all = few(1).estimate(&sample, &scores, metric).unwrap();
-            let fewer = few(1).fewer(&sample, &draws, 10_000).unwrap();
+            let fewer = draws.fewer(&sample, 1, 10_000).unwrap();
             assert!((9_990..=10_000).contains(&fewer.rows.len()));
             let found = few(2).estimate(&fewer.sample, &fewer.pick(&scores), metric).unwrap();
             let found = fewer.scaled(found, all.value);
@@ -480,9 +368,9 @@ mod tests {
             let width = |estimate: &Estimate| estimate.interval.upper - estimate.interval.lower;
             assert!((0.7..1.4).contains(&(width(&found) / width(&all))));
             assert!(found.interval.lower < all.value && all.value < found.interval.upper);
-            assert!(few(1).fewer(&sample, &draws, 40_000).is_none());
+            assert!(draws.fewer(&sample, 1, 40_000).is_none());
             // A class, or the entities, keep a thousand.
-            assert!(few(1).fewer(&sample, &draws, 10).unwrap().rows.len() >= 3 * LEAST);
+            assert!(draws.fewer(&sample, 1, 10).unwrap().rows.len() >= 3 * LEAST);
         }
     }
 

@@ -13,6 +13,7 @@ mod binomial;
 mod bootstrap;
 mod clopper_pearson;
 mod delong;
+mod draws;
 mod entity;
 mod normal;
 

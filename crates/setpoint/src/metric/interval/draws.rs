@@ -1,0 +1,123 @@
+//! What a bootstrap draws: rows by class, or whole entities; and of many rows some in their place.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::{Estimate, Interval};
+use crate::sample::{Entities, Sample};
+
+/// Rows that replicates draw from at most, about.
+pub(super) const MOST: usize = 500_000;
+/// Of each class, and of each group of it, or of entities, they keep at least so many.
+pub(super) const LEAST: usize = 1000;
+
+/// What is drawn with replacement.
+pub(super) enum Draws<'a> {
+    /// From each of these lists as many rows as it has.
+    Rows(Vec<Vec<u32>>),
+    /// As many entities as there are, with all their rows.
+    Entities(&'a Entities),
+}
+
+impl<'a> Draws<'a> {
+    /// Entities, or rows by class.
+    pub(super) fn of(sample: &'a Sample) -> Self {
+        Self::by_class(sample, 1, |_| 0)
+    }
+
+    /// Entities, or rows by group and class.
+    pub(super) fn by_group(sample: &'a Sample) -> Self {
+        match sample.groups() {
+            Some(groups) => Self::by_class(sample, groups.names().len(), |row| groups.codes()[row] as usize),
+            None => Self::of(sample),
+        }
+    }
+
+    fn by_class(sample: &'a Sample, groups: usize, group: impl Fn(usize) -> usize) -> Self {
+        if let Some(entities) = sample.together() {
+            return Self::Entities(entities);
+        }
+        let mut strata = vec![Vec::new(); 2 * groups];
+        for (row, label) in sample.labels().iter().enumerate() {
+            // Positives first.
+            strata[2 * group(row) + usize::from(!*label)].push(row as u32);
+        }
+        Self::Rows(strata)
+    }
+
+    /// Draws, and counts how often each row came up.
+    pub(super) fn draw(&self, generator: &mut ChaCha8Rng, times: &mut [u32], drawn: &mut Vec<u32>) {
+        match self {
+            Self::Rows(strata) => {
+                times.fill(0);
+                for rows in strata {
+                    for _ in 0..rows.len() {
+                        let row = rows[generator.random_range(0..rows.len() as u32) as usize];
+                        times[row as usize] += 1;
+                    }
+                }
+            }
+            Self::Entities(entities) => {
+                let count = entities.len() as u32;
+                drawn.clear();
+                drawn.resize(entities.len(), 0);
+                (0..count).for_each(|_| drawn[generator.random_range(0..count) as usize] += 1);
+                for (times, entity) in times.iter_mut().zip(entities.of()) {
+                    *times = drawn[*entity as usize];
+                }
+            }
+        }
+    }
+
+    /// One row, or entity, of each few to draw from, where there are more than so many rows.
+    pub(super) fn fewer(&self, sample: &Sample, seed: u64, most: usize) -> Option<Fewer> {
+        let least = match self {
+            Self::Rows(strata) => strata.iter().map(Vec::len).filter(|rows| *rows > 0).min()?,
+            Self::Entities(entities) => entities.len(),
+        };
+        let share = (sample.len() / most).min(least / LEAST);
+        if share < 2 {
+            return None;
+        }
+        let mut generator = ChaCha8Rng::seed_from_u64(seed);
+        generator.set_stream(u64::MAX);
+        let mut places = |count: usize| -> Vec<usize> {
+            (0..count / share).map(|run| run * share + generator.random_range(0..share)).collect()
+        };
+        let mut rows: Vec<u32> = match self {
+            Self::Rows(strata) => strata
+                .iter()
+                .flat_map(|rows| places(rows.len()).into_iter().map(|place| rows[place]))
+                .collect(),
+            Self::Entities(entities) => {
+                let mut kept = vec![false; entities.len()];
+                places(entities.len()).into_iter().for_each(|place| kept[place] = true);
+                (0..).zip(entities.of()).filter(|(_, of)| kept[**of as usize]).map(|(row, _)| row).collect()
+            }
+        };
+        rows.sort_unstable();
+        Some(Fewer { sample: sample.select(&rows), rows, scale: (1.0 / share as f64).sqrt() })
+    }
+}
+
+/// Rows in the place of more of them.
+pub(super) struct Fewer {
+    pub(super) rows: Vec<u32>,
+    pub(super) sample: Sample,
+    /// How much less a metric of all rows strays.
+    scale: f64,
+}
+
+impl Fewer {
+    pub(super) fn pick(&self, scores: &[f32]) -> Vec<f32> {
+        self.rows.iter().map(|row| scores[*row as usize]).collect()
+    }
+
+    /// What an estimate by these rows says of all of them, where the metric has this value.
+    pub(super) fn scaled(&self, few: Estimate, value: f64) -> Estimate {
+        let end = |end: f64| value + (end - few.value) * self.scale;
+        let interval =
+            Interval { lower: end(few.interval.lower), upper: end(few.interval.upper), ..few.interval };
+        Estimate { value, standard_error: few.standard_error * self.scale, interval, ..few }
+    }
+}
