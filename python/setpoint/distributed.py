@@ -20,7 +20,7 @@ from typing import Any, Optional, Protocol
 import numpy as np
 
 from . import _setpoint
-from ._arrays import Groups
+from ._arrays import Groups, pays
 from ._classifier import SetpointClassifier
 from ._decide import two_classes
 from ._errors import InputError, tell, tell_uncertified
@@ -132,6 +132,7 @@ class _Plan:
     groups: tuple[str, ...] = ()
     places: str = ""
     positive: Any = None
+    goal: str = ""
 
     def frame(self, shard: Shard) -> Any:
         roles = (self.label, self.weight, self.split_by, self.split_time, self.group)
@@ -174,6 +175,15 @@ class _Plan:
             raise InputError(f"partition {shard.number}: {self.split_time!r} (split_time) is not a time in every row")
         return np.ascontiguousarray(found, dtype=np.float64)
 
+    def amounts(self, shard: Shard, frame: Any) -> dict[str, np.ndarray]:
+        found = {}
+        for name in _setpoint.amount_columns(self.goal) or []:
+            values = numbers(frame[name])
+            if values is None or not np.isfinite(values).all():
+                raise InputError(f"partition {shard.number}: {name!r} (amounts) is not a number in every row")
+            found[name] = values.astype(np.float64)
+        return found
+
     def weights(self, shard: Shard, frame: Any) -> Optional[np.ndarray]:
         if self.weight is None:
             return None
@@ -205,8 +215,8 @@ def _describe(shard: Shard, plan: _Plan) -> tuple[Any, ...]:
     if isinstance(shard.source, RowGroups):
         _READ[plan.run, shard.number] = frame
     statistics = _setpoint.shard_statistics(columns, names, plan.text, plan.places, shard.number, entities, times)
-    groups = plan.grouped(shard, frame)
-    return np.asarray(values), codes.astype(np.uint8), plan.weights(shard, frame), entities, statistics, groups
+    groups, amounts = plan.grouped(shard, frame), plan.amounts(shard, frame)
+    return np.asarray(values), codes.astype(np.uint8), plan.weights(shard, frame), entities, statistics, groups, amounts
 
 
 # The shards that this process holds, by run and number.
@@ -240,6 +250,7 @@ def _rows(shard: Shard, plan: _Plan, setup: str) -> _setpoint.ShardRows:
             names,
             labels,
             plan.weights(shard, frame),
+            pays(plan.goal, labels, plan.amounts(shard, frame) or None),
             _joined([plan.grouped(shard, frame)], plan.groups),
             plan.entities(shard, frame),
             plan.times(shard, frame),
@@ -279,6 +290,9 @@ def fit(
     for role, column in roles.items():
         if column is not None and column not in meta.columns:
             raise InputError(f"{role}={column!r}: there is no such column; there are {', '.join(frame_names(meta))}")
+    for column in _setpoint.amount_columns(estimator.goal) or []:
+        if column not in meta.columns:
+            raise InputError(f"goal {estimator.goal!r}: there is no column {column!r} that amounts could come from")
     if split_by is not None and split_time is not None:
         raise InputError("split_by= and split_time= cannot be combined; give one of them")
     features = [name for name in meta.columns if name not in roles.values()]
@@ -289,7 +303,7 @@ def fit(
     kinds = {name: _is_number(meta[name]) for name in features}
     seed, text = settings["seed"], settings["text"] or []
     run = uuid.uuid4().hex
-    plan = _Plan(label, weight, split_by, split_time, group, kinds, text, run)
+    plan = _Plan(label, weight, split_by, split_time, group, kinds, text, run, goal=estimator.goal)
     times = None
     if split_time is not None:
         times = np.concatenate(executor.map(_times, shards, plan))
@@ -304,6 +318,7 @@ def fit(
         plan = replace(plan, positive=estimator.classes_[1], groups=() if groups is None else tuple(groups[1]))
         labels = np.concatenate([(value == plan.positive)[found[1]] for value, found in zip(values, described)])
         weights = None if weight is None else np.concatenate([found[2] for found in described])
+        amounts = {name: np.concatenate([found[6][name] for found in described]) for name in described[0][6]}
         booster: list[Booster] = []
 
         def grow(setup: str, parameters: str, rounds: int, columns: int, categorical: list[int]) -> str:
@@ -320,6 +335,7 @@ def fit(
             (label, *map(str, estimator.classes_[::-1])),
             labels,
             weights,
+            pays(plan.goal, labels, amounts or None),
             groups,
             _joined([found[3] for found in described]),
             None if split_time is None or times is None else (split_time, times),
@@ -354,8 +370,6 @@ def _checked(estimator: SetpointClassifier, executor: Executor) -> tuple[dict[st
     two, _, queries = _setpoint.kinds_of_goal(goal)
     if queries or not two:
         raise InputError(f"goal {goal!r}: shards are for goals of two classes")
-    if _setpoint.amount_columns(goal) is not None:
-        raise InputError(f"goal {goal!r}: goals in money are not for shards yet")
     if estimator.model not in ("auto", "linear", "trees"):
         raise InputError(f"model={estimator.model!r}: shards train linear models and trees")
     trees = estimator.model == "trees"

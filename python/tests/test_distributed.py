@@ -124,7 +124,7 @@ def test_weights_of_two_count_as_rows_twice():
     ("goal", "settings", "words"),
     [
         ("macro-f1", {}, "two classes"),
-        ("cost(fp=1, fn=5)", {}, "money"),
+        ("profit(tp=price, fp=-1)", {}, "price"),
         (GOAL, {"min_group": 5}, "min_group"),
         (GOAL, {"method": "pairwise"}, "all rows at once"),
     ],
@@ -148,6 +148,34 @@ def test_conditions_on_groups_hold_in_each_of_them():
     for town in model.groups_:
         assert decided[(towns == town) & (y == 0)].mean() < 0.1
     assert bytes_of(local(shards(frame, cuts), Forgetful(), goal=goal)) == bytes_of(model)
+
+
+def test_many_rows_are_come_close_on_by_few_of_them():
+    rng = np.random.default_rng(0)
+    y = rng.random(360_000) < 0.2
+    frame = pd.DataFrame({f"x{i}": rng.normal(size=len(y)) + 0.9 * y for i in range(2)}).assign(fraud=y.astype(int))
+    model = local(shards(frame, (0, 5, 150_000, 360_000)), drop=())
+    whole = setpoint.SetpointClassifier(GOAL, model="linear").fit(frame.drop(columns="fraud"), frame["fraud"])
+    # A pass over a tenth of the rows counts as a tenth of one; without levels there are as many as here.
+    assert model.report_["passes"] <= 1.5 * whole.report_["passes"]
+    X, y = frame.drop(columns="fraud"), frame["fraud"]
+    assert model.score(X, y) == pytest.approx(whole.score(X, y), abs=0.002)
+
+
+@pytest.mark.parametrize("goal", ["cost(fp=1, fn=5)", "profit(tp=amount, fp=-3)"])
+def test_money_is_earned_on_shards_as_on_the_whole(goal):
+    frame = table(12_000).drop(columns=["who", "when"])
+    frame["amount"] = 1.0 + np.arange(len(frame)) % 7
+    parts = shards(frame, (0, 5000, 5000, 9000, 12_000))
+    model = local(parts, goal=goal, drop=())
+    assert bytes_of(local(parts, Forgetful(), goal=goal, drop=())) == bytes_of(model)
+    X, y = frame.drop(columns="fraud"), frame["fraud"]
+    whole = setpoint.SetpointClassifier(goal, model="linear").fit(X, y)
+    assert model.score(X, y) == pytest.approx(whole.score(X, y), abs=0.02)
+    frame.loc[frame.index[7000], "amount"] = np.nan
+    if "amount" in goal:
+        with pytest.raises(setpoint.InputError, match="partition 2.*amounts"):
+            local(shards(frame, (0, 5000, 5000, 9000, 12_000)), goal=goal, drop=())
 
 
 def test_row_groups_of_parquet_files_are_shards(tmp_path):

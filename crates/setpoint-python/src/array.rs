@@ -49,13 +49,17 @@ pub fn weighed(sample: Sample, weights: Option<&[f64]>) -> Result<Sample, Wrong>
     }
 }
 
+/// What each row pays, decided negative and positive: two numbers in a row.
+pub fn pairs(pays: &PyReadonlyArray1<'_, f64>) -> Result<Vec<[f64; 2]>, Wrong> {
+    Ok(slice(pays)?.as_chunks().0.to_vec())
+}
+
 /// The same sample with what decisions pay: two numbers for each row, decided negative and positive; of constant
 /// amounts the goal says it.
 pub fn paid(sample: Sample, goal: &Goal, pays: Option<&PyReadonlyArray1<'_, f64>>) -> Result<Sample, Wrong> {
     match (goal.money(), pays) {
         (Some(money), Some(pays)) => {
-            let pays = slice(pays)?.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
-            Ok(sample.with_stakes(money.profit, pays)?)
+            Ok(sample.with_stakes(money.profit, pairs(pays)?)?)
         }
         _ => Ok(sample.paid_by(goal)?),
     }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use setpoint::Sample;
 use setpoint::artifact::{ModelFile, Models, write_atomically};
-use setpoint::goal::{Goal, GoalText};
+use setpoint::goal::GoalText;
 use setpoint_data::{About, ClassRule, Codes, ColumnKind, Inputs, LabelRule, LabelSchema};
 use setpoint_onnx::{Decided, export};
 use setpoint_report::{CertificateRecord, Seconds, Together, to_json};
@@ -18,7 +18,7 @@ use setpoint_run::{
     report_model, train, train_best,
 };
 
-use crate::array::{GroupArrays, class_sample, codes, paid, sample, slice, together};
+use crate::array::{GroupArrays, class_sample, codes, paid, pairs, sample, slice, together};
 use crate::error::{Wrong, goal_text, in_python};
 use crate::options::FitPlan;
 use crate::prove::{Page, described, write_page};
@@ -145,13 +145,7 @@ pub fn fit<'py>(
         labels: Some(slice(&labels)?.to_vec()),
         grades: grades.as_ref().map(|grades| slice(grades).map(<[f32]>::to_vec)).transpose()?,
         weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
-        stakes: match (plan.job.goal.two().and_then(Goal::money), &pays) {
-            (Some(money), Some(pays)) => {
-                let pairs = slice(pays)?.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
-                Some((money.profit, pairs.collect()))
-            }
-            _ => None,
-        },
+        stakes: plan.profit().zip(pays.as_ref().map(pairs).transpose()?),
         groups: groups.as_ref().map(codes).transpose()?,
         entities: entities.as_ref().map(codes).transpose()?,
         texts: plan.texts.clone(),

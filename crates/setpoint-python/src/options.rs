@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use setpoint::goal::Goal;
 use setpoint::rank::Empty;
 use setpoint_data::SplitPlan;
 use setpoint_run::{Job, ModelChoice};
@@ -43,6 +44,11 @@ pub struct FitPlan {
 }
 
 impl FitPlan {
+    /// Of a goal in money, whether more is better.
+    pub fn profit(&self) -> Option<bool> {
+        self.job.goal.two().and_then(Goal::money).map(|money| money.profit)
+    }
+
     /// Checks the settings.
     pub fn new(text: &str) -> Result<Self, Wrong> {
         let options: Options = serde_json::from_str(text)?;

@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 use setpoint_data::{About, Places, SplitPlan, Statistics};
 use setpoint_run::{Gathered, ModelChoice, Setup, ShardRows, load_shards, merged, train};
 
-use crate::array::{GroupArrays, codes, slice};
+use crate::array::{GroupArrays, codes, pairs, slice};
 use crate::error::Wrong;
 use crate::model::{Fit, Label, finish};
 use crate::options::FitPlan;
@@ -77,6 +77,7 @@ impl PyShardRows {
         names: Vec<String>,
         labels: PyReadonlyArray1<'py, bool>,
         weights: Numbers<'py, f32>,
+        pays: Numbers<'py, f64>,
         groups: Option<GroupArrays<'py>>,
         entities: Option<GroupArrays<'py>>,
         times: Numbers<'py, f64>,
@@ -89,6 +90,7 @@ impl PyShardRows {
             label: setup.encoder.label.clone(),
             labels: Some(slice(&labels)?.to_vec()),
             weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
+            stakes: setup.profit.zip(pays.as_ref().map(pairs).transpose()?),
             entities: entities.as_ref().map(codes).transpose()?,
             ..About::default()
         };
@@ -140,6 +142,7 @@ pub fn fit_shards<'py>(
     label: Label,
     labels: PyReadonlyArray1<'py, bool>,
     weights: Numbers<'py, f32>,
+    pays: Numbers<'py, f64>,
     groups: Option<GroupArrays<'py>>,
     entities: Option<GroupArrays<'py>>,
     times: Option<(String, PyReadonlyArray1<'py, f64>)>,
@@ -158,6 +161,7 @@ pub fn fit_shards<'py>(
         sizes,
         labels: slice(&labels)?.to_vec(),
         weights: weights.as_ref().map(|weights| slice(weights).map(<[f32]>::to_vec)).transpose()?,
+        pays: pays.as_ref().map(pairs).transpose()?,
         groups: groups.as_ref().map(codes).transpose()?,
         entities: entities.as_ref().map(codes).transpose()?,
         times: times.as_ref().map(|(_, times)| slice(times).map(<[f64]>::to_vec)).transpose()?,
@@ -174,7 +178,7 @@ pub fn fit_shards<'py>(
         let statistics: Vec<Statistics> = statistics.iter().map(read).collect::<Result<_, Wrong>>()?;
         gathered.parts(&places)?;
         let trees = matches!(plan.job.model, ModelChoice::Trees { .. });
-        let setup = Setup::new(merged(statistics, label)?, places, trees)?;
+        let setup = Setup::new(merged(statistics, label)?, places, trees, plan.profit())?;
         let told = Arc::new(serde_json::to_string(&setup)?);
         let (columns, coded) = (setup.encoder.columns(), setup.encoder.coded_columns());
         let (tell, failed) = (Arc::clone(&told), Arc::clone(&raised));

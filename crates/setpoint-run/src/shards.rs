@@ -36,6 +36,8 @@ pub struct Setup {
     pub places: Places,
     /// Whether trees are grown on them, and not a linear model.
     pub trees: bool,
+    /// Of a goal in money, whether more is better.
+    pub profit: Option<bool>,
 }
 
 impl Setup {
@@ -43,8 +45,8 @@ impl Setup {
     ///
     /// # Errors
     /// If trees have nothing to learn from.
-    pub fn new(encoder: Encoder, places: Places, trees: bool) -> Result<Self, Failure> {
-        Ok(Self { encoder: if trees { encoder.plain()? } else { encoder }, places, trees })
+    pub fn new(encoder: Encoder, places: Places, trees: bool, profit: Option<bool>) -> Result<Self, Failure> {
+        Ok(Self { encoder: if trees { encoder.plain()? } else { encoder }, places, trees, profit })
     }
 }
 
@@ -100,7 +102,7 @@ impl ShardRows {
                 return Ok(Some(Kept::Trees(features.into(), sample.select(rows))));
             }
             features.check()?;
-            Ok(Some(Kept::Linear(Share::new(Box::new(Linear::new(features)), sample.select(rows)))))
+            Ok(Some(Kept::Linear(Share::new(Linear::new(features), sample.select(rows)))))
         };
         let parts: Result<_, Failure> = data.features.into_iter().zip(PARTS).map(share).collect();
         Ok(Self { parts: parts? })
@@ -271,6 +273,8 @@ pub struct Gathered {
     pub labels: Vec<bool>,
     /// Weights.
     pub weights: Option<Vec<f32>>,
+    /// What each row pays, decided negative and positive.
+    pub pays: Option<Vec<[f64; 2]>>,
     /// The groups that conditions are on.
     pub groups: Option<Codes>,
     /// Which rows belong together.
@@ -315,11 +319,14 @@ pub fn merged(statistics: Vec<Statistics>, label: LabelSchema) -> Result<Encoder
 /// # Errors
 /// If a part lacks rows, positives or negatives.
 pub fn load_shards(gathered: Gathered, setup: Setup, ask: Ask, grow: Grow) -> Result<Loaded, Failure> {
-    let Setup { encoder, places, trees } = setup;
+    let Setup { encoder, places, trees, profit } = setup;
     let parts = gathered.parts(&places)?;
     let mut whole = Sample::new(gathered.labels)?;
     if let Some(weights) = gathered.weights {
         whole = whole.with_weights(weights)?;
+    }
+    if let (Some(profit), Some(pays)) = (profit, gathered.pays) {
+        whole = whole.with_stakes(profit, pays)?;
     }
     if let Some(Codes { column, names, of }) = gathered.groups {
         whole = whole.with_groups(&column, names, of)?;
@@ -338,7 +345,10 @@ pub fn load_shards(gathered: Gathered, setup: Setup, ask: Ask, grow: Grow) -> Re
         let (reach, rows) = (Part { ask: Rc::clone(&ask), part }, sample.len());
         let held = match trees {
             true => Held::Elsewhere(TreeRows { part: reach, grow: Rc::clone(&grow), rows, columns }),
-            false => Held::Model(Box::new(Remote::new(Box::new(reach), rows, columns + 1))),
+            false => {
+                let sizes = sizes_in(&gathered.sizes, parts.rows(name));
+                Held::Model(Box::new(Remote::new(Box::new(reach), sizes, columns + 1)))
+            }
         };
         if let Some(place) = split.get_mut(name) {
             *place = Some(Examples { held, sample });
@@ -359,4 +369,15 @@ pub fn load_shards(gathered: Gathered, setup: Setup, ask: Ask, grow: Grow) -> Re
         telling: Vec::new(),
         notes: Vec::new(),
     })
+}
+
+/// How many of some rows, which ascend, each shard of such sizes has.
+fn sizes_in(sizes: &[usize], rows: &[u32]) -> Vec<usize> {
+    let (mut end, mut before) = (0, 0);
+    let own = sizes.iter().map(|size| {
+        end += size;
+        let upto = rows.partition_point(|row| (*row as usize) < end);
+        upto - std::mem::replace(&mut before, upto)
+    });
+    own.collect()
 }

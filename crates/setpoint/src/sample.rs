@@ -187,6 +187,26 @@ impl Sample {
         selected
     }
 
+    /// The row numbers of each fold: every label of every group is dealt out in turn, or whole queries.
+    pub(crate) fn deal(&self, folds: usize) -> Vec<Vec<u32>> {
+        if let Some(queries) = self.queries() {
+            let of_fold = |fold| (fold..queries.len()).step_by(folds);
+            return (0..folds)
+                .map(|fold| of_fold(fold).flat_map(|query| queries.rows(query)).copied().collect())
+                .collect();
+        }
+        let groups = self.groups();
+        let mut next = vec![[0; 2]; groups.map_or(1, |groups| groups.names().len())];
+        let mut dealt = vec![Vec::new(); folds];
+        for (row, label) in self.labels().iter().enumerate() {
+            let group = groups.map_or(0, |groups| groups.codes()[row] as usize);
+            let turn = &mut next[group][usize::from(*label)];
+            dealt[*turn % folds].push(row as u32);
+            *turn += 1;
+        }
+        dealt
+    }
+
     /// No examples yet: a place for rows of others, or a share of a batch that has none.
     #[must_use]
     pub fn none() -> Self {

@@ -8,18 +8,26 @@
 //! Scores that a shard keeps are a cache: each request brings the parameters of the columns that it is about, and a
 //! shard that does not have them, because whoever held it is gone, scores its rows anew. So an answer depends on the
 //! shards alone.
+//!
+//! To come close on fewer rows, each shard thins its own by the rule that the driver knows as well: which rows are left never
+//! has to be said.
+
+use std::cell::RefCell;
+use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
 use super::held::Column;
 use super::{Answer, Examples, Held, Question};
-use crate::model::{Model, ModelError, Rows, check_length};
+use crate::model::{Linear, Model, ModelError, Rows, Thinned, check_length};
 use crate::sample::Sample;
-use crate::train::{Part, TrainError};
+use crate::train::{Part, SHARE, TrainError};
 
 /// What every shard is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
+    /// How often the rows are thinned before.
+    pub level: usize,
     /// Columns that the questions are about, and the parameters by which they were scored.
     pub columns: Vec<(usize, Vec<f32>)>,
     /// The questions.
@@ -37,18 +45,20 @@ pub trait Reach {
 
 /// A linear model of one score over rows elsewhere.
 pub struct Remote {
-    reach: Box<dyn Reach>,
-    rows: usize,
+    reach: Rc<RefCell<Box<dyn Reach>>>,
+    /// Rows of each shard.
+    sizes: Vec<usize>,
     parameters: usize,
+    level: usize,
     /// The parameters of the scores that shards keep.
     columns: Vec<Vec<f32>>,
 }
 
 impl Remote {
-    /// A model with so many parameters, over so many rows.
+    /// A model with so many parameters, over so many rows of each shard.
     #[must_use]
-    pub fn new(reach: Box<dyn Reach>, rows: usize, parameters: usize) -> Self {
-        Self { reach, rows, parameters, columns: Vec::new() }
+    pub fn new(reach: Box<dyn Reach>, sizes: Vec<usize>, parameters: usize) -> Self {
+        Self { reach: Rc::new(RefCell::new(reach)), sizes, parameters, level: 0, columns: Vec::new() }
     }
 }
 
@@ -71,9 +81,9 @@ impl Examples for Remote {
                 _ => {}
             }
         }
-        let request = Request { columns, questions: questions.to_vec() };
+        let request = Request { level: self.level, columns, questions: questions.to_vec() };
         let mut merged = vec![Answer::default(); questions.len()];
-        for answers in self.reach.ask(&request).map_err(elsewhere)? {
+        for answers in self.reach.borrow_mut().ask(&request).map_err(elsewhere)? {
             check_length("answers", questions.len(), answers.len())?;
             merged.iter_mut().zip(answers).for_each(|(sum, next)| sum.merge(next));
         }
@@ -89,7 +99,7 @@ impl Examples for Remote {
 
 impl Model for Remote {
     fn rows(&self) -> usize {
-        self.rows
+        self.sizes.iter().sum()
     }
 
     fn parameter_count(&self) -> usize {
@@ -102,6 +112,23 @@ impl Model for Remote {
 
     fn examples(&mut self) -> Option<&mut dyn Examples> {
         Some(self)
+    }
+
+    fn thinned(&self, sample: &Sample, share: usize) -> Result<Option<Thinned>, ModelError> {
+        check_length("rows", self.rows(), sample.len())?;
+        if share != SHARE {
+            return Ok(None);
+        }
+        let (mut rows, mut sizes, mut first) = (Vec::new(), Vec::new(), 0);
+        for size in &self.sizes {
+            let own: Vec<u32> = (first as u32..(first + size) as u32).collect();
+            let left = sample.select(&own).deal(share).swap_remove(0);
+            rows.extend(left.iter().map(|row| own[*row as usize]));
+            sizes.push(left.len());
+            first += size;
+        }
+        let (reach, parameters, level) = (Rc::clone(&self.reach), self.parameters, self.level + 1);
+        Ok(Some((rows, Box::new(Self { reach, sizes, parameters, level, columns: Vec::new() }))))
     }
 
     fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError> {
@@ -125,8 +152,10 @@ impl Model for Remote {
 
 /// The rows of one shard that are of one part, with the scores kept of them.
 pub struct Share {
-    model: Box<dyn Model + Send>,
+    model: Linear,
     sample: Sample,
+    /// One of so many of these rows, once they are asked for.
+    fewer: Option<Box<Self>>,
     scores: Vec<Column>,
     /// The parameters of those scores.
     columns: Vec<Vec<f32>>,
@@ -135,8 +164,22 @@ pub struct Share {
 impl Share {
     /// These rows.
     #[must_use]
-    pub fn new(model: Box<dyn Model + Send>, sample: Sample) -> Self {
-        Self { model, sample, scores: Vec::new(), columns: Vec::new() }
+    pub fn new(model: Linear, sample: Sample) -> Self {
+        Self { model, sample, fewer: None, scores: Vec::new(), columns: Vec::new() }
+    }
+
+    /// The rows that are left after so many thinnings.
+    fn level(&mut self, level: usize) -> Result<&mut Self, TrainError> {
+        let Some(further) = level.checked_sub(1) else { return Ok(self) };
+        let fewer = match self.fewer.take() {
+            Some(fewer) => fewer,
+            None => {
+                let rows = self.sample.deal(SHARE).swap_remove(0);
+                let model = Linear::new(self.model.features().select(&rows)?);
+                Box::new(Self::new(model, self.sample.select(&rows)))
+            }
+        };
+        self.fewer.insert(fewer).level(further)
     }
 
     /// Its answers.
@@ -144,12 +187,20 @@ impl Share {
     /// # Errors
     /// As [`Examples::answer`].
     pub fn answer(&mut self, request: Request) -> Result<Vec<Answer>, TrainError> {
-        let Request { columns, questions } = request;
+        let Request { level, columns, questions } = request;
+        self.level(level)?.answer_here(columns, questions)
+    }
+
+    fn answer_here(
+        &mut self,
+        columns: Vec<(usize, Vec<f32>)>,
+        questions: Vec<Question>,
+    ) -> Result<Vec<Answer>, TrainError> {
         let lost = columns.into_iter().filter(|(column, by)| self.columns.get(*column) != Some(by));
         let lost = lost.map(|(column, parameters)| Question::Score { column, parameters });
         let lost: Vec<Question> = lost.collect();
         let mut known = std::mem::take(&mut self.columns);
-        let part = Part { model: &mut *self.model, sample: &self.sample };
+        let part = Part { model: &mut self.model, sample: &self.sample };
         let mut held = Held::keeping(part, std::mem::take(&mut self.scores));
         if !lost.is_empty() {
             held.answer(&lost)?;
@@ -190,16 +241,34 @@ mod tests {
         }
     }
 
+    /// 10,000 rows in three shards.
+    fn remote(forgets: bool) -> Remote {
+        let share = |(first, count)| {
+            let (model, sample) = rows(first, count);
+            Share::new(model, sample)
+        };
+        let shares = [(0, 5_000), (5_000, 1), (5_001, 4_999)].map(share).into();
+        Remote::new(Box::new(Here { shares, forgets }), vec![5_000, 1, 4_999], 4)
+    }
+
+    #[test]
+    fn shards_thin_their_rows_as_the_driver_thinks() {
+        let (_, sample) = rows(0, 10_000);
+        let (left, mut once) = remote(true).thinned(&sample, SHARE).unwrap().unwrap();
+        assert!((1_000..1_006).contains(&left.len()), "{}", left.len());
+        let (left_again, mut twice) = once.thinned(&sample.select(&left), SHARE).unwrap().unwrap();
+        let left_again: Vec<u32> = left_again.iter().map(|row| left[*row as usize]).collect();
+        let parameters = [1.0, -0.5, 0.25, 0.1];
+        for (model, left) in [(&mut once, left), (&mut twice, left_again)] {
+            let (mut scores, mut expected) = (vec![0.0; left.len()], vec![0.0; left.len()]);
+            model.scores(&parameters, Rows::All, &mut scores).unwrap();
+            rows(0, 10_000).0.scores(&parameters, Rows::At(&left), &mut expected).unwrap();
+            assert_eq!(scores, expected);
+        }
+    }
+
     #[test]
     fn shards_that_lose_what_they_kept_answer_the_same() {
-        let remote = |forgets| {
-            let share = |(first, count)| {
-                let (model, sample) = rows(first, count);
-                Share::new(Box::new(model), sample)
-            };
-            let shares = [(0, 5_000), (5_000, 1), (5_001, 4_999)].map(share).into();
-            Remote::new(Box::new(Here { shares, forgets }), 10_000, 4)
-        };
         let (mut keeps, mut forgets) = (remote(false), remote(true));
         for batch in questions() {
             assert_eq!(keeps.answer(&batch).unwrap(), forgets.answer(&batch).unwrap());

@@ -22,6 +22,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 use crate::examples::Examples;
+use crate::sample::Sample;
 use crate::scratch::ScratchError;
 
 pub mod linear;
@@ -51,6 +52,9 @@ pub struct Batch<'a> {
     /// Number of the step, from 0.
     pub step: u64,
 }
+
+/// Which examples a model has left, and the model over them.
+pub type Thinned = (Vec<u32>, Box<dyn Model>);
 
 /// A differentiable function from parameters to the scores of the examples it holds.
 pub trait Model {
@@ -91,6 +95,16 @@ pub trait Model {
     fn select(&self, rows: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
         check_rows(rows, self.rows())?;
         Ok(None)
+    }
+
+    /// A model over one of so many of its examples, of each label and group of this sample of them, and which those are;
+    /// `None` where it cannot be taken apart.
+    ///
+    /// # Errors
+    /// If the sample has other rows.
+    fn thinned(&self, sample: &Sample, share: usize) -> Result<Option<Thinned>, ModelError> {
+        let rows = sample.deal(share).swap_remove(0);
+        Ok(self.select(&rows)?.map(|model| (rows, model)))
     }
 
     /// A model over the same examples, but for these features, which example i has of example `order[i]`; `None`

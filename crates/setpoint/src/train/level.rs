@@ -3,12 +3,12 @@
 //! Each level has every tenth row of each label and group of the one before. A fit begins on the last and goes on to
 //! all rows, where a few steps are left. Rows of queries have none: what a loss keeps of each query belongs to its rows.
 
-use super::{Part, TrainError, rotate};
+use super::{Part, TrainError};
 use crate::model::Model;
 use crate::sample::Sample;
 
 /// Of how many rows a level takes one.
-const SHARE: usize = 10;
+pub(crate) const SHARE: usize = 10;
 /// A level has at least so many rows, and so many of each label of each group.
 const LEAST: usize = 20_000;
 const LEAST_OF_LABEL: usize = 500;
@@ -19,20 +19,18 @@ pub(super) type Fewer = (Box<dyn Model>, Sample);
 /// The levels after all rows, each a share of the one before.
 pub(super) fn levels(part: &Part<'_>) -> Result<Vec<Fewer>, TrainError> {
     let mut levels: Vec<Fewer> = Vec::new();
-    // Where rows are elsewhere, so are their features.
     let Some(all) = part.sample.alone().filter(|all| all.queries().is_none()) else { return Ok(levels) };
     loop {
         let (model, sample) = levels.last().map_or((&*part.model, all), |(model, sample)| (&**model, sample));
         if sample.len() / SHARE < LEAST {
             return Ok(levels);
         }
-        let rows = rotate::deal(sample, SHARE).swap_remove(0);
+        let Some((rows, model)) = model.thinned(sample, SHARE)? else { return Ok(levels) };
         let fewer = sample.select(&rows);
         let few = |count: &usize| (1..LEAST_OF_LABEL).contains(count);
         if rows.len() < LEAST || counts(&fewer).iter().flatten().any(few) {
             return Ok(levels);
         }
-        let Some(model) = model.select(&rows)? else { return Ok(levels) };
         levels.push((model, fewer));
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn fit(
         reporter,
     )?;
     let mut folds = Vec::new();
-    for rows in deal(train.sample.whole(), rounds.settings.rotations() - 1) {
+    for rows in train.sample.whole().deal(rounds.settings.rotations() - 1) {
         match train.model.select(&rows)? {
             Some(model) if !rows.is_empty() => {
                 folds.push((model, train.sample.whole().select(&rows)));
@@ -147,26 +147,6 @@ fn combine(members: Vec<Member>, linear: bool, judged: bool) -> Fit {
     }
 }
 
-/// The row numbers of each fold: every label of every group is dealt out in turn, or whole queries.
-pub(super) fn deal(sample: &Sample, folds: usize) -> Vec<Vec<u32>> {
-    if let Some(queries) = sample.queries() {
-        let of_fold = |fold| (fold..queries.len()).step_by(folds);
-        return (0..folds)
-            .map(|fold| of_fold(fold).flat_map(|query| queries.rows(query)).copied().collect())
-            .collect();
-    }
-    let groups = sample.groups();
-    let mut next = vec![[0; 2]; groups.map_or(1, |groups| groups.names().len())];
-    let mut dealt = vec![Vec::new(); folds];
-    for (row, label) in sample.labels().iter().enumerate() {
-        let group = groups.map_or(0, |groups| groups.codes()[row] as usize);
-        let turn = &mut next[group][usize::from(*label)];
-        dealt[*turn % folds].push(row as u32);
-        *turn += 1;
-    }
-    dealt
-}
-
 /// One sample after another; groups are matched by name.
 fn join(samples: &[&Sample]) -> Result<Sample, SampleError> {
     if let Some(queries) = samples.iter().map(|sample| sample.queries()).collect::<Option<Vec<_>>>() {
@@ -210,7 +190,7 @@ mod tests {
         let groups = (0..101).map(|row| u32::from(row % 3 == 0)).collect();
         let sample = Sample::new(labels).unwrap();
         let sample = sample.with_groups("g", vec!["a".into(), "b".into()], groups).unwrap();
-        let folds = deal(&sample, 2);
+        let folds = sample.deal(2);
         let mut rows = folds.concat();
         rows.sort_unstable();
         assert_eq!(rows, (0..101).collect::<Vec<u32>>());

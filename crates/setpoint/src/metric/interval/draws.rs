@@ -7,7 +7,7 @@ use super::{Estimate, Interval};
 use crate::sample::{Entities, Sample};
 
 /// Rows that replicates draw from at most, about.
-pub(super) const MOST: usize = 500_000;
+pub(super) const MOST: usize = 100_000;
 /// Of each class, and of each group of it, or of entities, they keep at least so many.
 pub(super) const LEAST: usize = 1000;
 
