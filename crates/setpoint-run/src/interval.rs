@@ -42,13 +42,15 @@ impl Measurer {
         Bootstrap { replicates, confidence: self.confidence, seed: 0 }
     }
 
-    fn estimate(
+    /// The interval of a metric that has this value on the sample.
+    fn around(
         &self,
+        value: f64,
         sample: &Sample,
         scores: &[f32],
         metric: impl Fn(&Cuts) -> Result<f64, MetricError> + Sync,
     ) -> Option<Bounds> {
-        let estimate = self.bootstrap(sample).estimate(sample, scores, metric).ok()?;
+        let estimate = self.bootstrap(sample).around(value, sample, scores, metric).ok()?;
         Some(bounds(estimate.interval, drawn(sample, "stratified bootstrap")))
     }
 
@@ -81,9 +83,9 @@ impl Measurer {
         let interval = if goal.column().is_some() {
             self.by_group(sample, |sample, rows| drawn_value(goal, shared_threshold, sample, scores, rows))
         } else if goal.objective == Objective::Area(Area::whole(Curve::Roc)) {
-            self.roc_auc(sample, scores)
+            self.roc_auc(value, sample, scores)
         } else {
-            self.estimate(sample, scores, |cuts| value_of(goal, cuts).map(|value| value.value))
+            self.around(value, sample, scores, |cuts| value_of(goal, cuts).map(|value| value.value))
         };
         Ok(AtCondition { value, interval, examples: fewer_of_both(sample) })
     }
@@ -124,7 +126,7 @@ impl Measurer {
             let exact = interval::of_rate(rate, sample, margins, 0.0, self.confidence);
             let interval = match exact {
                 Ok(interval) => Some(bounds(interval, drawn(sample, "Clopper-Pearson"))),
-                Err(_) => self.estimate(sample, margins, |cuts| {
+                Err(_) => self.around(value, sample, margins, |cuts| {
                     let counts = cuts.counts_at(cuts.cut_of(0.0));
                     rate.of(&counts).ok_or_else(|| MetricError::Undefined {
                         metric: rate.to_string(),
@@ -167,26 +169,25 @@ impl Measurer {
 
     /// Areas that need no threshold.
     pub(crate) fn ranking(&self, sample: &Sample, scores: &[f32]) -> Vec<Measured> {
-        let Ok(cuts) = Cuts::new(sample, scores) else { return Vec::new() };
-        let area = roc::auc(&cuts).ok().map(|value| Measured {
-            name: "roc-auc".to_owned(),
-            value,
-            interval: self.roc_auc(sample, scores),
-            examples: fewer_of_both(sample),
+        // The cuts of many rows take more memory than the rows: they are gone before intervals have some of their own.
+        let areas = |cuts: Cuts| [roc::auc(&cuts).ok(), pr::average_precision(&cuts).ok()];
+        let Ok([area, precision]) = Cuts::new(sample, scores).map(areas) else { return Vec::new() };
+        let examples = fewer_of_both(sample);
+        let area = area.map(|value| {
+            let interval = self.roc_auc(value, sample, scores);
+            Measured { name: "roc-auc".to_owned(), value, interval, examples }
         });
-        let precision = pr::average_precision(&cuts).ok().map(|value| Measured {
-            name: "average precision".to_owned(),
-            value,
-            interval: self.estimate(sample, scores, pr::average_precision),
-            examples: fewer_of_both(sample),
+        let precision = precision.map(|value| {
+            let interval = self.around(value, sample, scores, pr::average_precision);
+            Measured { name: "average precision".to_owned(), value, interval, examples }
         });
         area.into_iter().chain(precision).collect()
     }
 
-    fn roc_auc(&self, sample: &Sample, scores: &[f32]) -> Option<Bounds> {
+    fn roc_auc(&self, value: f64, sample: &Sample, scores: &[f32]) -> Option<Bounds> {
         match interval::delong(sample, scores, self.confidence) {
             Ok(found) => Some(bounds(found.interval, "DeLong")),
-            Err(_) => self.estimate(sample, scores, roc::auc),
+            Err(_) => self.around(value, sample, scores, roc::auc),
         }
     }
 }

@@ -29,21 +29,31 @@ pub(crate) struct Ranked<'a> {
     mine: &'a Sample,
     ranks: &'a dyn Ranks,
     totals: ClassTotals,
+    /// Whether more is better, what is best, and what hangs on the rows of all, where that is known.
+    staked: Option<(bool, f64, ClassTotals)>,
     rows: usize,
     whole: OnceLock<Sample>,
 }
 
 impl<'a> Ranked<'a> {
-    /// Rows without groups, and without anything that hangs on decisions about them.
+    /// Rows without groups.
     pub(crate) fn new(mine: &'a Sample, ranks: &'a dyn Ranks) -> Self {
         let totals = mine.totals();
-        let mut sums = [mine.len() as f64, totals.positives, totals.negatives];
+        let mut sums = [mine.len() as f64, totals.positives, totals.negatives, 0.0, 0.0, 0.0, 0.0, 0.0];
+        if let (Some(stakes), Some(staked)) = (mine.stakes(), mine.staked(false)) {
+            let ClassTotals { positives, negatives } = staked.totals[0];
+            let more = f64::from(stakes.profit());
+            sums[3..].copy_from_slice(&[1.0, more, staked.best, positives, negatives]);
+        }
         ranks.sum(&mut sums);
-        let [rows, positives, negatives] = sums;
+        // Whoever has no rows does not know that something hangs on those of others.
+        let [rows, positives, negatives, know, more, best, for_positive, for_negative] = sums;
+        let hangs = ClassTotals { positives: for_positive, negatives: for_negative };
         Self {
             mine,
             ranks,
             totals: ClassTotals { positives, negatives },
+            staked: (know > 0.0).then_some((more > 0.0, best, hangs)),
             rows: rows as usize,
             whole: OnceLock::new(),
         }
@@ -64,7 +74,8 @@ impl Shard for Ranked<'_> {
     }
 
     fn staked(&self, _: bool) -> Option<Staked<'_>> {
-        None
+        let (profit, best, totals) = self.staked.as_ref()?;
+        Some(Staked { profit: *profit, best: *best, totals: std::slice::from_ref(totals) })
     }
 
     fn add_counts(&self, counter: &mut Counter, ask: Ask<'_>, cells: &mut [Cell]) -> Result<(), SampleError> {
@@ -102,7 +113,12 @@ impl Shard for Ranked<'_> {
             let labels = self.ranks.gather(&labels).iter().map(|label| *label > 0.5).collect();
             let weights = self.ranks.gather(&rows.map(|row| self.mine.weight(row)).collect::<Vec<_>>());
             let weights = weights.into_iter().map(|weight| weight as f32).collect();
-            let whole = Sample::new(labels).and_then(|sample| sample.with_weights(weights));
+            let mut whole = Sample::new(labels).and_then(|sample| sample.with_weights(weights));
+            if let Some((profit, ..)) = self.staked {
+                let pays = self.mine.stakes().map_or(&[][..], |stakes| stakes.pays().as_flattened());
+                let pays = self.ranks.gather(pays).as_chunks().0.to_vec();
+                whole = whole.and_then(|sample| sample.with_stakes(profit, pays));
+            }
             whole.unwrap_or_else(|_| Sample::none())
         })
     }
@@ -215,7 +231,10 @@ mod tests {
                 Some(_) => cut..300,
             };
             let (scores, labels): (Vec<f32>, Vec<bool>) = rows.map(|row| scores(step, row)).unzip();
-            let sample = if labels.is_empty() { Sample::none() } else { Sample::new(labels).unwrap() };
+            let sample = match labels.is_empty() {
+                true => Sample::none(),
+                false => Sample::new(labels).unwrap().paid_by(&goal).unwrap(),
+            };
             let mut v = vec![0.0; scores.len()];
             let value = loss.evaluate(&sample, &scores, &mut v).unwrap();
             (value, v, loss.thresholds().unwrap_or_default().to_vec())
@@ -225,7 +244,7 @@ mod tests {
 
     #[test]
     fn two_processes_come_to_what_one_does() {
-        for goal in ["recall @ fpr<=10%", "precision @ recall>=0.8", "f1", "precision @ k=20"] {
+        for goal in ["recall @ fpr<=10%", "precision @ recall>=0.8", "f1", "precision @ k=20", "cost(fp=1, fn=5)"] {
             let alone = train(goal, None, None);
             let (barrier, parts) = (Arc::new(Barrier::new(2)), Arc::new(Mutex::new(vec![Vec::new(); 2])));
             let start = |rank: usize| {

@@ -72,14 +72,30 @@ impl Bootstrap {
     where
         M: Fn(&Cuts) -> Result<f64, MetricError> + Sync,
     {
+        let value = metric(&Cuts::new(sample, scores)?)?;
+        self.around(value, sample, scores, metric)
+    }
+
+    /// The same where the metric's value on the sample is known.
+    ///
+    /// # Errors
+    /// As [`estimate`](Self::estimate).
+    pub fn around<M>(
+        &self,
+        value: f64,
+        sample: &Sample,
+        scores: &[f32],
+        metric: M,
+    ) -> Result<Estimate, MetricError>
+    where
+        M: Fn(&Cuts) -> Result<f64, MetricError> + Sync,
+    {
         let draws = Draws::of(sample);
         if let Some(fewer) = draws.fewer(sample, self.seed, MOST) {
-            let value = metric(&Cuts::new(sample, scores)?)?;
             return Ok(fewer.scaled(self.estimate(&fewer.sample, &fewer.pick(scores), metric)?, value));
         }
         let sorted = Sorted::new(sample, scores)?;
         let cuts = sorted.cuts();
-        let value = metric(&cuts)?;
         self.resample(sample.len(), &draws, value, cuts, |times, cuts| {
             sorted.recount(times, cuts);
             metric(cuts)
