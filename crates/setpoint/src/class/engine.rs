@@ -115,7 +115,7 @@ impl ShiftEngine {
     /// Solves the shifts, and writes the gradient v of the loss by each score through them.
     ///
     /// # Errors
-    /// If a score is not finite, the rows are not those of the goal, or a rate is undefined.
+    /// If a score is not finite or too large, the rows are not those of the goal, or a rate is undefined.
     pub fn step(
         &mut self,
         classes: &Classes<'_>,
@@ -168,10 +168,14 @@ impl ShiftEngine {
     }
 
     fn refusal(&self, classes: &Classes<'_>, scores: &[f32]) -> ClassError {
-        classes
-            .check_scores(scores)
-            .err()
-            .unwrap_or_else(|| ClassError::Undefined { quantity: self.goal.objective() })
+        let sharpness = self.sharpness;
+        match classes.check_scores(scores) {
+            Err(error) => error,
+            Ok(()) if scores.iter().any(|score| !(sharpness as f32 * score).is_finite()) => {
+                ClassError::Large { sharpness }
+            }
+            Ok(()) => ClassError::Undefined { quantity: self.goal.objective() },
+        }
     }
 
     fn last(&self) -> ShiftStep<'_> {

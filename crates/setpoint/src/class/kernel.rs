@@ -88,7 +88,7 @@ struct Chunk {
 
 impl Softmax {
     /// Writes the probabilities, or the gradient of cross-entropy, and adds up what is asked for; false where a score
-    /// is not finite.
+    /// is not finite, or too large to be multiplied by the sharpness.
     pub(crate) fn count(
         &mut self,
         classes: &Classes<'_>,
@@ -101,7 +101,7 @@ impl Softmax {
         let width = count.next_multiple_of(LANES);
         self.bias.clear();
         self.bias.extend(ask.shifts.iter().map(|shift| (-ask.sharpness * shift) as f32));
-        self.bias.resize(width, -1e30);
+        self.bias.resize(width, f32::MIN);
         fill(&mut self.table, ask.costs, count, width);
         let rows_of_sums = match ask.loss {
             Some(_) => 0,
@@ -223,7 +223,7 @@ impl WithSimd for CountOp<'_> {
             // Margins, and the largest.
             let (full, rest) = S::as_simd_f32s(scores);
             let mut largest = vector.splat(f32::MIN);
-            // Zero times a finite score is zero; times any other it is NaN, and stays so.
+            // Zero times a finite margin is zero; times any other it is NaN, and stays so.
             let (zero, mut zeros) = (vector.splat(0.0), vector.splat(0.0));
             {
                 let (line, _) = S::as_mut_simd_f32s(line);
@@ -235,7 +235,7 @@ impl WithSimd for CountOp<'_> {
                     };
                     *slot = vector.multiply_add(sharpness, score, *bias);
                     largest = simd.max_f32s(largest, *slot);
-                    zeros = vector.multiply_add(zero, score, zeros);
+                    zeros = vector.multiply_add(zero, *slot, zeros);
                 }
             }
             let largest = simd.reduce_max_f32s(largest);

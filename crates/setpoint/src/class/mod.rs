@@ -165,6 +165,12 @@ pub enum ClassError {
         /// By how much.
         violation: f64,
     },
+    /// Scores that are too large to be smoothed.
+    #[error("scores times the sharpness of {} are too large for 32 bits; scale the scores down", crate::message::number(*sharpness))]
+    Large {
+        /// The sharpness.
+        sharpness: f64,
+    },
     /// A rate that is undefined at the best decisions.
     #[error("{quantity} is undefined: no row is decided as its class")]
     Undefined {
@@ -177,7 +183,7 @@ impl ClassError {
     /// Whether the goal has no value on these scores, while it may have one on others.
     #[must_use]
     pub fn is_no_value(&self) -> bool {
-        matches!(self, Self::Infeasible { .. } | Self::Undefined { .. })
+        matches!(self, Self::Infeasible { .. } | Self::Large { .. } | Self::Undefined { .. })
     }
 }
 

@@ -280,6 +280,27 @@ fn any_number_of_threads_gives_the_same_bytes() {
     assert_eq!(run(1), run(3));
 }
 
+/// Found by `./task fuzz`: margins beyond 32 bits were infinite, and the loss was no number.
+#[test]
+fn scores_that_the_sharpness_takes_beyond_32_bits_are_refused_and_lower_ones_are_not() {
+    let (sample, _) = case(3, 30, 1, false);
+    let classes = Classes::new(&sample);
+    let mut v = vec![0.0; 90];
+    for text in ["macro-recall @ recall(c1)>=0.3, precision(c0)==0.2", "accuracy", "macro-f1"] {
+        let goal = goal(text, 3);
+        for (size, refused) in [(1e37, true), (-1e37, true), (1e34, false), (-1e34, false)] {
+            let scores: Vec<f32> = (0..90).map(|at| size * [1.0, 1.0, 0.99][at % 3]).collect();
+            let mut engine = ShiftEngine::new(&goal, &classes, 50.0).unwrap();
+            match engine.step(&classes, &scores, &mut v) {
+                Ok(step) => assert!(step.loss.is_finite() && !refused, "{text}, {size}: {}", step.loss),
+                Err(error) if refused => assert_eq!(error, ClassError::Large { sharpness: 50.0 }),
+                Err(error) => assert!(matches!(error, ClassError::Undefined { .. }), "{text}: {error}"),
+            }
+            assert!(refused || v.iter().all(|v| v.is_finite()), "{text}, {size}");
+        }
+    }
+}
+
 /// Every rate of classes, from decisions alone.
 #[test]
 fn rates_of_classes_are_counted() {

@@ -3,7 +3,7 @@
 use super::check::{Clause, Fault, fault};
 use super::{Amount, Constraint, Goal, GoalError, Money, Objective, Rate};
 
-/// Amounts are finite numbers, or columns with a name.
+/// Amounts are finite numbers, or columns with a name, and one of them is not 0.
 pub(super) fn amounts(money: &Money) -> Result<(), Fault> {
     for (name, amount) in money.amounts() {
         match amount {
@@ -15,6 +15,9 @@ pub(super) fn amounts(money: &Money) -> Result<(), Fault> {
             }
             _ => {}
         }
+    }
+    if money.amounts().iter().all(|(_, amount)| **amount == Amount::default()) {
+        return fault(Clause::Objective, GoalError::NoAmount { rate: money.rate() });
     }
     Ok(())
 }

@@ -161,6 +161,12 @@ pub enum GoalError {
         /// The amount given.
         amount: f64,
     },
+    /// Amounts that are all 0.
+    #[error("every amount of {rate} is 0, so there is nothing to improve; give one that is not")]
+    NoAmount {
+        /// `cost` or `profit`.
+        rate: Rate,
+    },
     /// A condition that takes no notice of rows that are left undecided.
     #[error(
         "{condition} decides every row, and coverage leaves some undecided; {instead}", condition = clip(condition)

@@ -203,6 +203,8 @@ mod tests {
             ("profit()", "expected tp, fp, fn or tn, found \")\""),
             ("profit", "expected \"(\" and amounts, as in profit(tp=100, fp=-5), found the end"),
             ("profit(tp=1e999, fp=-1)", "amount tp=inf is not a finite number"),
+            ("profit(tp=0) @ positive-rate<=2%", "every amount of profit is 0"),
+            ("cost(fp=0, fn=-0)", "every amount of cost is 0"),
             ("profit(tp=5%, fp=-1)", "an amount is a number or a column"),
             ("recall @ profit(tp=1)>=5", "can be improved but not held"),
         ] {

@@ -211,17 +211,17 @@ impl TrainError {
     fn is_about_the_scores(&self) -> bool {
         matches!(
             self,
-            Self::Class(ClassError::Undefined { .. } | ClassError::Infeasible { .. })
-                | Self::Threshold(
-                    ThresholdError::Infeasible { .. }
-                        | ThresholdError::NotSettled { .. }
-                        | ThresholdError::Metric(_)
-                )
-                | Self::Engine(EngineError::Threshold(
-                    ThresholdError::Infeasible { .. }
-                        | ThresholdError::NotSettled { .. }
-                        | ThresholdError::Metric(_)
-                ))
+            Self::Class(
+                ClassError::Undefined { .. } | ClassError::Large { .. } | ClassError::Infeasible { .. }
+            ) | Self::Threshold(
+                ThresholdError::Infeasible { .. }
+                    | ThresholdError::NotSettled { .. }
+                    | ThresholdError::Metric(_)
+            ) | Self::Engine(EngineError::Threshold(
+                ThresholdError::Infeasible { .. }
+                    | ThresholdError::NotSettled { .. }
+                    | ThresholdError::Metric(_)
+            ))
         )
     }
 }

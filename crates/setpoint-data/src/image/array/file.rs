@@ -14,6 +14,8 @@ use crate::read::source::{fill, most_expanded};
 
 /// Longest header of an array; NumPy itself refuses more than 10,000 bytes.
 const MAX_HEADER: usize = 10_000;
+/// Most brackets within brackets of a header: a record within a record has six. Time doubles with each.
+const MAX_DEPTH: usize = 8;
 /// Most arrays of a file.
 const MAX_ARRAYS: usize = 10_000;
 
@@ -192,10 +194,37 @@ fn head(reader: &mut dyn Read) -> Result<Vec<u8>, String> {
     Ok(head)
 }
 
+/// How many brackets open.
+fn brackets(text: &[u8]) -> usize {
+    text.iter().filter(|byte| b"([{".contains(byte)).count()
+}
+
+/// How many brackets are open at once. What closes in quotes closes nothing, and quotes in threes, which NumPy does not
+/// write, could hide any: they count as too deep.
+fn depth(text: &[u8]) -> usize {
+    let (mut open, mut most, mut quote, mut escaped) = (0usize, 0, None, false);
+    for byte in text {
+        match (byte, quote) {
+            _ if escaped => escaped = false,
+            (b'\\', Some(_)) => escaped = true,
+            (b'(' | b'[' | b'{', _) => {
+                open += 1;
+                most = most.max(open);
+            }
+            (b')' | b']' | b'}', None) => open = open.saturating_sub(1),
+            (b'\'' | b'"', None) => quote = Some(byte),
+            (byte, Some(begun)) if byte == begun => quote = None,
+            _ => {}
+        }
+    }
+    let threes = |three: &[u8]| three == b"'''" || three == b"\"\"\"";
+    if text.windows(3).any(threes) { usize::MAX } else { most }
+}
+
 /// Refuses a shape whose lengths cannot be multiplied, and brackets within brackets without end: the
 /// parser that comes next does not.
 fn check_lengths(text: &[u8]) -> Result<(), String> {
-    if text.iter().filter(|byte| b"([{".contains(byte)).count() > 200 {
+    if brackets(text) > 200 || depth(text) > MAX_DEPTH {
         return Err("has a header that nests too deep".to_owned());
     }
     let text = String::from_utf8_lossy(text);

@@ -175,6 +175,16 @@ fn headers_that_lie_are_refused() {
     let bomb = shape("(60000, 200, 200)", &[]);
     assert!(bomb.contains("its 2400000000 values are more than a file of this size has"), "{bomb}");
     assert!(refused_images(forged(&"(".repeat(9_000), &[])).contains("nests too deep"));
+    // Found by `./task fuzz`: each bracket more doubled the time, and a header of 100 bytes took for ever.
+    let start = "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 3, 4, ";
+    for nested in ["[".repeat(75), "[']', ".repeat(75), "[''']''', ".repeat(3)] {
+        assert!(
+            refused_images(forged(&format!("{start}{nested}"), &[])).contains("nests too deep"),
+            "{nested}"
+        );
+    }
+    let shallow = refused_images(forged(&format!("{start}{}", "[".repeat(6)), &[]));
+    assert!(!shallow.contains("nests too deep"), "{shallow}");
     assert!(
         refused_images(b"\x93NUMPY\x02\x00\xff\xff\xff\xff".to_vec()).contains("header of 4294967295 bytes")
     );
