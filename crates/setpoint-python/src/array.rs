@@ -58,9 +58,7 @@ pub fn pairs(pays: &PyReadonlyArray1<'_, f64>) -> Result<Vec<[f64; 2]>, Wrong> {
 /// amounts the goal says it.
 pub fn paid(sample: Sample, goal: &Goal, pays: Option<&PyReadonlyArray1<'_, f64>>) -> Result<Sample, Wrong> {
     match (goal.money(), pays) {
-        (Some(money), Some(pays)) => {
-            Ok(sample.with_stakes(money.profit, pairs(pays)?)?)
-        }
+        (Some(money), Some(pays)) => Ok(sample.with_stakes(money.profit, pairs(pays)?)?),
         _ => Ok(sample.paid_by(goal)?),
     }
 }

@@ -63,8 +63,9 @@ pub struct TreesFit {
     pub used_validation: bool,
     /// Which boosters of the search, or ico's after them, it is made of.
     pub kept: Vec<usize>,
-    /// The scores of the validation rows by boosters that had not seen them, before head and retraining: shifts of
-    /// several classes are found on these.
+    /// The scores of the validation rows by boosters that had not seen them: shifts of several classes are found on these.
+    /// Before head and retraining; where a condition is on a coverage and boosters were retrained, by such as were
+    /// retrained with the other half of validation.
     pub held_out: Vec<f32>,
 }
 

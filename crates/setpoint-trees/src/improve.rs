@@ -7,14 +7,16 @@
 //!
 //! The best of many is flattered by the rows that chose it, and anything fitted on rows by those. So a
 //! step is measured twice, with validation cut in halves: rounds, boosters, head and additional rows
-//! come from one half, and what comes of them is compared on the other.
+//! come from one half, and what comes of them is compared on the other. Where a condition of several classes is on a
+//! coverage, all that ships is grown again with each half too: the other half's scores are then such as new rows get.
 
-use setpoint::goal::AnyGoal;
+use setpoint::goal::{AnyGoal, ClassCondition, Rate};
 use setpoint::train::{Gain, Judge, TrainError};
 
 use crate::conclude::{Step, TreesFit};
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
+use crate::features::Rows;
 use crate::judge::{halves, mean_gain, pick};
 use crate::purpose::Referee;
 use crate::recipe::{Chosen, Recipe, ranked};
@@ -25,6 +27,9 @@ use crate::session::{Searched, Session};
 const AVERAGED: usize = 3;
 /// The same of a goal per query, where boosters differ by their objectives too.
 const AVERAGED_OF_QUERIES: usize = 5;
+/// Rows that boosters are grown on where one half of validation is kept for what comes of them.
+const HALVES: [&str; 2] =
+    ["train rows and the first half of validation", "train rows and the second half of validation"];
 /// Averaging and retraining pay almost everywhere (see `docs/decisions.md`): they are given up only
 /// where they lost more than this many standard errors.
 const LOSS: f64 = 2.0;
@@ -49,10 +54,11 @@ impl Session<'_> {
     ) -> Result<(), TreesError> {
         let averaged = order.len().min(averaged(judge));
         let several = order.len() > 1;
+        let folded = is_folded(judge.purpose);
         if self.settings.retrain {
-            self.expect(2 + averaged);
+            self.expect(2 + averaged * if folded { 3 } else { 1 });
         }
-        let measured = self.measure(judge, searched)?;
+        let measured = self.measure(judge, searched, if folded { &order[..averaged] } else { &[] })?;
         let mut recipe = Recipe::new(judge, order)?;
         let all: Vec<u32> = (0..judge.sample.len() as u32).collect();
         if several {
@@ -94,24 +100,58 @@ impl Session<'_> {
             let name = "the best booster retrained with half of the validation rows".to_owned();
             fit.steps.push(Step { name, gain, taken });
             if taken {
-                self.expect(chosen.len());
+                self.expect(chosen.len() * if folded { 3 } else { 1 });
                 fit.winner += ", retrained on train and validation rows";
                 fit.used_validation = true;
                 let again = |chosen: &&Chosen<'s>| Retraining {
                     like: chosen.searched,
-                    rounds: chosen.candidate.rounds,
+                    rounds: self.more_rounds(chosen.candidate.rounds, judge.sample.len()),
                     rows: None,
                 };
-                fit.ensemble = combine(&self.retrain(&chosen.iter().map(again).collect::<Vec<_>>())?)?;
+                let wanted: Vec<Retraining<'_>> = chosen.iter().map(again).collect();
+                fit.ensemble = combine(&self.retrain(&wanted)?)?;
+                if folded {
+                    fit.held_out = self.out_of_fold(judge, &wanted, &combine)?;
+                }
             }
         }
         Ok(())
     }
 
-    /// What each half says; nothing where one of them lacks what the goal needs.
-    fn measure(&mut self, judge: &Referee<'_>, searched: &[Searched]) -> Result<[Measured; 2], TreesError> {
+    /// The scores of the validation rows by boosters that are grown like these but with one half of validation, each row
+    /// by those that have not seen it.
+    fn out_of_fold(
+        &mut self,
+        judge: &Referee<'_>,
+        wanted: &[Retraining<'_>],
+        combine: &dyn Fn(&[Ensemble]) -> Result<Ensemble, TreesError>,
+    ) -> Result<Vec<f32>, TreesError> {
+        let (halves, outputs) = (halves(judge.sample), judge.purpose.outputs());
+        let mut held_out = vec![0.0; judge.sample.len() * outputs];
+        for own in [0, 1] {
+            let rows = Some((HALVES[own], &halves[own][..]));
+            let fold = wanted.iter().map(|wanted| Retraining { rows, ..*wanted });
+            let ensemble = combine(&self.retrain(&fold.collect::<Vec<_>>())?)?;
+            let others = &halves[1 - own];
+            let rows = Rows::stacked(None, &self.validation.features, others)?;
+            let mut scores = vec![0.0; others.len() * outputs];
+            ensemble.scores(&rows.view(), &mut scores)?;
+            for (row, scores) in others.iter().zip(scores.chunks_exact(outputs)) {
+                held_out[*row as usize * outputs..][..outputs].copy_from_slice(scores);
+            }
+        }
+        Ok(held_out)
+    }
+
+    /// What each half says; nothing where one of them lacks what the goal needs. Boosters that are `folded` will be
+    /// wanted with either half for their rounds on all rows.
+    fn measure(
+        &mut self,
+        judge: &Referee<'_>,
+        searched: &[Searched],
+        folded: &[&Chosen<'_>],
+    ) -> Result<[Measured; 2], TreesError> {
         let halves = halves(judge.sample);
-        let names = ["first", "second"].map(|name| format!("train rows and the {name} half of validation"));
         let mut measured = [Measured::default(); 2];
         let mut best = Vec::new();
         for own in [0, 1] {
@@ -134,13 +174,17 @@ impl Session<'_> {
         if !self.settings.retrain || best.len() < 2 {
             return Ok(measured);
         }
-        let again = |own: usize| Retraining {
-            like: best[own].searched,
-            rounds: best[own].candidate.rounds,
-            rows: Some((&names[own], &halves[own])),
+        let rounds = [0, 1].map(|own| self.more_rounds(best[own].candidate.rounds, halves[own].len()));
+        let again = |own: usize| {
+            let like = best[own].searched;
+            let later = folded.iter().find(|chosen| std::ptr::eq(chosen.searched, like));
+            let later =
+                later.map_or(0, |chosen| self.more_rounds(chosen.candidate.rounds, judge.sample.len()));
+            Retraining { like, rounds: rounds[own].max(later), rows: Some((HALVES[own], &halves[own])) }
         };
         let retrained = self.retrain(&[again(0), again(1)])?;
         for (own, retrained) in retrained.iter().enumerate() {
+            let retrained = retrained.first(rounds[own]);
             let others = &halves[1 - own];
             let outputs = retrained.outputs();
             let mut scores = vec![0.0; judge.sample.len() * outputs];
@@ -214,6 +258,14 @@ fn add_head(
         difference: before.difference + more.difference,
         standard_error: before.standard_error.zip(more.standard_error).map(|(a, b)| a.hypot(b)),
     });
+}
+
+/// Whether the shifts that ship are found on scores of boosters that were grown again, out of fold. Boosters that saw more
+/// rows are surer of themselves: shifts found for those before keep recall and precision or better them, while a
+/// coverage grows past its limit.
+fn is_folded(purpose: &AnyGoal) -> bool {
+    let of_coverage = |condition: &ClassCondition| condition.rate.rate == Rate::PositiveRate;
+    matches!(purpose, AnyGoal::Classes(goal) if goal.conditions.iter().any(of_coverage))
 }
 
 fn averaged(judge: &Referee<'_>) -> usize {

@@ -19,7 +19,7 @@ use crate::watched::Watched;
 pub struct Retraining<'s> {
     /// With these settings.
     pub like: &'s Searched,
-    /// The rounds that suit the train rows alone; more rows bear some more.
+    /// For as many rounds; see [`Session::more_rounds`].
     pub rounds: usize,
     /// The validation rows to add, with a name for them; all where none are named.
     pub rows: Option<(&'s str, &'s [u32])>,
@@ -42,18 +42,17 @@ impl Session<'_> {
     /// # Errors
     /// As [`search`](Self::search).
     pub fn retrain(&mut self, wanted: &[Retraining<'_>]) -> Result<Vec<Ensemble>, TreesError> {
-        let rounds: Vec<usize> = wanted.iter().map(|wanted| self.rounds(wanted)).collect();
         // A booster's first trees do not depend on those that follow.
-        let known = |(wanted, rounds): (&Retraining<'_>, &usize)| {
-            let known = self.shelf.find(&wanted.key()).filter(|known| known.rounds() >= *rounds)?;
-            Some(known.first(*rounds))
+        let known = |wanted: &Retraining<'_>| {
+            let known = self.shelf.find(&wanted.key()).filter(|known| known.rounds() >= wanted.rounds)?;
+            Some(known.first(wanted.rounds))
         };
-        let mut grown: Vec<Option<Ensemble>> = wanted.iter().zip(&rounds).map(known).collect();
+        let mut grown: Vec<Option<Ensemble>> = wanted.iter().map(known).collect();
         let open: Vec<usize> = (0..wanted.len()).filter(|index| grown[*index].is_none()).collect();
         // One that is wanted a second time, with more rounds, is there for several goals: the next may want still more.
         let most = |index: &usize| match self.shelf.find(&wanted[*index].key()) {
-            Some(_) => self.rounds(&Retraining { rounds: self.settings.rounds, ..wanted[*index] }),
-            None => rounds[*index],
+            Some(_) => self.more_rounds(self.settings.rounds, self.validation.sample.len()),
+            None => wanted[*index].rounds,
         };
         let most: Vec<usize> = open.iter().map(most).collect();
         self.stage += wanted.len() - open.len();
@@ -112,17 +111,17 @@ impl Session<'_> {
             },
         )?;
         for (index, booster) in open.into_iter().zip(fresh) {
-            grown[index] = Some(booster.first(rounds[index]));
+            grown[index] = Some(booster.first(wanted[index].rounds));
         }
         Ok(grown.into_iter().flatten().collect())
     }
 
-    /// They grow with the cube root of the rows; see `docs/decisions.md`.
-    fn rounds(&self, wanted: &Retraining<'_>) -> usize {
+    /// The rounds that suit the train rows and so many of validation's, where these suit the train rows alone: they
+    /// grow with the cube root of the rows; see `docs/decisions.md`.
+    pub(crate) fn more_rounds(&self, rounds: usize, added: usize) -> usize {
         let train = self.train.sample.len();
-        let added = wanted.rows.map_or(self.validation.sample.len(), |(_, rows)| rows.len());
         let more = (train + added) as f64 / train as f64;
-        (wanted.rounds as f64 * more.cbrt()).round() as usize
+        (rounds as f64 * more.cbrt()).round() as usize
     }
 }
 

@@ -244,7 +244,9 @@ mod tests {
 
     #[test]
     fn two_processes_come_to_what_one_does() {
-        for goal in ["recall @ fpr<=10%", "precision @ recall>=0.8", "f1", "precision @ k=20", "cost(fp=1, fn=5)"] {
+        for goal in
+            ["recall @ fpr<=10%", "precision @ recall>=0.8", "f1", "precision @ k=20", "cost(fp=1, fn=5)"]
+        {
             let alone = train(goal, None, None);
             let (barrier, parts) = (Arc::new(Barrier::new(2)), Arc::new(Mutex::new(vec![Vec::new(); 2])));
             let start = |rank: usize| {

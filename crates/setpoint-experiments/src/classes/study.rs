@@ -63,6 +63,8 @@ impl Family {
 pub struct Classes {
     /// Which models.
     pub families: Vec<Family>,
+    /// Which of [`GOALS`].
+    pub goals: Vec<&'static str>,
     /// Whether to run again what the journal has.
     pub anew: bool,
 }
@@ -213,7 +215,9 @@ impl Study for Classes {
         for family in &self.families {
             for task in &plan.tasks {
                 for seed in &plan.seeds {
-                    cells.extend(GOALS.map(|goal| Class { family: *family, task: *task, goal, seed: *seed }));
+                    let class =
+                        |goal: &&'static str| Class { family: *family, task: *task, goal, seed: *seed };
+                    cells.extend(self.goals.iter().map(class));
                 }
             }
         }
@@ -254,12 +258,18 @@ impl Study for Classes {
         if let [first, ..] = cells
             && first.family == Family::Trees
         {
-            let goals: Vec<ClassGoal> =
-                cells.iter().map(|cell| problem.goal(cell)).collect::<Result<_, _>>()?;
-            return trees::run(&goals, problem, first.seed, watch).map_err(|error| match error {
-                TreesError::Train(TrainError::Stopped) => ExperimentError::Stopped,
-                error => ExperimentError::Trees { what: first.title(), error: Box::new(error) },
-            });
+            let goals = |cells: &[Class]| -> Result<Vec<ClassGoal>, ExperimentError> {
+                cells.iter().map(|cell| problem.goal(cell)).collect()
+            };
+            // Boosters are grown for all goals, so that a cell does not depend on which others are run with it.
+            let all = GOALS.map(|goal| Class { goal, ..(*first).clone() });
+            let cells: Vec<Class> = cells.iter().map(|cell| (*cell).clone()).collect();
+            return trees::run((&goals(&all)?, &goals(&cells)?), problem, first.seed, watch).map_err(
+                |error| match error {
+                    TreesError::Train(TrainError::Stopped) => ExperimentError::Stopped,
+                    error => ExperimentError::Trees { what: first.title(), error: Box::new(error) },
+                },
+            );
         }
         let one = |cell: &&Class| {
             cell::linear(&problem.goal(cell)?, problem, cell.seed, watch).map_err(failed(cell.title()))
@@ -308,7 +318,7 @@ mod tests {
             seeds: vec![3],
             ..StudyPlan::made(Experiment::Classes, data.path(), output.path(), &[CLASSES[1]])
         };
-        let study = Classes { families: vec![Family::Linear], anew: false };
+        let study = Classes { families: vec![Family::Linear], goals: GOALS.to_vec(), anew: false };
         let stopped = collect(&plan(&one, 1), &study, &Counter::new(3));
         assert!(matches!(stopped, Err(ExperimentError::Stopped)));
         let resumed = collect(&plan(&one, 1), &study, &Counter::new(u64::MAX)).unwrap().results;

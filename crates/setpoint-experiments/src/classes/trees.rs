@@ -26,9 +26,9 @@ impl Observer for Stop<'_> {
     }
 }
 
-/// Grows, chooses and tests.
+/// Grows for all goals, chooses and tests for some of them.
 pub fn run(
-    goals: &[ClassGoal],
+    (all, goals): (&[ClassGoal], &[ClassGoal]),
     problem: &Problem,
     seed: u64,
     watch: &dyn Watch,
@@ -43,7 +43,7 @@ pub fn run(
     let mut observer = Stop(watch);
     let (train, validation) = (problem.data(&problem.train), problem.data(&problem.validation));
     let mut session = Session::new(train, validation, &settings, &mut observer, None)?;
-    let searched = session.search(goals)?;
+    let searched = session.search(all)?;
     let test = problem.data(&problem.test).features;
     let tested = |searched: &Searched| looks(&searched.ensemble, &test, settings.look_every, None);
     let tested: Vec<Vec<Look>> = searched.iter().map(tested).collect::<Result<_, _>>()?;

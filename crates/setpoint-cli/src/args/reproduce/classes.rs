@@ -1,7 +1,7 @@
 //! `setpoint reproduce classes`
 
 use clap::Args;
-use setpoint_experiments::classes::{Classes, Family};
+use setpoint_experiments::classes::{Classes, Family, GOALS};
 use setpoint_experiments::{Experiment, StudyPlan, Task};
 
 use super::{Meant, StudyArgs, asked};
@@ -29,6 +29,9 @@ pub struct ClassesArgs {
     /// Models: linear, trees
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = family, default_value = "linear,trees")]
     models: Vec<Meant<Family>>,
+    /// Goals by their place in the tables: 1 to 10
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=10), default_value = "1,2,3,4,5,6,7,8,9,10")]
+    goals: Vec<u8>,
     /// Run all cells anew, although an earlier run has them
     #[arg(long)]
     anew: bool,
@@ -39,7 +42,9 @@ impl ClassesArgs {
     pub fn study(&self) -> (StudyPlan, Classes) {
         let all = Experiment::Classes;
         let plan = self.study.plan(all, asked(all.tasks(), &self.sets), TRIALS);
-        (plan, Classes { families: asked(&Family::ALL, &self.models), anew: self.anew })
+        let places = (1..).zip(GOALS).filter(|(place, _)| self.goals.contains(place));
+        let goals = places.map(|(_, goal)| goal).collect();
+        (plan, Classes { families: asked(&Family::ALL, &self.models), goals, anew: self.anew })
     }
 }
 
