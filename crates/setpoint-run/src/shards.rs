@@ -17,7 +17,8 @@ use setpoint::goal::AnyGoal;
 use setpoint::model::Linear;
 use setpoint::train::{Observer, Progress, StageKind, TrainError};
 use setpoint_data::{
-    Codes, Encoder, LabelSchema, PARTS, Parts, Places, Statistics, Table, later_half, select_sample,
+    Codes, Encoder, Inputs, LabelSchema, PARTS, Parts, Places, Statistics, Table, later_half, layout,
+    select_sample,
 };
 use setpoint_report::ByPart;
 use setpoint_trees::{Ensemble, Look, Rows, Searched, Settings, TreesFit, conclude, looks};
@@ -26,6 +27,10 @@ use crate::blueprint::{Blueprint, Held};
 use crate::examples::{Examples, Loaded};
 use crate::failure::Failure;
 use crate::schema::Schema;
+
+/// The driver takes at most so many rows to itself, and so many bytes.
+const MOST: usize = 1 << 20;
+const MOST_BYTES: f64 = 256e6;
 
 /// What every shard is told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -52,7 +57,7 @@ impl Setup {
 
 /// The rows of a shard that are of one part.
 enum Kept {
-    Linear(Share),
+    Linear(Box<Share>),
     Trees(Rows, Sample),
 }
 
@@ -61,6 +66,8 @@ enum Kept {
 enum Asked<'a> {
     /// Sums over them.
     Sums(Cow<'a, Request>),
+    /// One of so many of them.
+    Fewer(usize),
     /// Their scores by trees, after every so many rounds.
     Looks { trees: BTreeMap<String, TensorData>, every: usize },
 }
@@ -102,7 +109,7 @@ impl ShardRows {
                 return Ok(Some(Kept::Trees(features.into(), sample.select(rows))));
             }
             features.check()?;
-            Ok(Some(Kept::Linear(Share::new(Linear::new(features), sample.select(rows)))))
+            Ok(Some(Kept::Linear(Box::new(Share::new(Linear::new(features), sample.select(rows))))))
         };
         let parts: Result<_, Failure> = data.features.into_iter().zip(PARTS).map(share).collect();
         Ok(Self { parts: parts? })
@@ -121,6 +128,10 @@ impl ShardRows {
             (Asked::Sums(request), _) => {
                 postcard::to_extend(&vec![Answer::default(); request.questions.len()], Vec::new())
             }
+            (Asked::Fewer(share), Some(Some(Kept::Linear(rows)))) => {
+                postcard::to_extend(&Some(rows.fewer(share)?), Vec::new())
+            }
+            (Asked::Fewer(_), _) => postcard::to_extend(&None::<Features>, Vec::new()),
             (Asked::Looks { trees, every }, Some(Some(Kept::Trees(rows, _)))) => {
                 let tensors = trees.into_iter().map(|(name, data)| (name, Tensor::vector(data))).collect();
                 let ensemble = Ensemble::from_tensors(&tensors, rows.view().columns())?;
@@ -159,6 +170,10 @@ struct Part {
 impl Reach for Part {
     fn ask(&mut self, request: &Request) -> Result<Vec<Vec<Answer>>, String> {
         self.send(&Asked::Sums(Cow::Borrowed(request)))
+    }
+
+    fn fewer(&mut self, share: usize) -> Result<Vec<Option<Features>>, String> {
+        self.send(&Asked::Fewer(share))
     }
 }
 
@@ -339,7 +354,7 @@ pub fn load_shards(gathered: Gathered, setup: Setup, ask: Ask, grow: Grow) -> Re
         later_half(&rows.map(|row| times[*row as usize]).collect::<Vec<_>>())
     });
     let (ask, grow, columns) = (Rc::new(RefCell::new(ask)), Rc::new(RefCell::new(grow)), encoder.columns());
-    let mut split = ByPart::default();
+    let (mut split, room) = (ByPart::default(), room(&encoder));
     for (part, name) in PARTS.into_iter().enumerate().filter(|(_, name)| !parts.rows(name).is_empty()) {
         let sample = select_sample(&whole, parts.rows(name))?;
         let (reach, rows) = (Part { ask: Rc::clone(&ask), part }, sample.len());
@@ -347,7 +362,7 @@ pub fn load_shards(gathered: Gathered, setup: Setup, ask: Ask, grow: Grow) -> Re
             true => Held::Elsewhere(TreeRows { part: reach, grow: Rc::clone(&grow), rows, columns }),
             false => {
                 let sizes = sizes_in(&gathered.sizes, parts.rows(name));
-                Held::Model(Box::new(Remote::new(Box::new(reach), sizes, columns + 1)))
+                Held::Model(Box::new(Remote::new(Box::new(reach), sizes, columns + 1, room)))
             }
         };
         if let Some(place) = split.get_mut(name) {
@@ -369,6 +384,15 @@ pub fn load_shards(gathered: Gathered, setup: Setup, ask: Ask, grow: Grow) -> Re
         telling: Vec::new(),
         notes: Vec::new(),
     })
+}
+
+/// How many rows a driver takes to itself, to come close on.
+fn room(encoder: &Encoder) -> usize {
+    let bytes = match &encoder.inputs {
+        Inputs::Table(inputs) => layout(inputs).bytes(MOST),
+        Inputs::Sparse { .. } => None,
+    };
+    bytes.map_or(MOST, |bytes| MOST.min((MOST as f64 * MOST_BYTES / bytes as f64) as usize)).max(1)
 }
 
 /// How many of some rows, which ascend, each shard of such sizes has.

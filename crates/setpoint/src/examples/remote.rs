@@ -9,25 +9,23 @@
 //! shard that does not have them, because whoever held it is gone, scores its rows anew. So an answer depends on the
 //! shards alone.
 //!
-//! To come close on fewer rows, each shard thins its own by the rule that the driver knows as well: which rows are left never
-//! has to be said.
+//! To come close on fewer rows, the driver takes some to itself: where rows are few, a round takes as long as a message does. Each
+//! shard thins its own by the rule that the driver knows as well: which rows these are never has to be said.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
 use super::held::Column;
 use super::{Answer, Examples, Held, Question};
+use crate::features::Features;
 use crate::model::{Linear, Model, ModelError, Rows, Thinned, check_length};
 use crate::sample::Sample;
-use crate::train::{Part, SHARE, TrainError};
+use crate::train::{Part, TrainError};
 
 /// What every shard is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// How often the rows are thinned before.
-    pub level: usize,
     /// Columns that the questions are about, and the parameters by which they were scored.
     pub columns: Vec<(usize, Vec<f32>)>,
     /// The questions.
@@ -41,24 +39,30 @@ pub trait Reach {
     /// # Errors
     /// If one cannot be had, with the reason.
     fn ask(&mut self, request: &Request) -> Result<Vec<Vec<Answer>>, String>;
+
+    /// One of so many rows of each shard, in the order of the shards; none of one that has no rows.
+    ///
+    /// # Errors
+    /// If they cannot be had, with the reason.
+    fn fewer(&mut self, share: usize) -> Result<Vec<Option<Features>>, String>;
 }
 
 /// A linear model of one score over rows elsewhere.
 pub struct Remote {
-    reach: Rc<RefCell<Box<dyn Reach>>>,
+    reach: RefCell<Box<dyn Reach>>,
     /// Rows of each shard.
     sizes: Vec<usize>,
     parameters: usize,
-    level: usize,
+    room: usize,
     /// The parameters of the scores that shards keep.
     columns: Vec<Vec<f32>>,
 }
 
 impl Remote {
-    /// A model with so many parameters, over so many rows of each shard.
+    /// A model with so many parameters, over so many rows of each shard, and room here for so many rows.
     #[must_use]
-    pub fn new(reach: Box<dyn Reach>, sizes: Vec<usize>, parameters: usize) -> Self {
-        Self { reach: Rc::new(RefCell::new(reach)), sizes, parameters, level: 0, columns: Vec::new() }
+    pub fn new(reach: Box<dyn Reach>, sizes: Vec<usize>, parameters: usize, room: usize) -> Self {
+        Self { reach: RefCell::new(reach), sizes, parameters, room, columns: Vec::new() }
     }
 }
 
@@ -81,9 +85,9 @@ impl Examples for Remote {
                 _ => {}
             }
         }
-        let request = Request { level: self.level, columns, questions: questions.to_vec() };
+        let request = Request { columns, questions: questions.to_vec() };
         let mut merged = vec![Answer::default(); questions.len()];
-        for answers in self.reach.borrow_mut().ask(&request).map_err(elsewhere)? {
+        for answers in self.reach.get_mut().ask(&request).map_err(elsewhere)? {
             check_length("answers", questions.len(), answers.len())?;
             merged.iter_mut().zip(answers).for_each(|(sum, next)| sum.merge(next));
         }
@@ -114,21 +118,33 @@ impl Model for Remote {
         Some(self)
     }
 
+    /// In memory here; where there is no room for one of so many, one of ten times as many.
     fn thinned(&self, sample: &Sample, share: usize) -> Result<Option<Thinned>, ModelError> {
         check_length("rows", self.rows(), sample.len())?;
-        if share != SHARE {
-            return Ok(None);
+        let elsewhere = |message: String| ModelError::Elsewhere { message };
+        let mut share = share.max(1);
+        while sample.len() / share > self.room {
+            share *= 10;
         }
-        let (mut rows, mut sizes, mut first) = (Vec::new(), Vec::new(), 0);
-        for size in &self.sizes {
+        let (mut rows, mut features, mut first) = (Vec::new(), None::<Features>, 0);
+        let shards = self.reach.borrow_mut().fewer(share).map_err(elsewhere)?;
+        check_length("shards", self.sizes.len(), shards.len())?;
+        for (size, fewer) in self.sizes.iter().zip(shards) {
             let own: Vec<u32> = (first as u32..(first + size) as u32).collect();
             let left = sample.select(&own).deal(share).swap_remove(0);
+            check_length("rows of a shard", left.len(), fewer.as_ref().map_or(0, Features::rows))?;
+            features = match (features, fewer) {
+                (Some(mut features), Some(fewer)) => {
+                    let other = || elsewhere("a shard has other columns".to_owned());
+                    features.append(&fewer).ok_or_else(other)?;
+                    Some(features)
+                }
+                (features, fewer) => features.or(fewer),
+            };
             rows.extend(left.iter().map(|row| own[*row as usize]));
-            sizes.push(left.len());
             first += size;
         }
-        let (reach, parameters, level) = (Rc::clone(&self.reach), self.parameters, self.level + 1);
-        Ok(Some((rows, Box::new(Self { reach, sizes, parameters, level, columns: Vec::new() }))))
+        Ok(features.map(|features| (rows, Box::new(Linear::new(features)) as Box<dyn Model>)))
     }
 
     fn scores(&mut self, parameters: &[f32], rows: Rows<'_>, scores: &mut [f32]) -> Result<(), ModelError> {
@@ -154,8 +170,6 @@ impl Model for Remote {
 pub struct Share {
     model: Linear,
     sample: Sample,
-    /// One of so many of these rows, once they are asked for.
-    fewer: Option<Box<Self>>,
     scores: Vec<Column>,
     /// The parameters of those scores.
     columns: Vec<Vec<f32>>,
@@ -165,21 +179,15 @@ impl Share {
     /// These rows.
     #[must_use]
     pub fn new(model: Linear, sample: Sample) -> Self {
-        Self { model, sample, fewer: None, scores: Vec::new(), columns: Vec::new() }
+        Self { model, sample, scores: Vec::new(), columns: Vec::new() }
     }
 
-    /// The rows that are left after so many thinnings.
-    fn level(&mut self, level: usize) -> Result<&mut Self, TrainError> {
-        let Some(further) = level.checked_sub(1) else { return Ok(self) };
-        let fewer = match self.fewer.take() {
-            Some(fewer) => fewer,
-            None => {
-                let rows = self.sample.deal(SHARE).swap_remove(0);
-                let model = Linear::new(self.model.features().select(&rows)?);
-                Box::new(Self::new(model, self.sample.select(&rows)))
-            }
-        };
-        self.fewer.insert(fewer).level(further)
+    /// One of so many of these rows.
+    ///
+    /// # Errors
+    /// If there are more than can be numbered.
+    pub fn fewer(&self, share: usize) -> Result<Features, ModelError> {
+        self.model.features().select(&self.sample.deal(share.max(1)).swap_remove(0))
     }
 
     /// Its answers.
@@ -187,15 +195,7 @@ impl Share {
     /// # Errors
     /// As [`Examples::answer`].
     pub fn answer(&mut self, request: Request) -> Result<Vec<Answer>, TrainError> {
-        let Request { level, columns, questions } = request;
-        self.level(level)?.answer_here(columns, questions)
-    }
-
-    fn answer_here(
-        &mut self,
-        columns: Vec<(usize, Vec<f32>)>,
-        questions: Vec<Question>,
-    ) -> Result<Vec<Answer>, TrainError> {
+        let Request { columns, questions } = request;
         let lost = columns.into_iter().filter(|(column, by)| self.columns.get(*column) != Some(by));
         let lost = lost.map(|(column, parameters)| Question::Score { column, parameters });
         let lost: Vec<Question> = lost.collect();
@@ -239,6 +239,10 @@ mod tests {
             };
             self.shares.iter_mut().map(ask).collect()
         }
+
+        fn fewer(&mut self, share: usize) -> Result<Vec<Option<Features>>, String> {
+            Ok(self.shares.iter().map(|shard| shard.fewer(share).ok()).collect())
+        }
     }
 
     /// 10,000 rows in three shards.
@@ -248,23 +252,19 @@ mod tests {
             Share::new(model, sample)
         };
         let shares = [(0, 5_000), (5_000, 1), (5_001, 4_999)].map(share).into();
-        Remote::new(Box::new(Here { shares, forgets }), vec![5_000, 1, 4_999], 4)
+        Remote::new(Box::new(Here { shares, forgets }), vec![5_000, 1, 4_999], 4, 2_000)
     }
 
     #[test]
     fn shards_thin_their_rows_as_the_driver_thinks() {
         let (_, sample) = rows(0, 10_000);
-        let (left, mut once) = remote(true).thinned(&sample, SHARE).unwrap().unwrap();
+        let (left, mut fewer) = remote(true).thinned(&sample, 1).unwrap().unwrap();
         assert!((1_000..1_006).contains(&left.len()), "{}", left.len());
-        let (left_again, mut twice) = once.thinned(&sample.select(&left), SHARE).unwrap().unwrap();
-        let left_again: Vec<u32> = left_again.iter().map(|row| left[*row as usize]).collect();
         let parameters = [1.0, -0.5, 0.25, 0.1];
-        for (model, left) in [(&mut once, left), (&mut twice, left_again)] {
-            let (mut scores, mut expected) = (vec![0.0; left.len()], vec![0.0; left.len()]);
-            model.scores(&parameters, Rows::All, &mut scores).unwrap();
-            rows(0, 10_000).0.scores(&parameters, Rows::At(&left), &mut expected).unwrap();
-            assert_eq!(scores, expected);
-        }
+        let (mut scores, mut expected) = (vec![0.0; left.len()], vec![0.0; left.len()]);
+        fewer.scores(&parameters, Rows::All, &mut scores).unwrap();
+        rows(0, 10_000).0.scores(&parameters, Rows::At(&left), &mut expected).unwrap();
+        assert_eq!(scores, expected);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! Fields with few categories share a code, place + stride x place + ..: one lookup in a table of sums
 //! serves them all, and sums by code are added up to those of each field at the end of a pass.
 
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -28,7 +29,7 @@ const LOOKUPS: usize = 8;
 const CHUNKS: usize = 32;
 
 /// The codes that hold a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Pack {
     /// Of several fields, at most [`NARROW`] different ones.
     Narrow(usize),
@@ -37,7 +38,7 @@ pub(super) enum Pack {
 }
 
 /// A categorical column: place 0 for no category, then one for each.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Field {
     /// The column of the first category.
     pub(super) first: usize,

@@ -7,6 +7,7 @@
 //! Both passes then read the matrix straight through, in whole vectors (see `kernel`). The last tile is
 //! padded with zeros.
 
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 use pulp::Arch;
@@ -22,7 +23,7 @@ const TASK_VALUES: usize = 1 << 17;
 /// At most this many backward chunks, and so copies of the column sums.
 const CHUNKS: usize = 64;
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Tiles {
     rows: usize,
     columns: usize,

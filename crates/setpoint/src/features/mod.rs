@@ -53,7 +53,7 @@ impl Scaling {
 }
 
 /// Which columns there are, and how each is stored.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
     columns: usize,
     /// The columns that are numbers.
@@ -144,7 +144,7 @@ impl Layout {
 }
 
 /// A row of features for each example.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Features {
     layout: Arc<Layout>,
     rows: usize,

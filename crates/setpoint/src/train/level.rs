@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::sample::Sample;
 
 /// Of how many rows a level takes one.
-pub(crate) const SHARE: usize = 10;
+const SHARE: usize = 10;
 /// A level has at least so many rows, and so many of each label of each group.
 const LEAST: usize = 20_000;
 const LEAST_OF_LABEL: usize = 500;

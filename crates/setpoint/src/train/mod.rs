@@ -45,7 +45,6 @@ pub use class_batch_loss::{ClassBatchLoss, ClassBatchOptions};
 pub use classes::fit_classes;
 pub use combined::{Combined, Member};
 pub use judge::{Gain, Judge, if_any};
-pub(crate) use level::SHARE;
 pub use observer::{Detail, Observer, Progress, Silent};
 pub use queries::fit_queries;
 pub use settings::{
