@@ -173,7 +173,7 @@ def descend(model, loss, batches):
     return gradient, loss.thresholds.clone()
 
 
-def worker(rank, directory, mix):
+def worker(rank, directory, goal, mix):
     dist.init_process_group("gloo", init_method=f"file://{directory}/rendezvous", rank=rank, world_size=2)
     model = nn.parallel.DistributedDataParallel(small_model())
     # Ranks have batches of different sizes, one of them without positives in one step.
@@ -187,7 +187,7 @@ def worker(rank, directory, mix):
         gathers.append(given)
         return gather(*given, **named)
 
-    dist.all_gather, loss = counted, OperatingPointLoss(GOAL, mix=mix)
+    dist.all_gather, loss = counted, OperatingPointLoss(goal, mix=mix)
     descend(model, loss, batches[:1])
     # Scores come together where thresholds are first placed, and never again.
     first = len(gathers)
@@ -206,10 +206,10 @@ def joined_batches():
     return batches
 
 
-@pytest.mark.parametrize("mix", [0.0, 0.5])
-def test_two_processes_have_the_gradient_of_one_on_the_joined_batch(tmp_path, mix):
-    mp.spawn(worker, args=(str(tmp_path), mix), nprocs=2)
-    gradient, thresholds = descend(small_model(), OperatingPointLoss(GOAL, mix=mix), joined_batches())
+@pytest.mark.parametrize(("goal", "mix"), [(GOAL, 0.0), (GOAL, 0.5), ("cost(fp=1, fn=5)", 0.0)])
+def test_two_processes_have_the_gradient_of_one_on_the_joined_batch(tmp_path, goal, mix):
+    mp.spawn(worker, args=(str(tmp_path), goal, mix), nprocs=2)
+    gradient, thresholds = descend(small_model(), OperatingPointLoss(goal, mix=mix), joined_batches())
     for rank in range(2):
         found = torch.load(f"{tmp_path}/{rank}.pt")
         assert torch.allclose(found[0], gradient, atol=1e-6), (found[0], gradient)
