@@ -260,15 +260,19 @@ impl Sample {
         self.labels.drain(..old);
         self.labels.extend_from_slice(&new.labels);
         if let Some(groups) = &new.groups {
-            let codes = codes_like(&mut self.groups, groups);
-            codes.drain(..old);
-            codes.extend_from_slice(&groups.of);
+            codes_like(&mut self.groups, groups).extend_from_slice(&groups.of);
+        }
+        if let Some(groups) = &mut self.groups {
+            groups.of.drain(..old);
         }
         if let Some(stakes) = &new.stakes {
             let pays = Stakes::like(&mut self.stakes, stakes);
             pays.resize(before, [0.0; 2]);
-            pays.drain(..old);
             pays.extend_from_slice(&stakes.pays);
+        }
+        // A batch without rows says nothing of these, and still takes the place of the old ones.
+        if let Some(stakes) = &mut self.stakes {
+            stakes.pays.drain(..old);
         }
         self.add_up();
     }

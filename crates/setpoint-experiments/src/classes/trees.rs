@@ -50,27 +50,38 @@ pub fn run(
     let mut outcomes = Vec::new();
     for goal in goals {
         let clock = Instant::now();
-        let fit = session.conclude(goal, &searched)?;
+        let fit = match session.conclude(goal, &searched) {
+            Ok(fit) => Some(fit),
+            // No booster meets the conditions on validation rows.
+            Err(TreesError::Train(error)) if error.is_no_value() => None,
+            Err(error) => return Err(error),
+        };
         let seconds = clock.elapsed().as_secs_f64();
         watch.fitted();
-        let [calibration, test] =
-            [&problem.calibration, &problem.test].map(|part| score(&fit.ensemble, problem, part));
-        let scores: Scores = [fit.held_out, calibration?, test?];
-        let found = if_any(shift::choose(goal, &problem.validation.sample, &scores[0], STARTS, seed))?;
         let rivals = rivals(goal, &searched, &tested);
-        outcomes.push(Outcome {
-            setpoint: point(goal, &problem.test.sample, &scores[2], found.as_ref())?,
+        let mut outcome = Outcome {
+            setpoint: None,
             exact: best(goal, problem, rivals.iter(), |sample, scores| {
                 shift::best(goal, sample, scores, STARTS)
             })?,
             adjusted: best(goal, problem, rivals.iter(), |sample, scores| {
                 shift::adjusted(goal, sample, scores)
             })?,
-            certified: certified(goal, problem, &scores, found.as_ref(), seed)?,
-            winner: fit.winner,
+            certified: None,
+            winner: "none".to_owned(),
             fell_back: false,
             seconds,
-        });
+        };
+        if let Some(fit) = fit {
+            let [calibration, test] =
+                [&problem.calibration, &problem.test].map(|part| score(&fit.ensemble, problem, part));
+            let scores: Scores = [fit.held_out, calibration?, test?];
+            let found = if_any(shift::choose(goal, &problem.validation.sample, &scores[0], STARTS, seed))?;
+            outcome.setpoint = point(goal, &problem.test.sample, &scores[2], found.as_ref())?;
+            outcome.certified = certified(goal, problem, &scores, found.as_ref(), seed)?;
+            outcome.winner = fit.winner;
+        }
+        outcomes.push(outcome);
     }
     Ok(outcomes)
 }
