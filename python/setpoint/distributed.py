@@ -216,7 +216,8 @@ def _describe(shard: Shard, plan: _Plan) -> tuple[Any, ...]:
         _READ[plan.run, shard.number] = frame
     statistics = _setpoint.shard_statistics(columns, names, plan.text, plan.places, shard.number, entities, times)
     groups, amounts = plan.grouped(shard, frame), plan.amounts(shard, frame)
-    return np.asarray(values), codes.astype(np.uint8), plan.weights(shard, frame), entities, statistics, groups, amounts
+    values, codes, weights = np.asarray(values), codes.astype(np.uint8), plan.weights(shard, frame)
+    return values, codes, weights, entities, statistics, groups, amounts
 
 
 # The shards that this process holds, by run and number.

@@ -174,7 +174,7 @@ def test_money_is_earned_on_shards_as_on_the_whole(goal):
     assert model.score(X, y) == pytest.approx(whole.score(X, y), abs=0.02)
     frame.loc[frame.index[7000], "amount"] = np.nan
     if "amount" in goal:
-        with pytest.raises(setpoint.InputError, match="partition 2.*amounts"):
+        with pytest.raises(setpoint.InputError, match=r"partition 2.*amounts"):
             local(shards(frame, (0, 5000, 5000, 9000, 12_000)), goal=goal, drop=())
 
 
