@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use setpoint::Sample;
 use setpoint::goal::{AnyGoal, Direction};
 use setpoint::train::{Gain, Judge, Settings};
 use setpoint_report::KindRecord;
@@ -11,6 +12,7 @@ use crate::choice::ModelChoice;
 use crate::examples::Loaded;
 use crate::failure::{Failure, FailureKind};
 use crate::kind::{goal_of, kind_of};
+use crate::probability::Probability;
 use crate::train::{Job, Trained};
 
 /// The confidence at which an interval of a normal law is one standard error to each side.
@@ -32,7 +34,8 @@ pub type TrainOne<'t> = dyn FnMut(&Job) -> Result<(Loaded, Trained), Failure> + 
 /// Trains what a job asks for: one kind of model, or each of several, of which the best is kept.
 ///
 /// A kind must be better than a simpler one on validation, by scores of what has not seen those rows, by more than the
-/// standard error of the difference: in the goal's own value, or over its neighbours, which hang less on single rows.
+/// standard error of the difference; or be no worse there, and clearly better in what hangs less on single rows: the goal's
+/// neighbours, or the log loss.
 ///
 /// # Errors
 /// If no kind can be trained, with the reason of the first; or if the run is stopped.
@@ -111,20 +114,66 @@ impl Contender {
         let interval = kind.difference(&part.sample, first, second, ONE_ERROR);
         let error = interval.map(|interval| (interval.upper - interval.lower) / 2.0);
         (record.gain, record.standard_error) = (Some(gain), error);
-        let around = match goal_of(&self.job, &self.loaded)? {
-            AnyGoal::Two(goal) => {
-                let Settings { shared_threshold, seed, .. } = self.job.settings;
-                Judge { goal: &goal, shared_threshold, sample: &part.sample, seed }.gain_around(own, other)?
-            }
-            AnyGoal::Classes(_) | AnyGoal::Queries(_) => None,
-        };
-        let clearly = |gain: Gain| gain.difference > gain.standard_error.unwrap_or(f64::INFINITY);
-        Ok(gain > error.unwrap_or_default() || (gain >= 0.0 && around.is_some_and(clearly)))
+        if gain > error.unwrap_or_default() {
+            return Ok(true);
+        }
+        let AnyGoal::Two(goal) = goal_of(&self.job, &self.loaded)? else { return Ok(false) };
+        let Settings { shared_threshold, seed, .. } = self.job.settings;
+        let judge = Judge { goal: &goal, shared_threshold, sample: &part.sample, seed };
+        let clearly =
+            |gain: Gain, errors: f64| gain.difference > errors * gain.standard_error.unwrap_or(f64::INFINITY);
+        Ok(gain >= 0.0
+            && (judge.gain_around(own, other)?.is_some_and(|gain| clearly(gain, 1.0))
+                || clearly(saved(&part.sample, own, other), 2.0)))
     }
 
     /// The validation rows' scores by what has not seen them.
     fn unseen(&self) -> Option<&[f32]> {
         let fitted = &self.trained.fitted;
         fitted.held_out.as_deref().or(self.trained.scores.validation.as_deref())
+    }
+}
+
+/// How much less the first scores' probabilities are surprised by the labels, in a row.
+fn saved(sample: &Sample, first: &[f32], second: &[f32]) -> Gain {
+    let [first, second] = [first, second].map(|scores| {
+        let probability = Probability::fit(sample, scores);
+        let row = |(label, score): (&bool, &f32)| {
+            let p = probability.of(*score);
+            -(if *label { p } else { 1.0 - p }).max(f64::MIN_POSITIVE).ln()
+        };
+        sample.labels().iter().zip(scores).map(row).collect::<Vec<f64>>()
+    });
+    let rows = (0..sample.len()).map(|row| (sample.weight(row), second[row] - first[row]));
+    let total: f64 = rows.clone().map(|(weight, _)| weight).sum();
+    let difference = rows.clone().map(|(weight, saved)| weight * saved).sum::<f64>() / total;
+    let squares: f64 = rows.map(|(weight, saved)| (weight * (saved - difference)).powi(2)).sum();
+    Gain { difference, standard_error: Some(squares.sqrt() / total) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_that_tell_more_save_surprise() {
+        let labels: Vec<bool> = (0..400).map(|row| row % 4 == 0).collect();
+        let scores = |noise: f32| -> Vec<f32> {
+            let noisy = |(row, label): (usize, &bool)| {
+                f32::from(u8::from(*label)) + noise * ((row * 7919 % 101) as f32 / 50.0 - 1.0)
+            };
+            labels.iter().enumerate().map(noisy).collect()
+        };
+        let sample = Sample::new(labels.clone()).unwrap();
+        let (sharp, blunt) = (scores(1.0), scores(4.0));
+        let gain = saved(&sample, &sharp, &blunt);
+        assert!(gain.difference > 4.0 * gain.standard_error.unwrap(), "{gain:?}");
+        // Shift and scale say nothing.
+        let moved: Vec<f32> = sharp.iter().map(|score| 3.0 * score + 7.0).collect();
+        assert!(saved(&sample, &sharp, &moved).difference.abs() < 1e-6);
+        // Rows of weight 2 are two rows.
+        let weighted = sample.clone().with_weights(vec![2.0; 400]).unwrap();
+        let twice = saved(&weighted, &sharp, &blunt);
+        assert!((twice.difference - gain.difference).abs() < 2e-3, "{twice:?} {gain:?}");
     }
 }
