@@ -58,7 +58,7 @@ impl Setup {
 /// The rows of a shard that are of one part.
 enum Kept {
     Linear(Box<Share>),
-    Trees(Rows, Sample),
+    Trees(Box<(Rows, Sample)>),
 }
 
 /// What is asked of the rows of a part.
@@ -106,7 +106,7 @@ impl ShardRows {
                 return Ok(None);
             }
             if setup.trees {
-                return Ok(Some(Kept::Trees(features.into(), sample.select(rows))));
+                return Ok(Some(Kept::Trees(Box::new((features.into(), sample.select(rows))))));
             }
             features.check()?;
             Ok(Some(Kept::Linear(Box::new(Share::new(Linear::new(features), sample.select(rows))))))
@@ -132,7 +132,8 @@ impl ShardRows {
                 postcard::to_extend(&Some(rows.fewer(share)?), Vec::new())
             }
             (Asked::Fewer(_), _) => postcard::to_extend(&None::<Features>, Vec::new()),
-            (Asked::Looks { trees, every }, Some(Some(Kept::Trees(rows, _)))) => {
+            (Asked::Looks { trees, every }, Some(Some(Kept::Trees(kept)))) => {
+                let rows = &kept.0;
                 let tensors = trees.into_iter().map(|(name, data)| (name, Tensor::vector(data))).collect();
                 let ensemble = Ensemble::from_tensors(&tensors, rows.view().columns())?;
                 let looks = looks(&ensemble, &rows.view(), every.max(1), None)?;
@@ -148,7 +149,7 @@ impl ShardRows {
     #[must_use]
     pub fn training(&self) -> Option<(&[f32], &Sample)> {
         match self.parts.first() {
-            Some(Some(Kept::Trees(rows, sample))) => Some((rows.view().values()?, sample)),
+            Some(Some(Kept::Trees(kept))) => Some((kept.0.view().values()?, &kept.1)),
             _ => None,
         }
     }
