@@ -19,7 +19,7 @@ use crate::watched::Watched;
 pub struct Retraining<'s> {
     /// With these settings.
     pub like: &'s Searched,
-    /// For as many rounds; see [`Session::more_rounds`].
+    /// For as many rounds.
     pub rounds: usize,
     /// The validation rows to add, with a name for them; all where none are named.
     pub rows: Option<(&'s str, &'s [u32])>,
