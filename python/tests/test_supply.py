@@ -10,6 +10,9 @@ import setpoint
 tomllib = pytest.importorskip("tomllib")
 
 
+LICENCES = ("LICENSE-MIT", "LICENSE-APACHE")
+
+
 def toml(name):
     return tomllib.loads((ROOT / name).read_text())
 
@@ -49,4 +52,7 @@ def test_all_crates_have_one_version_and_what_a_registry_asks_for():
         if package.get("publish", True):
             assert {"description", "keywords", "categories", "readme", "license"} <= set(package), manifest
             assert len(package["keywords"]) <= 5, manifest
+            # A package holds nothing from outside its folder but the page.
+            texts = [(place / name).read_bytes() for place in (ROOT, manifest.parent) for name in LICENCES]
+            assert texts[:2] == texts[2:], manifest
     assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
