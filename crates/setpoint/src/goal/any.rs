@@ -99,7 +99,15 @@ impl FromStr for GoalText {
         }
         let of_classes = ClassGoal::of_any_classes(text);
         if let (Err(error), Err(of_classes)) = (&two, &of_classes) {
-            let several = matches!(error.kind, ParseErrorKind::SeveralClasses { .. });
+            let several = match error.kind {
+                ParseErrorKind::SeveralClasses { .. } => true,
+                // A name that only a class can have, such as a number: what is wrong comes later, or is the sense.
+                ParseErrorKind::Expected { .. } => {
+                    let sense = matches!(of_classes.kind, ParseErrorKind::Goal(_));
+                    sense || of_classes.span.start > error.span.start
+                }
+                _ => false,
+            };
             return Err(if several { of_classes } else { error }.clone());
         }
         Ok(Self { text: text.to_owned(), two, of_classes: of_classes.is_ok(), queries: None })
@@ -208,6 +216,14 @@ mod tests {
             ("recall @ fpr<=1.5", "target fpr 1.5 is outside"),
             ("macro-f1 @ recal(a)>=0.9", "unknown rate \"recal\""),
             ("worst(recall", "expected \")\""),
+            ("accuracy @ recall(3)>=1.5", "target recall(3) 1.5 is outside"),
+            ("accuracy @ recall(3)<=0.5", "recall(3) is better high"),
+            ("accuracy @ recall(3)>0.5", "write \">=\""),
+            ("accuracy @ gap(recall, 3)<=0.1", "expected a name"),
+            (
+                "accuracy @ recall((other))>=0.5",
+                "expected a name (in quotes unless it is one word), found \"(\"",
+            ),
             ("ndcg @ k=10", "write ndcg @ k=10 per query"),
             ("recall @ fpr<=1% per query", "write recall @ k=10 per query"),
         ] {

@@ -356,7 +356,7 @@ impl<'a> Parser<'a> {
     /// A column's name and the parenthesis behind it.
     fn column(&mut self, places: &mut ConditionPlaces) -> Parsed<String> {
         let column = self.column_name(places)?;
-        self.text.expect(Kind::Close, "\")\" (a column name of several words goes in quotes)")?;
+        self.text.expect(Kind::Close, "\")\" (a name of several words goes in quotes)")?;
         Ok(column)
     }
 
@@ -368,7 +368,7 @@ impl<'a> Parser<'a> {
                 let start = token.span.start;
                 self.text.error(start + bad.start..start + bad.end, ParseErrorKind::Escape)
             })?,
-            _ => return Err(self.text.unexpected("a column name (in quotes unless it is one word)")),
+            _ => return Err(self.text.unexpected("a name (in quotes unless it is one word)")),
         };
         self.text.advance();
         places.column = token.span;

@@ -117,14 +117,10 @@ fn text_that_is_no_goal_is_told_what_belongs_there() {
         ("roc-auc fpr in 0..5%", "expected \"@\" or the end, found \"fpr\"".into(), "fpr"),
         ("roc-auc @ fpr", "expected \"in\" and a range, found the end".into(), ""),
         ("roc-auc @ fpr in 0-5%", "expected \"..\", found \"-5%\"".into(), "-5%"),
-        (
-            "recall @ fpr()<=1%",
-            "expected a column name (in quotes unless it is one word), found \")\"".into(),
-            ")",
-        ),
+        ("recall @ fpr()<=1%", "expected a name (in quotes unless it is one word), found \")\"".into(), ")"),
         (
             "recall @ fpr(marital status)<=1%",
-            "expected \")\" (a column name of several words goes in quotes), found \"status\"".into(),
+            "expected \")\" (a name of several words goes in quotes), found \"status\"".into(),
             "status",
         ),
         ("accuracy @ gap(recall)<=1%", "expected \",\" and a column, found \")\"".into(), ")"),
