@@ -29,6 +29,9 @@ pub(crate) fn from_raw(
         Some(column) => labelled(file, &mut raw, column, roles, rule)?,
         None => Labelled::default(),
     };
+    if classes.is_some() && roles.group.is_some() {
+        return Err(RoleError::GroupsOfClasses { file: file.to_owned() }.into());
+    }
     let layout = &raw.layout;
     let name = |column: usize| layout.names[column].clone();
     let rows = raw.held();

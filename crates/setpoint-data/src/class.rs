@@ -129,7 +129,7 @@ impl ClassOptions {
         }
         if kept.len() < 2 {
             let count = kept.len();
-            return Err(LabelError::NotSeveral { file, column, count, most: MOST, values: values() });
+            return Err(LabelError::NotSeveral { file, column, count, most: MOST, values: listed(&kept) });
         }
         Ok(Some(ClassRule {
             names: named(&kept),
@@ -163,7 +163,7 @@ impl ClassRule {
             match place.or_else(pooled) {
                 Some(place) => Ok(Some(place as u32)),
                 None if self.others_left_out => Ok(None),
-                None => Err(LabelError::NoClass {
+                None => Err(LabelError::StrangeClass {
                     file: file.to_owned(),
                     column: column.to_owned(),
                     class: (*text).to_owned(),
@@ -196,7 +196,11 @@ mod tests {
         assert_eq!(rule.names, ["a", "b c", "normal"]);
         assert_eq!(rule.apply("t", "y", &["normal", "a."]), Ok(vec![Some(2), Some(0)]));
         let error = rule.apply("t.csv", "y", &["smurf"]).unwrap_err().to_string();
-        assert_eq!(error, "t.csv: label column \"y\" has no class \"smurf\"; the classes are a, b c, normal");
+        assert_eq!(
+            error,
+            "t.csv: label column \"y\" has rows of class \"smurf\", which the model does not know: leave them out, or train \
+             with them; its classes are a, b c, normal"
+        );
         let json = serde_json::to_string(&rule).unwrap();
         assert_eq!(json, r#"{"names":["a","b c","normal"]}"#);
     }
@@ -239,6 +243,8 @@ mod tests {
             error.contains("has no class \"q\"; the classes are \"d\" (80 rows), \"a\" (50 rows)"),
             "{error}"
         );
+        let error = decide(&keep(&["a"], None), &texts).unwrap_err();
+        assert!(error.contains("holds 1 different value (\"a\" (50 rows)); expected two classes"), "{error}");
         assert!(decide(&keep(&["a", "b", "a"], None), &texts).unwrap_err().contains("\"a\" is named twice"));
     }
 }

@@ -42,9 +42,15 @@ pub enum CostError {
         /// What is there.
         found: Vec<String>,
     },
+    /// Costs that say nothing.
+    #[error("{file}: whatever the true class, every decision costs the same: there is nothing to choose")]
+    Alike {
+        /// The file.
+        file: String,
+    },
     /// A cost that is no number.
     #[error(
-        "{file}: the cost of deciding {} where {} is true is {}; expected a finite number",
+        "{file}: the cost of deciding {} where {} is true is {}; expected a number that 32 bits can hold",
         quote(decided),
         quote(truth),
         quote(found)
@@ -66,7 +72,7 @@ pub enum CostError {
 /// The first column names the true classes, the header the decided ones; both in any order.
 ///
 /// # Errors
-/// If the file cannot be read, a class is missing or unknown, or a cost is no number.
+/// If the file cannot be read, a class is missing or unknown, a cost is no number, or all decisions cost the same.
 pub fn cost_table(path: &Path, classes: &[String]) -> Result<Vec<f64>, CostError> {
     let file = path.display().to_string();
     // The first row names the classes, whatever they are called: it is read as one of the others.
@@ -98,7 +104,7 @@ pub fn cost_table(path: &Path, classes: &[String]) -> Result<Vec<f64>, CostError
     for (truth, row) in classes.iter().zip(&truths) {
         for (class, column) in classes.iter().zip(&decided) {
             let text = &columns[1 + column][*row];
-            let cost = number(text.as_bytes()).filter(|cost| cost.is_finite());
+            let cost = number(text.as_bytes()).filter(|cost| (*cost as f32).is_finite());
             costs.push(cost.ok_or_else(|| CostError::Cost {
                 file: file.clone(),
                 truth: truth.clone(),
@@ -106,6 +112,9 @@ pub fn cost_table(path: &Path, classes: &[String]) -> Result<Vec<f64>, CostError
                 found: text.clone(),
             })?);
         }
+    }
+    if costs.chunks_exact(classes.len()).all(|row| row.iter().all(|cost| *cost == row[0])) {
+        return Err(CostError::Alike { file });
     }
     Ok(costs)
 }
@@ -142,11 +151,19 @@ mod tests {
             ),
             (
                 "true,a,b\na,0,much\nb,1,0\n",
-                "costs.csv: the cost of deciding \"b\" where \"a\" is true is \"much\"; expected a finite number",
+                "costs.csv: the cost of deciding \"b\" where \"a\" is true is \"much\"; expected a number that 32 bits can hold",
+            ),
+            (
+                "true,a,b\na,0,1e39\nb,1,0\n",
+                "costs.csv: the cost of deciding \"b\" where \"a\" is true is \"1e39\"; expected a number that 32 bits can hold",
+            ),
+            (
+                "true,a,b\na,2,2\nb,0,0\n",
+                "costs.csv: whatever the true class, every decision costs the same: there is nothing to choose",
             ),
             (
                 "true,a,b\na,0,\nb,1,0\n",
-                "costs.csv: the cost of deciding \"b\" where \"a\" is true is \"\"; expected a finite number",
+                "costs.csv: the cost of deciding \"b\" where \"a\" is true is \"\"; expected a number that 32 bits can hold",
             ),
         ] {
             assert_eq!(read(text, &["a", "b"]).unwrap_err(), message, "{text}");

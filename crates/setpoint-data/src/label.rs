@@ -157,9 +157,25 @@ pub enum LabelError {
         file: String,
         /// The column.
         column: String,
-        /// The class asked for, or found.
+        /// The class asked for.
         class: String,
         /// Those there are.
+        values: String,
+    },
+    /// A class that the model was not trained with.
+    #[error(
+        "{file}: label column {} has rows of class {}, which the model does not know: leave them out, or train with them; its classes are {values}",
+        quote(column),
+        quote(class)
+    )]
+    StrangeClass {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// The class found.
+        class: String,
+        /// Those of the model.
         values: String,
     },
     /// A class that is asked for twice.

@@ -120,6 +120,12 @@ pub enum RoleError {
         /// The other.
         second: &'static str,
     },
+    /// Groups of rows whose label has several classes.
+    #[error("{file}: ‹group›: groups are for labels of two classes, and this one has several; leave it out")]
+    GroupsOfClasses {
+        /// The file.
+        file: String,
+    },
     /// A role was asked for that this kind of file cannot give.
     #[error("{file}: ‹{setting}› does not apply to this SVMLight file: {hint}")]
     Sparse {
@@ -192,7 +198,11 @@ impl RoleError {
             | Self::Lacking { hint, .. }
             | Self::Width { hint, .. }
             | Self::NoFeatures { hint, .. } => hint.push_str(more),
-            Self::TwoRoles { .. } | Self::Sparse { .. } | Self::Layout { .. } | Self::NoQueries { .. } => {}
+            Self::TwoRoles { .. }
+            | Self::GroupsOfClasses { .. }
+            | Self::Sparse { .. }
+            | Self::Layout { .. }
+            | Self::NoQueries { .. } => {}
         }
         self
     }

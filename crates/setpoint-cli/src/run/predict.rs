@@ -7,7 +7,9 @@ use std::sync::mpsc::sync_channel;
 
 use setpoint::message::clip;
 use setpoint_data::{Codes, Encoder, ImageOptions, Notes, Roles, Table};
-use setpoint_run::{Decisions, Failure, Opened, PIECE, Predicted, Schema, hold_images, notes, open_all};
+use setpoint_run::{
+    Decision, Decisions, Failure, Opened, PIECE, Predicted, Schema, hold_images, notes, open_all,
+};
 
 use super::progress::{Display, line};
 use super::{images, say_notes};
@@ -39,6 +41,10 @@ pub fn predict(args: &PredictArgs, quiet: bool) -> Result<(), Failure> {
     let models = open_all(&args.model)?;
     if args.abstain.is_some() && matches!(output, Output::Parquet(_)) {
         return Err(Failure::input("--abstain: rows left undecided are null in Parquet files; leave it out"));
+    }
+    let band = |(_, model): &(Option<String>, Opened)| matches!(model.decision, Decision::Band(_));
+    if args.abstain.is_some() && !models.iter().any(band) {
+        return Err(Failure::input("--abstain: the model leaves no rows undecided; leave it out"));
     }
     let mut display = Display::new(quiet);
     let mut writer = Writer::new(&output, args.abstain.as_deref().unwrap_or_default())?;

@@ -196,6 +196,8 @@ fn outputs_that_cannot_be_written_are_refused_before_any_work() {
     refused(&run, "-o shop.csv: the same file as the data, shop.csv, which would be lost; write elsewhere");
     assert_eq!(read(home.path(), "shop.csv"), shop(1000, 34).into_bytes());
     train(home.path(), &[]).ok();
+    let run = setpoint(home.path(), &["predict", "m", "shop.csv", "--abstain", "review"]);
+    refused(&run, "--abstain: the model leaves no rows undecided; leave it out");
     let run = setpoint(home.path(), &["predict", "m", "shop.csv", "-o", "out.xls"]);
     refused(&run, "-o out.xls: expected a name that ends in .csv or .parquet, or - for stdout");
 }
