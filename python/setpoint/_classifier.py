@@ -12,7 +12,7 @@ from . import _setpoint
 from ._arrays import Groups, array, class_codes, group_name, pays, together, vector
 from ._boost import name_lightgbm
 from ._decide import Decides, counting_rows, pair, several_classes, strict, two_classes
-from ._errors import GoalError, InputError, tell, tell_uncertified
+from ._errors import GoalError, InputError, UncertifiedWarning, tell
 from ._frames import beside, some_rows
 from ._model import Model, decided
 from ._progress import Line
@@ -142,7 +142,7 @@ class SetpointClassifier(Decides, Trains):
         label: Any = (self._label, *map(str, self.classes_[::-1]))
         if several and coded_groups is not None:
             label = (self._label, coded_groups[1], pooled, self.classes is not None)
-        inner, record, unmet = _setpoint.fit(
+        inner, record, warned = _setpoint.fit(
             X,
             names,
             label,
@@ -161,7 +161,7 @@ class SetpointClassifier(Decides, Trains):
         if line is not None:
             line.close(f"kept {self.report_['winner']}")
         tell(self.report_["notes"])
-        tell_uncertified(self.report_["certificate_refused"], unmet)
+        tell(warned, UncertifiedWarning)
         return self
 
     def _is_of_classes(self, y: Any) -> bool:

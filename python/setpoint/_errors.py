@@ -58,7 +58,6 @@ def tell(notes: Iterable[str], kind: type[Warning] = DataWarning) -> None:
         warnings.warn(text, kind, stacklevel=depth)
 
 
-def tell_uncertified(reason: Optional[str], unmet: Optional[str] = None) -> None:
-    """Warns of thresholds without a proof that was wanted, and of a goal that they do not meet."""
-    said = [None if reason is None else _setpoint.uncertified(reason), unmet]
-    tell([text for text in said if text is not None], UncertifiedWarning)
+def tell_uncertified(reason: Optional[str]) -> None:
+    """Warns of a threshold without a proof that was wanted."""
+    tell([] if reason is None else [_setpoint.uncertified(reason)], UncertifiedWarning)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _setpoint
 from ._boost import name_lightgbm
-from ._errors import tell, tell_uncertified
+from ._errors import UncertifiedWarning, tell
 from ._frames import beside
 from ._model import Model
 from ._progress import Line
@@ -90,7 +90,7 @@ class SetpointRanker(Trains):
         if self.model in ("auto", "trees"):
             name_lightgbm()
         line = Line(type(self).__name__) if self.verbose else None
-        inner, record, unmet = _setpoint.fit(
+        inner, record, warned = _setpoint.fit(
             X,
             names,
             (self._label, "auto" if self.positive is None else self.positive),
@@ -108,7 +108,7 @@ class SetpointRanker(Trains):
         if line is not None:
             line.close(f"kept {self.report_['winner']}")
         tell(self.report_["notes"])
-        tell_uncertified(self.report_["certificate_refused"], unmet)
+        tell(warned, UncertifiedWarning)
         return self
 
     certificate_ = property(lambda self: self.report_.get("bound"))

@@ -23,7 +23,7 @@ from . import _setpoint
 from ._arrays import Groups, pays
 from ._classifier import SetpointClassifier
 from ._decide import two_classes
-from ._errors import InputError, tell, tell_uncertified
+from ._errors import InputError, UncertifiedWarning, tell
 from ._frames import frame_column, frame_columns, frame_names, numbers, refuse_twice, texts
 from ._model import Model
 from ._progress import Line
@@ -329,7 +329,7 @@ def fit(
             found.pop("num_threads")
             return booster[0]({name: _parsed(value) for name, value in found.items()}, rounds, categorical)
 
-        inner, record, unmet = _setpoint.fit_shards(
+        inner, record, warned = _setpoint.fit_shards(
             [found[4] for found in described],
             [len(found[1]) for found in described],
             features,
@@ -354,7 +354,7 @@ def fit(
     if line is not None:
         line.close(f"kept {estimator.report_['winner']}")
     tell(estimator.report_["notes"])
-    tell_uncertified(estimator.report_["certificate_refused"], unmet)
+    tell(warned, UncertifiedWarning)
     return estimator
 
 

@@ -119,7 +119,7 @@ impl Label {
 }
 
 /// A model, the record of its run as JSON, and that it does not meet its goal, where it does not.
-pub type Fit = (Model, String, Option<String>);
+pub type Fit = (Model, String, Vec<String>);
 
 /// Trains a model.
 #[pyfunction]
@@ -187,7 +187,8 @@ pub(crate) fn finish(mut trained: Trained, load: f64, total: f64) -> Result<Fit,
     trained.record.seconds = Seconds { load, train: total - load, total, ..Seconds::default() };
     trained.record.sentences().for_each(|text| *text = in_python(text));
     let record = to_json(&trained.record)?;
-    Ok((Model::new(trained.file)?, record, trained.record.goal_not_met()))
+    let warned = [trained.record.uncertified(), trained.record.goal_not_met()];
+    Ok((Model::new(trained.file)?, record, warned.into_iter().flatten().collect()))
 }
 
 /// Writes one file with the model of each label.

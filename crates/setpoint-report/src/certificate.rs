@@ -31,10 +31,13 @@ pub fn uncertified(reason: &str) -> String {
     format!("the threshold is not certified: {reason}")
 }
 
-/// The same of a goal per query, which has no threshold.
-#[must_use]
-pub fn uncertified_order(reason: &str) -> String {
-    format!("nothing is certified about new queries: {reason}")
+/// The same of a model of several classes, which has shifts, or of queries, which has neither.
+pub(crate) fn uncertified_model(classes: bool, queries: bool, reason: &str) -> String {
+    match (classes, queries) {
+        (_, true) => format!("nothing is certified about new queries: {reason}"),
+        (true, false) => format!("the shifts are not certified: {reason}"),
+        (false, false) => uncertified(reason),
+    }
 }
 
 impl CertificateRecord {

@@ -6,10 +6,10 @@ use serde::Serialize;
 use setpoint::message;
 
 use crate::band::BandRecord;
-use crate::certificate::CertificateRecord;
+use crate::certificate::{CertificateRecord, uncertified_model};
 use crate::classes::{ClassDecisions, ClassesRecord, Matrix, class_table};
 use crate::decision::decided_alike;
-use crate::few::dashes;
+use crate::few::{alone, dashes};
 use crate::group::{GroupRecord, group_table};
 use crate::importance::{ImportanceRecord, ON_TERMINAL};
 use crate::label::LabelRecord;
@@ -162,6 +162,20 @@ impl EvaluateRecord {
         (self.certificate.is_none() && !self.unmet.is_empty()).then(|| listed(&self.unmet))
     }
 
+    /// That the model was shipped without the certificate that was asked for, and why.
+    #[must_use]
+    pub fn uncertified(&self) -> Option<String> {
+        let reason = self.certificate_refused.as_deref()?;
+        Some(uncertified_model(self.classes.is_some(), self.queries.is_some(), reason))
+    }
+
+    /// What the decisions among several classes cost a row, of a goal that is a cost, by its name there.
+    pub(crate) fn cost_of_classes(&self) -> Option<(&str, Option<f64>)> {
+        let classes = self.classes.as_ref().filter(|_| is_money(&self.goal))?;
+        let name = self.operating.split(" @").next().unwrap_or_default();
+        Some((name, alone(classes.decided.objective, self.rows)))
+    }
+
     /// What to say where the thresholds decide all rows alike.
     #[must_use]
     pub fn decided_alike(&self) -> Vec<String> {
@@ -263,9 +277,13 @@ impl fmt::Display for EvaluateRecord {
         for one in &self.ranking {
             measured(&mut table, &one.name, one.told(), one.interval.as_ref());
         }
+        if let Some((name, cost)) = self.cost_of_classes() {
+            let told = cost.map_or_else(|| "-".to_owned(), number);
+            table.row([format!("{name} as shipped"), told, String::new(), String::new()]);
+        }
         for one in &self.at_threshold {
-            let at = if self.classes.is_some() { "" } else { " at the threshold" };
-            measured(&mut table, &format!("{}{at}", one.name), one.told(), one.interval.as_ref());
+            let at = if self.classes.is_some() { "as shipped" } else { "at the threshold" };
+            measured(&mut table, &format!("{} {at}", one.name), one.told(), one.interval.as_ref());
         }
         writeln!(f, "{table}")?;
         let goal = self.at_condition.iter().map(AtCondition::told);

@@ -47,7 +47,7 @@ mod unmet;
 
 pub use band::BandRecord;
 pub use caution::Circumstances;
-pub use certificate::{CertificateRecord, uncertified, uncertified_order};
+pub use certificate::{CertificateRecord, uncertified};
 pub use classes::{ClassDecisions, ClassRecord, ClassesRecord, PriceRecord, class_table};
 pub use decision::decided_alike;
 pub use evaluate::{AtCondition, Bounds, DriftRecord, EvaluateRecord, Measured};

@@ -5,9 +5,9 @@ use std::fmt;
 use serde::Serialize;
 use setpoint::message;
 
-use crate::certificate::{CertificateRecord, uncertified};
+use crate::certificate::{CertificateRecord, uncertified_model};
 use crate::evaluate::said_of_mix;
-use crate::number::{level, percent};
+use crate::number::{level, percent, widened};
 use crate::queries::BoundRecord;
 
 /// A model certified anew on labelled rows.
@@ -129,7 +129,7 @@ impl fmt::Display for RecertifyRecord {
             None => {
                 writeln!(f, "rows      {} of {} classes", self.rows, self.classes.len())?;
                 for ((class, now), before) in self.classes.iter().zip(&self.shifts).zip(&self.shifts_before) {
-                    let [now, before] = [now, before].map(|shift| message::number(f64::from(*shift as f32)));
+                    let [now, before] = [now, before].map(|shift| message::number(widened(*shift as f32)));
                     writeln!(f, "shift     {now} of {class} (before: {before})")?;
                 }
             }
@@ -139,7 +139,9 @@ impl fmt::Display for RecertifyRecord {
         }
         match (&self.certificate, &self.certificate_refused) {
             (Some(certificate), _) => writeln!(f, "\n{certificate}")?,
-            (None, Some(reason)) => writeln!(f, "\n{}", uncertified(reason))?,
+            (None, Some(reason)) => {
+                writeln!(f, "\n{}", uncertified_model(!self.classes.is_empty(), false, reason))?;
+            }
             (None, None) => {}
         }
         let at = self.mix.as_ref().map_or_else(

@@ -7,7 +7,7 @@ pub(crate) use text::Column;
 use serde::Serialize;
 
 use crate::band::BandRecord;
-use crate::certificate::{CertificateRecord, uncertified, uncertified_order};
+use crate::certificate::{CertificateRecord, uncertified_model};
 use crate::classes::{ClassDecisions, ClassesRecord};
 use crate::few::Support;
 use crate::gain::GainRecord;
@@ -242,11 +242,11 @@ impl TrainRecord {
         self.notes.iter_mut().chain(&mut self.certificate_refused)
     }
 
-    /// That the threshold ships without the certificate that was asked for, and why.
+    /// That the model ships without the certificate that was asked for, and why.
     #[must_use]
     pub fn uncertified(&self) -> Option<String> {
         let reason = self.certificate_refused.as_deref()?;
-        Some(if self.queries.is_some() { uncertified_order(reason) } else { uncertified(reason) })
+        Some(uncertified_model(self.classes.is_some(), self.queries.is_some(), reason))
     }
 
     /// Which conditions the model does not meet on the last part held out, where nothing is certified.

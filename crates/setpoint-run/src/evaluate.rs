@@ -36,6 +36,7 @@ pub fn evaluate(
     record.label = model.schema.label_record();
     let caution =
         model.certificate_caution().map(|caution| format!("the certificate has a caution: {caution}"));
-    record.notes = unknown.into_iter().chain(caution).chain(record.decided_alike()).collect();
+    let alike = record.decided_alike();
+    record.notes.extend(unknown.into_iter().chain(caution).chain(alike));
     Ok(record)
 }

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use setpoint::message::{clip, quote};
 use setpoint_data::{LabelSchema, Roles};
-use setpoint_report::{
-    EvaluateRecord, LabelsRecord, ReportRecord, Together, to_json, uncertified, uncertified_order,
-};
+use setpoint_report::{EvaluateRecord, LabelsRecord, ReportRecord, Together, to_json};
 use setpoint_run::{
     Decision, Examples, Failure, ImageSchema, Opened, PIECE, Schema, check_volume, hold_images, load_scored,
     open_all,
@@ -85,8 +83,7 @@ pub fn tell_all(measured: &[Measured], json: bool) -> Result<(), Failure> {
 fn tell(record: &EvaluateRecord, json: bool) -> Result<(), Failure> {
     show(&record.to_string(), json)?;
     say_notes(&record.notes);
-    if let Some(reason) = &record.certificate_refused {
-        let said = if record.queries.is_some() { uncertified_order(reason) } else { uncertified(reason) };
+    if let Some(said) = record.uncertified() {
         line(&format!("warning: {said}"));
     }
     Ok(())

@@ -110,11 +110,27 @@ fn every_kind_of_goal_of_classes_is_trained_for() {
         let run = train(home.path(), goal, &["--json", "--rotations", "1", "--steps", "60"]).trained();
         let record = run.json();
         assert_eq!(record["certificate"].is_object(), certified, "{goal}: {}", record["certificate_refused"]);
+        assert_eq!(run.stderr.contains("warning: the shifts are not certified: "), !certified, "{run:?}");
         assert!(record["objective"]["test"].is_number(), "{goal}");
         let again =
             setpoint(home.path(), &["evaluate", "m.safetensors", "shop.csv", "--json", "-q"]).ok().json();
         assert_eq!(again["goal"], goal);
     }
+    // The last of them: what the decisions cost, in figures, text and page.
+    let of = |more: &[&str]| {
+        setpoint(
+            home.path(),
+            &[&["evaluate", "m.safetensors", "shop.csv", "--importance", "0"], more].concat(),
+        )
+        .ok()
+    };
+    let cost = of(&["--json", "-q"]).json()["classes"]["decided"]["objective"].as_f64().unwrap();
+    let run = of(&["--report", "r.html"]);
+    let line = run.stdout.lines().find(|line| line.starts_with("cost(costs.csv) as shipped")).unwrap();
+    assert_eq!(line.split_whitespace().last().unwrap(), format!("{cost:.4}"));
+    assert!(run.stdout.contains("\naccuracy as shipped"), "{run:?}");
+    let page = String::from_utf8(read(home.path(), "r.html")).unwrap();
+    assert!(page.contains("<dt>cost(costs.csv) a row</dt>"));
 }
 
 #[test]
@@ -167,6 +183,19 @@ fn classes_are_chosen_and_pooled_as_asked() {
     let evaluated =
         setpoint(home.path(), &["evaluate", "m.safetensors", "shop.csv", "--json", "-q"]).ok().json();
     assert_eq!(evaluated["rows"], 1140);
+    // So is one that lacks some of them, which is said.
+    let few: String = table(1200, 9)
+        .lines()
+        .filter(|line| !line.ends_with("coat"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    write(home.path(), "few.csv", &few);
+    let run = setpoint(home.path(), &["evaluate", "m.safetensors", "few.csv"]).ok();
+    assert!(run.stderr.contains("there are no rows of class coat: "), "{run:?}");
+    let tested = [&quick[..], &["--classes", "coat,bag,T shirt", "--test", "few.csv"]].concat();
+    let fixed = ["train", "shop.csv", "--label", "item", "--goal", "macro-f1", "-o", "m.safetensors"];
+    let run = setpoint(home.path(), &[&fixed[..], &tested].concat()).ok();
+    assert!(run.stderr.contains("the test part has no rows of class coat: "), "{run:?}");
     let pooled = [&quick[..], &["--min-class", "400"]].concat();
     let record = train(home.path(), "macro-f1", &pooled).trained().json();
     let names = record["classes"]["names"].as_array().unwrap();
@@ -180,6 +209,8 @@ fn what_does_not_fit_the_classes_is_said() {
     let home = directory();
     write(home.path(), "shop.csv", &table(400, 5));
     write(home.path(), "short.csv", "true,bag\nbag,0\n");
+    let alike = "true,hat,bag,coat,T shirt\nbag,1,1,1,1\ncoat,0,0,0,0\nT shirt,1,1,1,1\nhat,2,2,2,2\n";
+    write(home.path(), "alike.csv", alike);
     for (goal, more, said) in [
         ("recall @ fpr<=1%", &[][..], "holds 4 different values"),
         (
@@ -196,12 +227,20 @@ fn what_does_not_fit_the_classes_is_said() {
         ),
         ("recall @ fpr<=1%", &["--min-class", "9"], "--min-class: the goal is of two classes"),
         ("macro-f1", &["--method", "lagrangian"], "several classes"),
+        ("macro-f1", &["--group", "kind"], "--group: groups are for labels of two classes"),
+        (
+            "accuracy",
+            &["--group", "kind", "--min-group", "90"],
+            "--group: groups are for labels of two classes",
+        ),
         ("cost(none.csv)", &[], "none.csv"),
         (
             "cost(short.csv)",
             &[],
             "short.csv: expected one row for each of the classes T shirt, bag, coat, hat, found bag",
         ),
+        ("cost(alike.csv)", &[], "alike.csv: whatever the true class, every decision costs the same"),
+        ("accuracy @ recall(3)>=1.5", &[], "target recall(3) 1.5 is outside (0, 1)"),
         ("macro-f1 @ recal(hat)>=0.9", &[], "unknown rate \"recal\""),
     ] {
         let run = train(home.path(), goal, more);

@@ -7,7 +7,7 @@ use super::number::{grouped, interval, maybe_rate, points, threshold};
 use crate::evaluate::{Bounds, EvaluateRecord, Measured};
 use crate::few::LEAST;
 use crate::gain::NOTHING;
-use crate::number::{capital, level, number};
+use crate::number::{amount, capital, level, number};
 use crate::queries::QueriesRecord;
 use crate::record::{ComparisonRecord, ReportRecord};
 
@@ -166,6 +166,9 @@ fn ships(record: &ReportRecord, evaluation: &EvaluateRecord) -> Markup {
             }
             (certified(record, evaluation))
             dl class="rates" {
+                @if let Some((name, Some(cost))) = evaluation.cost_of_classes() {
+                    div { dt { (name) " a row" } dd { strong { (amount(cost)) } } }
+                }
                 @for one in names.iter().filter_map(|name| known(name)) {
                     (entry(&one.name, one.told(), one.interval.as_ref()))
                 }

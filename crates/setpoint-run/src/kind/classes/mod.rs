@@ -26,7 +26,7 @@ use crate::operate::Meant;
 use crate::population;
 use crate::report::Scene;
 use crate::threshold::Scored;
-use rates::behind;
+use rates::{behind, lacking};
 
 /// The tensor with the calibration rows decided as each class.
 pub(crate) const DECIDED: &str = "sketch-decided";
@@ -231,6 +231,11 @@ impl Rule for ByShift {
         record.constraint_examples = samples.map(|pair| {
             self.limits().iter().map(|limit| of(pair, &|sample| behind(sample, limit.rate.over))).collect()
         });
+        let parts = samples.iter().filter_map(|(name, pair)| Some((name, (*pair)?)));
+        let lacking = |(name, (sample, _)): (&str, (&Sample, _))| {
+            lacking(&self.goal.classes, sample, &format!("the {name} part has"))
+        };
+        record.notes.extend(parts.filter_map(lacking));
         record.examples = samples.map(|pair| of(pair, &|sample| self.behind_goal(sample)));
         record.unmet =
             confusions.map(|found| found.as_ref().map_or_else(Vec::new, |found| self.unmet(found)));
@@ -319,6 +324,7 @@ impl Rule for ByShift {
             }),
             certificate: self.certificate.clone().map(CertificateRecord::new),
             certificate_refused: self.refused.clone(),
+            notes: lacking(&self.goal.classes, sample, "there are").into_iter().collect(),
             drift: drifts.iter().map(drift_record).collect(),
             drift_refused,
             ..EvaluateRecord::default()

@@ -3,6 +3,7 @@
 use setpoint::Sample;
 use setpoint::class::{Classes, Confusion, decide, shift};
 use setpoint::goal::{ClassCondition, ClassObjective, ClassRate, Over, Rate};
+use setpoint::message;
 use setpoint::metric::interval::{self, Interval};
 use setpoint::sample::Entities;
 use setpoint_report::{Bounds, ClassDecisions, ClassRecord, Measured as Measure, PriceRecord, UnmetRecord};
@@ -135,6 +136,19 @@ impl ByShift {
         };
         (0..self.goal.conditions.len()).filter_map(price).collect()
     }
+}
+
+/// What to say of classes that some rows have none of.
+pub(super) fn lacking(names: &[String], sample: &Sample, part: &str) -> Option<String> {
+    let absent = |class: &usize| behind(sample, Over::Class(*class)) == 0;
+    let absent: Vec<String> = (0..names.len()).filter(absent).map(|class| names[class].clone()).collect();
+    (!absent.is_empty()).then(|| {
+        format!(
+            "{part} no rows of class {}: recalls over all classes are missing, precision and f1 over all count as 0 \
+             there where rows are decided so",
+            message::list(&absent)
+        )
+    })
 }
 
 /// Rows that a rate over some classes rests on: the fewest of a class that has any, where each of them counts alike.
