@@ -42,7 +42,7 @@ def data():
 
 @pytest.fixture(scope="session")
 def cli():
-    """Runs the program that `./task python` builds beside the wheel; its bytes do not depend on the profile."""
+    """Runs the program that is built beside the wheel; its bytes do not depend on the profile."""
     binary = ROOT / "target" / "debug" / "setpoint"
     if not binary.exists():
         pytest.skip("target/debug/setpoint is not built: cargo build")
