@@ -141,7 +141,7 @@ pub(crate) fn from_sparse(
         let mut left_out = 0;
         if found.leaves_out() {
             let keep: Vec<bool> = raw.labels.iter().map(|code| found.keeps(*code)).collect();
-            left_out = raw.retain(&keep);
+            left_out = raw.retain(&keep).map_err(ModelError::from)?;
         }
         Labelled::new(LabelSchema { column: column.to_owned(), position: 0, rule }, &found, left_out, || {
             raw.labels.iter()
@@ -173,7 +173,7 @@ pub(crate) fn from_sparse(
     let entities = if by_query { queries.clone() } else { None };
     Ok(Table {
         file: file.to_owned(),
-        rows: raw.matrix.rows(),
+        rows: raw.matrix.rows,
         header: false,
         names: Vec::new(),
         missing: roles.missing_texts(),

@@ -34,6 +34,7 @@ mod identifier;
 mod image;
 mod label;
 mod layout;
+mod matrix;
 mod meaning;
 mod memory;
 mod offset;

@@ -13,6 +13,7 @@ use crate::chunk::{Chunk, Texts};
 use crate::dataset::Codes;
 use crate::encode::{EncodeError, Encoder, Input, Inputs, LabelSchema, Notes};
 use crate::layout::ColumnKind;
+use crate::matrix::Matrix;
 use crate::offset::{self, narrow};
 use crate::read::Missing;
 use crate::role::{DEFAULT_MISSING, RoleError, Roles, hint};
@@ -189,22 +190,25 @@ impl Table {
         let kept = |(index, value): (&u32, &T)| narrow((*value).into(), offset_of(&by_index, *index)).0;
         let kept = indices.iter().zip(values).map(kept).collect();
         let rows = indptr.len() - 1;
-        let mut matrix = Sparse { columns, starts: indptr, indices, values: kept };
-        let notes = Notes { unknown_entries: numbering.keep(&mut matrix), ..Notes::default() };
+        let mut all = Sparse { columns, starts: indptr, indices, values: kept };
+        let notes = Notes { unknown_entries: numbering.keep(&mut all), ..Notes::default() };
+        let mut matrix = Matrix::from(all);
         if known.is_none() {
             // Nothing was left out: the entries are still those of `values`.
             let mut rounded = vec![false; matrix.columns];
-            for (column, value) in matrix.indices.iter().zip(values) {
-                rounded[*column as usize] |= narrow((*value).into(), 0.0).1;
-            }
-            offsets = needed_offsets(&matrix, |column| rounded[column as usize]);
-            if !offsets.is_empty() {
-                for ((kept, column), value) in matrix.values.iter_mut().zip(&matrix.indices).zip(values) {
+            matrix.each(|_, rows| {
+                for (column, value) in rows.indices.iter().zip(values) {
+                    rounded[*column as usize] |= narrow((*value).into(), 0.0).1;
+                }
+            })?;
+            offsets = needed_offsets(&matrix, |column| rounded[column as usize])?;
+            matrix.change(|_, rows| {
+                for ((kept, column), value) in rows.values.iter_mut().zip(&rows.indices).zip(values) {
                     *kept = narrow((*value).into(), offset_of(&offsets, *column)).0;
                 }
-            }
+            })?;
         }
-        fill(&mut matrix, &offsets);
+        matrix.change(|_, rows| fill(rows, &offsets))?;
         Ok(assembled(about, rows, Vec::new(), Body::Sparse { matrix, numbering, offsets }, notes))
     }
 }

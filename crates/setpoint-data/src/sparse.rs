@@ -10,8 +10,10 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
+use crate::matrix::Matrix;
 use crate::offset::{SAMPLE, narrow, needed};
 use setpoint::features::Sparse;
+use setpoint::scratch::ScratchError;
 
 /// Columns up to which a table of all of them is made, however few rows there are.
 const FEW: usize = 1 << 16;
@@ -115,22 +117,27 @@ pub(crate) fn offset_of(offsets: &[(u32, f64)], index: u32) -> f64 {
 }
 
 /// The offsets that columns need, as far as they may hold numbers that were rounded.
-pub(crate) fn needed_offsets(matrix: &Sparse, may_be_rounded: impl Fn(u32) -> bool) -> Offsets {
+pub(crate) fn needed_offsets(
+    matrix: &Matrix,
+    may_be_rounded: impl Fn(u32) -> bool,
+) -> Result<Offsets, ScratchError> {
     let mut entries = vec![0; matrix.columns];
-    matrix.indices.iter().for_each(|column| entries[*column as usize] += 1);
+    matrix.each(|_, rows| rows.indices.iter().for_each(|column| entries[*column as usize] += 1))?;
     let mut samples = vec![Vec::new(); matrix.columns];
     let mut sampled = 0;
-    let rows = matrix.rows();
-    for row in (0..rows).step_by(rows.div_ceil(SAMPLE).max(1)) {
-        sampled += 1;
-        for entry in matrix.range(row) {
-            let column = matrix.indices[entry] as usize;
-            // The median of the others is 0.
-            if entries[column] > rows / 2 {
-                samples[column].push(matrix.values[entry]);
+    let step = matrix.rows.div_ceil(SAMPLE).max(1);
+    matrix.each(|first, rows| {
+        for row in (first.next_multiple_of(step)..first + rows.rows()).step_by(step) {
+            sampled += 1;
+            for entry in rows.range(row - first) {
+                let column = rows.indices[entry] as usize;
+                // The median of the others is 0.
+                if entries[column] > matrix.rows / 2 {
+                    samples[column].push(rows.values[entry]);
+                }
             }
         }
-    }
+    })?;
     let of = |(column, mut sample): (u32, Vec<f32>)| {
         if sample.is_empty() || !may_be_rounded(column) {
             return None;
@@ -138,7 +145,7 @@ pub(crate) fn needed_offsets(matrix: &Sparse, may_be_rounded: impl Fn(u32) -> bo
         sample.resize(sampled, 0.0);
         Some((column, needed(sample, 0.0)?))
     };
-    (0..).zip(samples).filter_map(of).collect()
+    Ok((0..).zip(samples).filter_map(of).collect())
 }
 
 /// Gives each row an entry in each column with an offset.
@@ -216,7 +223,7 @@ mod tests {
         {
             let mut found = matrix(&rows);
             found.columns = 2;
-            assert_eq!(needed_offsets(&found, |column| column == 0), expected);
+            assert_eq!(needed_offsets(&found.into(), |column| column == 0).unwrap(), expected);
         }
     }
 }

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::path::Path;
 
 use setpoint::Sample;
-use setpoint::features::Sparse;
 use setpoint::rank::{Queries, RankError};
 
 use crate::Error;
@@ -15,10 +14,9 @@ use crate::encode::{Encoder, LabelSchema, Notes};
 use crate::form::Form;
 use crate::label::{LabelRule, Positive};
 use crate::layout::{ColumnKind, Expected};
+use crate::matrix::Matrix;
 use crate::read::source::Source;
-use crate::read::{
-    Format, Pieces, Raw, ReadError, ReadOptions, Request, delimited, parquet, sniff, svmlight,
-};
+use crate::read::{Format, Pieces, Raw, ReadOptions, Request, delimited, parquet, sniff, svmlight};
 use crate::role::{RoleError, Roles};
 use crate::sparse::{Numbering, Offsets};
 
@@ -55,7 +53,7 @@ pub struct Table {
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     Dense { columns: Vec<FeatureColumn>, chunks: Vec<Chunk>, texts: Vec<Texts> },
-    Sparse { matrix: Sparse, numbering: Numbering<'static>, offsets: Offsets },
+    Sparse { matrix: Matrix, numbering: Numbering<'static>, offsets: Offsets },
 }
 
 /// A feature column and where its values are in the chunks.
@@ -192,8 +190,10 @@ impl Table {
     /// The folder of the scratch file that its rows are in, where they are too many for memory.
     #[must_use]
     pub fn spilled(&self) -> Option<&Path> {
-        let Body::Dense { chunks, .. } = &self.body else { return None };
-        chunks.iter().find_map(Chunk::folder)
+        match &self.body {
+            Body::Dense { chunks, .. } => chunks.iter().find_map(Chunk::folder),
+            Body::Sparse { matrix, .. } => matrix.folder(),
+        }
     }
 
     /// Number of feature columns as they are in the file (before encoding).
@@ -450,13 +450,6 @@ impl<'a> Plan<'a> {
                 from_raw(file, raw, roles, *rule)
             }
             Format::SvmLight => {
-                if options
-                    .spill
-                    .as_ref()
-                    .is_some_and(|spill| source.length().is_ok_and(|all| all > spill.bytes as u64))
-                {
-                    return Err(ReadError::Held { file: file.to_owned() }.into());
-                }
                 let known = encoder.and_then(Encoder::sparse_columns);
                 from_sparse(file, svmlight::read(source, request, known)?, roles, *rule)
             }

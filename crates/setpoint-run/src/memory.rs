@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use setpoint::features::{Features, Stored};
+use setpoint::features::{Features, Layout, Stored};
 use setpoint::message::quote;
 use setpoint::model::{ModelError, StoredLinear};
 use setpoint_data::{Encoder, Inputs, Table, layout};
@@ -24,10 +24,16 @@ pub(crate) enum Growing {
 
 impl Growing {
     pub(crate) fn new(encoder: &Encoder, scratch: Option<&Path>) -> Result<Self, Failure> {
-        let (Some(directory), Inputs::Table(inputs)) = (scratch, &encoder.inputs) else {
-            return Ok(Self::Here(None));
+        let Some(directory) = scratch else { return Ok(Self::Here(None)) };
+        let layout = match &encoder.inputs {
+            Inputs::Table(inputs) => layout(inputs),
+            Inputs::Sparse { scales, .. } => {
+                let mut layout = Layout::default();
+                layout.add_entries(scales.len());
+                layout
+            }
         };
-        Ok(Self::There(Box::new(Stored::create(layout(inputs).into(), directory)?)))
+        Ok(Self::There(Box::new(Stored::create(layout.into(), directory)?)))
     }
 
     pub(crate) fn add(&mut self, block: Features) -> Result<(), ModelError> {

@@ -63,3 +63,23 @@ pub fn visits(entities: usize, rows: usize, seed: u64) -> String {
     }
     text
 }
+
+/// Sparse rows, with a column of large numbers in each if `times`.
+pub fn sparse(rows: usize, times: bool) -> String {
+    let mut random = Random::new(5);
+    let mut text = String::new();
+    for row in 0..rows {
+        let positive = random.next() < 0.3;
+        text += if positive { "+1" } else { "-1" };
+        if times {
+            text += &format!(" 1:{}", 1_700_000_000 + 61 * row);
+        }
+        for index in 2..40 {
+            if random.next() < if positive && index % 5 == 0 { 0.5 } else { 0.2 } {
+                text += &format!(" {}:{:.4}", 3 * index, random.normal());
+            }
+        }
+        text.push('\n');
+    }
+    text
+}

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::data::{Random, shop, visits};
+use crate::data::{Random, shop, sparse, visits};
 use crate::{Run, command, directory, read, setpoint, write};
 
 /// Whether to try everything.
@@ -181,6 +181,10 @@ fn cases() -> Vec<Case> {
         if kind == "linear" {
             let on_disk = [&train[..], &["--memory", "80kB"]].concat();
             cases.push(Case::new("linear on disk", prepare(), on_disk, "m"));
+            let home = prepare();
+            write(home.path(), "rows.svm", &sparse(1500, false));
+            let rows = ["train", "rows.svm", "-o", "m", "--goal", "recall @ fpr<=20%", "--memory", "60kB"];
+            cases.push(Case::new("sparse on disk", home, rows.to_vec(), "m"));
         }
         let others = [
             ([&["predict", "model", data, "-o", "p.csv"][..], predicted].concat(), "p.csv"),
@@ -323,6 +327,11 @@ fn a_disk_that_is_full_few_handles_and_no_rights_are_said() {
     let full = "ulimit -f 30; exec \"$0\" train shop.csv --label bought --goal \"recall @ fpr<=20%\" --model linear -o f \
                 --memory 80kB";
     let run = shell(home.path(), &format!("trap '' XFSZ; {full}"));
+    assert_eq!((run.code, home.path().join("f").exists()), (Some(2), false), "{run:?}");
+    assert!(run.stderr.contains("the scratch file in ") && run.stderr.contains("--scratch"), "{run:?}");
+    write(home.path(), "rows.svm", &sparse(1500, false));
+    let sparse = full.replace("shop.csv --label bought", "rows.svm");
+    let run = shell(home.path(), &format!("trap '' XFSZ; {sparse}"));
     assert_eq!((run.code, home.path().join("f").exists()), (Some(2), false), "{run:?}");
     assert!(run.stderr.contains("the scratch file in ") && run.stderr.contains("--scratch"), "{run:?}");
     assert!(scratch(home.path()).is_empty());

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::data::{Random, shop, visits};
+use crate::data::{Random, shop, sparse, visits};
 use crate::{directory, read, setpoint, write};
 
 /// Visits with a weight and a day.
@@ -27,9 +27,11 @@ fn a_model_from_a_scratch_file_has_the_bytes_of_one_from_memory() {
     write(home.path(), "more.csv", &shop(900, 8));
     write(home.path(), "visits.csv", &visits(300, 10, 7));
     write(home.path(), "days.csv", &days(9000));
+    write(home.path(), "rows.svm", &sparse(12_000, false));
+    write(home.path(), "times.svm", &sparse(9000, true));
     fs::create_dir(home.path().join("room")).unwrap();
     // Less than the rows take, and more than is needed beside them.
-    let cases: [(&str, &[&str]); 6] = [
+    let cases: [(&str, &[&str]); 8] = [
         ("400kB", &["shop.csv", "--label", "bought", "--goal", "recall @ fpr<=20%"]),
         (
             "400kB",
@@ -71,6 +73,8 @@ fn a_model_from_a_scratch_file_has_the_bytes_of_one_from_memory() {
             "700kB",
             &["days.csv", "--label", "y", "--goal", "coverage @ precision>=0.4, npv>=0.8", "--drop", "day"],
         ),
+        ("400kB", &["rows.svm", "--goal", "recall @ fpr<=20%", "--test", "times.svm"]),
+        ("400kB", &["times.svm", "--goal", "recall @ fpr<=20%"]),
     ];
     for (memory, case) in cases {
         let train = |more: &[&str]| setpoint(home.path(), &[&["train"], case, more].concat());
@@ -104,11 +108,6 @@ fn what_needs_all_rows_in_memory_is_refused_by_name() {
     let home = directory();
     write(home.path(), "shop.csv", &shop(3000, 7));
     write(home.path(), "visits.csv", &visits(300, 10, 7));
-    let mut rows = String::new();
-    for row in 0..4000 {
-        let _ = writeln!(rows, "{} 1:{} 3:{}", row % 2, row % 7, row % 5);
-    }
-    write(home.path(), "rows.svm", &rows);
     let shop = ["train", "shop.csv", "--label", "bought", "--goal", "recall @ fpr<=20%", "-o", "m"];
     let with = |more: &[&'static str]| [&shop[..], more].concat();
     for (arguments, said) in [
@@ -134,10 +133,6 @@ fn what_needs_all_rows_in_memory_is_refused_by_name() {
             ]
             .concat(),
             "goals per query need all of them in memory",
-        ),
-        (
-            vec!["train", "rows.svm", "--goal", "recall @ fpr<=20%", "-o", "m", "--memory", "10kB"],
-            "rows.svm: an SVMLight file is held in memory, and has more than --memory",
         ),
     ] {
         let run = setpoint(home.path(), &arguments);

@@ -122,13 +122,23 @@ impl Encoder {
             ) if (numbering.base, &numbering.listed[..], &offsets) == (*base, columns, own)
                 && matrix.columns == scales.len() =>
             {
-                let features = Features::from_csr(scale_sparse(matrix, scales))?;
-                match parts {
-                    [all] if all.len() == features.rows() => take(0, features)?,
-                    parts => parts
-                        .iter()
-                        .enumerate()
-                        .try_for_each(|(part, rows)| take(part, features.select(rows)?))?,
+                let mut first = 0;
+                for rows in matrix.into_parts() {
+                    let features = Features::from_csr(scale_sparse(rows.map_err(ModelError::from)?, scales))?;
+                    let end = first + features.rows();
+                    let below = |all: &[u32], end: usize| all.partition_point(|row| (*row as usize) < end);
+                    let own = |all: &[u32]| -> Vec<u32> {
+                        let own = &all[below(all, first)..below(all, end)];
+                        own.iter().map(|row| row - first as u32).collect()
+                    };
+                    match parts {
+                        [all] if own(all).len() == features.rows() => take(0, features)?,
+                        parts => parts
+                            .iter()
+                            .enumerate()
+                            .try_for_each(|(part, all)| take(part, features.select(&own(all))?))?,
+                    }
+                    first = end;
                 }
             }
             _ => {

@@ -1,6 +1,7 @@
 //! Why a table could not be encoded.
 
 use setpoint::message::quote;
+use setpoint::scratch::ScratchError;
 use thiserror::Error;
 
 /// Why a table could not be encoded.
@@ -23,6 +24,9 @@ pub enum EncodeError {
         /// Rows of the table.
         rows: usize,
     },
+    /// Rows in a scratch file, which cannot be read.
+    #[error(transparent)]
+    Scratch(#[from] ScratchError),
     /// All columns are constant.
     #[error("{file}: every feature column has a single value in the training rows; nothing to learn from")]
     AllConstant {

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use setpoint::features::{Scaling, Sparse};
+use setpoint::features::Scaling;
+use setpoint::scratch::ScratchError;
 
 use super::apply::Dates;
 use super::text::{Unit, Words};
@@ -13,6 +14,7 @@ use super::{Category, EncodeError, Encoder, Encoding, Input, Inputs};
 use crate::chunk::{Chunk, MISSING, Texts};
 use crate::form::Form;
 use crate::layout::ColumnKind;
+use crate::matrix::Matrix;
 use crate::table::{Body, FeatureColumn, Table};
 use crate::time::DatePart;
 
@@ -55,7 +57,7 @@ impl Encoder {
             Body::Sparse { matrix, numbering, offsets } => Inputs::Sparse {
                 base: numbering.base,
                 columns: numbering.listed.to_vec(),
-                scales: scales(matrix, &chosen),
+                scales: scales(matrix, &chosen)?,
                 offsets: offsets.clone(),
             },
             Body::Dense { columns, chunks, texts } => {
@@ -313,21 +315,23 @@ fn indicator(count: u64, total: u64) -> Option<Scaling> {
 
 /// The root mean square of each column; in a wide matrix, of all entries that there are: scaled one by one, the
 /// rarest would weigh most.
-fn scales(matrix: &Sparse, chosen: &[bool]) -> Vec<f32> {
+fn scales(matrix: &Matrix, chosen: &[bool]) -> Result<Vec<f32>, ScratchError> {
     let mut squares = vec![0.0; matrix.columns];
     let (mut rows, mut entries) = (0, 0);
-    for row in (0..matrix.rows()).filter(|row| chosen[*row]) {
-        rows += 1;
-        entries += matrix.range(row).len();
-        for entry in matrix.range(row) {
-            squares[matrix.indices[entry] as usize] += f64::from(matrix.values[entry]).powi(2);
+    matrix.each(|first, some| {
+        for row in (0..some.rows()).filter(|row| chosen[first + row]) {
+            rows += 1;
+            entries += some.range(row).len();
+            for entry in some.range(row) {
+                squares[some.indices[entry] as usize] += f64::from(some.values[entry]).powi(2);
+            }
         }
-    }
+    })?;
     if rows < WIDE * matrix.columns as u64 {
         let scale = positive((squares.iter().sum::<f64>() / entries.max(1) as f64).sqrt());
-        return vec![scale; matrix.columns];
+        return Ok(vec![scale; matrix.columns]);
     }
-    squares.iter().map(|sum: &f64| positive((sum / rows as f64).sqrt())).collect()
+    Ok(squares.iter().map(|sum: &f64| positive((sum / rows as f64).sqrt())).collect())
 }
 
 /// A scale to divide by: 1 where there is no spread, or none that `f32` can hold.

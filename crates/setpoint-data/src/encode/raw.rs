@@ -51,13 +51,13 @@ impl Table {
         Some(columns.collect())
     }
 
-    /// The rows of an SVMLight file, less the offsets of its columns, and those.
+    /// The rows of an SVMLight file in memory, less the offsets of its columns, and those.
     #[must_use]
     pub fn raw_entries(&self) -> Option<(&Sparse, Vec<f64>)> {
         let Body::Sparse { matrix, offsets, .. } = &self.body else { return None };
         let mut all = vec![0.0; matrix.columns];
         offsets.iter().for_each(|(column, offset)| all[*column as usize] = *offset);
-        Some((matrix, all))
+        Some((matrix.here()?, all))
     }
 }
 

@@ -36,14 +36,6 @@ pub enum ReadError {
         /// The file.
         file: String,
     },
-    /// A format that is read whole.
-    #[error(
-        "{file}: an SVMLight file is held in memory, and has more than ‹memory›; give more, or leave that out"
-    )]
-    Held {
-        /// The file.
-        file: String,
-    },
     /// Rows that are too many for memory have no other place.
     #[error(transparent)]
     Scratch(#[from] ScratchError),

@@ -52,7 +52,7 @@ pub struct Spill {
 
 /// Bytes that a row takes beside its columns while a model is trained in memory, about: scores of the candidates, labels,
 /// lists of rows, and fewer rows to come close on.
-const BESIDE: usize = 60;
+pub(crate) const BESIDE: usize = 60;
 
 /// What a table reader returns: columns placed as the layout says.
 #[derive(Debug)]

@@ -6,14 +6,16 @@
 
 use super::block::{Block, for_each_block};
 use super::source::Source;
-use super::{Missing, ReadError, Request, text_of};
+use super::{Missing, ReadError, Request, Spill, text_of};
 use crate::Error;
 use crate::chunk::{LocalTexts, MISSING, Texts};
+use crate::matrix::Matrix;
 use crate::offset::narrow;
 use crate::query::QuerySource;
 use crate::role::{RoleError, Roles};
 use crate::sparse::{Numbering, Offsets, fill, needed_offsets, offset_of};
 use setpoint::features::Sparse;
+use setpoint::scratch::ScratchError;
 
 /// Indices up to which it is told apart which of them hold numbers that were rounded.
 const MARKED: u32 = 1 << 20;
@@ -22,7 +24,7 @@ const MARKED: u32 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct RawSparse {
     /// Columns numbered from 0, whatever the file does.
-    pub matrix: Sparse,
+    pub matrix: Matrix,
     pub numbering: Numbering<'static>,
     pub offsets: Offsets,
     pub labels: Vec<u32>,
@@ -33,35 +35,42 @@ pub(crate) struct RawSparse {
 }
 
 impl RawSparse {
+    /// Turns indices into columns, and counts the entries of unknown ones.
+    fn keep(&mut self) -> Result<(), ReadError> {
+        let (numbering, unknown) = (&self.numbering, &mut self.unknown);
+        Ok(self.matrix.change(|_, rows| *unknown += numbering.keep(rows))?)
+    }
+
     /// Keeps some of the rows; returns how many it left out.
-    pub fn retain(&mut self, keep: &[bool]) -> u64 {
-        let mut left_out = 0;
-        let Sparse { starts, indices, values, .. } = &mut self.matrix;
-        let (mut row, mut end, mut from) = (0, 0, 0);
-        for (old, kept) in keep.iter().enumerate() {
-            let to = starts[old + 1];
-            if *kept {
-                indices.copy_within(from..to, end);
-                values.copy_within(from..to, end);
-                end += to - from;
-                row += 1;
-                starts[row] = end;
-            } else {
-                left_out += 1;
-            }
-            from = to;
-        }
-        starts.truncate(row + 1);
-        indices.truncate(end);
-        values.truncate(end);
+    pub fn retain(&mut self, keep: &[bool]) -> Result<u64, ScratchError> {
+        self.matrix.change(|first, rows| retain(rows, &keep[first..][..rows.rows()]))?;
         let mut kept = keep.iter();
         self.labels.retain(|_| kept.next() == Some(&true));
         if let Some((queries, _)) = &mut self.queries {
             let mut kept = keep.iter();
             queries.retain(|_| kept.next() == Some(&true));
         }
-        left_out
+        Ok(keep.iter().filter(|kept| !**kept).count() as u64)
     }
+}
+
+/// Keeps some of the rows.
+pub(crate) fn retain(Sparse { starts, indices, values, .. }: &mut Sparse, keep: &[bool]) {
+    let (mut row, mut end, mut from) = (0, 0, 0);
+    for (old, kept) in keep.iter().enumerate() {
+        let to = starts[old + 1];
+        if *kept {
+            indices.copy_within(from..to, end);
+            values.copy_within(from..to, end);
+            end += to - from;
+            row += 1;
+            starts[row] = end;
+        }
+        from = to;
+    }
+    starts.truncate(row + 1);
+    indices.truncate(end);
+    values.truncate(end);
 }
 
 #[derive(Default)]
@@ -122,46 +131,55 @@ pub(crate) fn read(
     let drop = check_roles(file, request.roles)?;
     let missing = Missing::new(&request.roles.missing_texts());
     let mut parser = Parser { file, missing, drop, offsets: Vec::new() };
+    let read = |parser: &Parser<'_>| read_rows(source, parser, request.options.spill.as_ref());
     let mut all = match known {
         Some((numbering, offsets)) => {
             parser.offsets = numbering.by_index(offsets);
-            let (mut all, _) = read_rows(source, &parser)?;
+            let (mut all, _) = read(&parser)?;
             (all.numbering, all.offsets) = (numbering.into_owned(), offsets.to_vec());
-            all.unknown = all.numbering.keep(&mut all.matrix);
+            all.keep()?;
             all
         }
         None => {
-            let (mut all, rounded) = read_rows(source, &parser)?;
-            let indices = &all.matrix.indices;
+            let (mut all, rounded) = read(&parser)?;
+            let indices = all.matrix.indices().map_err(ReadError::from)?;
             let base = u32::from(!indices.contains(&0));
             let largest = indices.iter().max().ok_or_else(|| RoleError::NoFeatures {
                 file: file.to_owned(),
                 hint: "drop fewer columns".to_owned(),
             })?;
-            let numbering = Numbering::occurring(indices, base, (largest - base) as usize + 1);
-            numbering.keep(&mut all.matrix);
+            all.numbering = Numbering::occurring(&indices, base, (largest - base) as usize + 1);
+            all.keep()?;
             if !rounded.0.is_empty() {
-                all.offsets = needed_offsets(&all.matrix, |column| rounded.has(numbering.index(column)));
+                let numbering = &all.numbering;
+                let offsets = needed_offsets(&all.matrix, |column| rounded.has(numbering.index(column)));
+                all.offsets = offsets.map_err(ReadError::from)?;
             }
             if !all.offsets.is_empty() {
-                parser.offsets = numbering.by_index(&all.offsets);
-                all.matrix = read_rows(source, &parser)?.0.matrix;
-                numbering.keep(&mut all.matrix);
+                parser.offsets = all.numbering.by_index(&all.offsets);
+                all.matrix = read(&parser)?.0.matrix;
+                all.keep()?;
             }
-            all.numbering = numbering;
             all
         }
     };
-    fill(&mut all.matrix, &all.offsets);
+    if !all.offsets.is_empty() {
+        let offsets = &all.offsets;
+        all.matrix.change(|_, rows| fill(rows, offsets)).map_err(ReadError::from)?;
+    }
     Ok(all)
 }
 
 /// All rows, with indices as they are in the file; and which of these hold numbers that were rounded.
-fn read_rows(source: &Source, parser: &Parser<'_>) -> Result<(RawSparse, Marks), Error> {
+fn read_rows(
+    source: &Source,
+    parser: &Parser<'_>,
+    spill: Option<&Spill>,
+) -> Result<(RawSparse, Marks), Error> {
     let file = source.name();
     let mut rounded = Marks::default();
     let mut all = RawSparse {
-        matrix: Sparse { starts: vec![0], ..Sparse::default() },
+        matrix: Matrix::default(),
         numbering: Numbering::default(),
         offsets: Vec::new(),
         labels: Vec::new(),
@@ -181,10 +199,8 @@ fn read_rows(source: &Source, parser: &Parser<'_>) -> Result<(RawSparse, Marks),
         |mut rows: Rows| {
             all.label_texts.merge(rows.label_texts, &mut rows.labels);
             query_texts.merge(rows.query_texts, &mut rows.queries);
-            let start = all.matrix.indices.len();
-            all.matrix.starts.extend(rows.ends.iter().map(|end| start + end));
-            all.matrix.indices.extend(rows.indices);
-            all.matrix.values.extend(rows.values);
+            all.matrix.append(&rows.ends, &rows.indices, &rows.values);
+            all.matrix.spill(spill, false)?;
             all.labels.extend(rows.labels);
             queries.extend(rows.queries);
             with = with.or(rows.with_query);
@@ -197,6 +213,7 @@ fn read_rows(source: &Source, parser: &Parser<'_>) -> Result<(RawSparse, Marks),
             Ok(())
         },
     )?;
+    all.matrix.spill(spill, true)?;
     if all.labels.is_empty() {
         return Err(ReadError::Empty { file: file.to_owned() }.into());
     }
@@ -345,10 +362,11 @@ mod tests {
     #[test]
     fn rows_are_sparse_and_count_from_one_unless_there_is_a_zero() {
         let raw = read_text("+1 3:1 1:2.5 \n-1\n\n1 2:0 3:-1 # note\n", None).unwrap();
-        assert_eq!((raw.matrix.rows(), raw.matrix.columns, raw.numbering.base), (3, 2, 1));
-        assert_eq!(raw.matrix.starts, [0, 2, 2, 3]);
-        assert_eq!((raw.matrix.indices, &raw.numbering.listed[..]), (vec![0, 1, 1], &[1, 3][..]));
-        assert_eq!(raw.matrix.values, [2.5, 1.0, -1.0]);
+        assert_eq!((raw.matrix.rows, raw.matrix.columns, raw.numbering.base), (3, 2, 1));
+        let matrix = raw.matrix.here().unwrap();
+        assert_eq!(matrix.starts, [0, 2, 2, 3]);
+        assert_eq!((&matrix.indices[..], &raw.numbering.listed[..]), (&[0, 1, 1][..], &[1, 3][..]));
+        assert_eq!(matrix.values, [2.5, 1.0, -1.0]);
         let zero = read_text("1 0:1 3:1\n", None).unwrap();
         assert_eq!((zero.matrix.columns, zero.numbering.base), (2, 0));
     }
@@ -361,9 +379,10 @@ mod tests {
         )
         .unwrap();
         assert_eq!((raw.matrix.columns, raw.unknown), (5, 2));
-        assert_eq!(raw.matrix.starts, [0, 2, 2, 3]);
-        assert_eq!(raw.matrix.indices, [0, 4, 1]);
-        assert_eq!(raw.matrix.values, [1.0, 2.0, 1.0]);
+        let matrix = raw.matrix.here().unwrap();
+        assert_eq!(matrix.starts, [0, 2, 2, 3]);
+        assert_eq!(matrix.indices, [0, 4, 1]);
+        assert_eq!(matrix.values, [1.0, 2.0, 1.0]);
     }
 
     #[test]

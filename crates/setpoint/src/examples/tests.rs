@@ -1,6 +1,6 @@
 use super::*;
 use crate::engine::EngineOptions;
-use crate::features::{Features, Layout, Scaling, Stored};
+use crate::features::{Features, Layout, Scaling, Sparse, Stored};
 use crate::model::{Linear, Model, Rows, StoredLinear};
 use crate::sample::Sample;
 use crate::shard::{Shard, Shards};
@@ -91,14 +91,29 @@ fn rows_in_one_place_and_in_parts_answer_alike() {
     }
 }
 
-/// Two numbers, a few categories and many, missing here and there.
-fn mixed(rows: usize) -> Features {
+/// Entries of some rows in the last of so many columns, none in some.
+fn entries(rows: usize, columns: usize, own: usize) -> Sparse {
+    let mut entries = Sparse { columns, starts: vec![0], ..Sparse::default() };
+    for row in 0..rows {
+        for entry in 0..row * row % 7 {
+            entries.indices.push((columns - own + (row * 13 + entry * 17) % own) as u32);
+            entries.values.push(((row * 3 + entry) as f32).sin());
+        }
+        entries.starts.push(entries.values.len());
+    }
+    entries
+}
+
+/// Two numbers, a few categories and many, missing here and there; and so many columns of entries.
+fn mixed(rows: usize, own: usize) -> Features {
     let mut layout = Layout::default();
     let scalings = |count: usize| vec![Scaling { mean: 0.1, scale: 0.5 }; count];
     layout.add_number();
     layout.add_categories(scalings(3));
     layout.add_number();
     layout.add_categories(scalings(2_000));
+    layout.add_entries(own);
+    let columns = layout.columns();
     let mut features = Features::zeros(layout.into(), rows);
     let number = |column: usize, own: std::ops::Range<usize>, into: &mut [f32]| {
         into.iter_mut().zip(own).for_each(|(into, row)| *into = ((row * 7 + column) as f32 * 12.9898).sin());
@@ -107,7 +122,10 @@ fn mixed(rows: usize) -> Features {
         into.iter_mut().zip(own).for_each(|(into, row)| *into = (row * 31 % [4, 2_001][field]) as u32);
     };
     features.fill(0..rows, number, place);
-    features
+    match own {
+        0 => features,
+        own => features.with_entries(entries(rows, columns, own)).unwrap(),
+    }
 }
 
 #[test]
@@ -119,8 +137,12 @@ fn rows_on_disk_answer_as_those_in_memory_to_the_last_bit() {
 }
 
 fn answer_alike() {
-    for (rows, weighted) in [(3_000, false), (4_097, true), (40_000, false), (150_001, true)] {
-        let features = mixed(rows);
+    let dense = [(3_000, false), (4_097, true), (40_000, false), (150_001, true)];
+    let sparse = [(4_097, true, mixed(4_097, 40)), (150_001, false, mixed(150_001, 300))];
+    let csr = |rows| Features::from_csr(entries(rows, 500, 500)).unwrap();
+    let cases = dense.map(|(rows, weighted)| (rows, weighted, mixed(rows, 0))).into_iter();
+    let cases = cases.chain(sparse).chain([3_000, 60_000].map(|rows| (rows, true, csr(rows))));
+    for (rows, weighted, features) in cases {
         let mut sample = Sample::new((0..rows).map(|row| row % 5 == 0).collect()).unwrap();
         if weighted {
             sample = sample.with_weights((0..rows).map(|row| 1.0 + (row % 3) as f32).collect()).unwrap();

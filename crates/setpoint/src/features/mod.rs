@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::count::CHUNK;
 use crate::model::{ModelError, check_length, check_rows};
 
+mod apart;
 mod code;
 mod dense;
 mod kernel;
@@ -113,7 +114,13 @@ impl Layout {
         narrow.chunks(code::TOGETHER).map(<[_]>::to_vec).chain(wide).collect()
     }
 
-    /// Bytes that so many rows take; `None` if they are too many to count.
+    /// Whether rows have entries in some columns.
+    fn has_entries(&self) -> bool {
+        let others = self.fields.iter().map(|field| field.scalings.len()).sum::<usize>();
+        self.columns > self.numbers.len() + others
+    }
+
+    /// Bytes that so many rows take, entries aside; `None` if they are too many to count.
     #[must_use]
     pub fn bytes(&self, rows: usize) -> Option<usize> {
         let row = size_of::<f32>() * self.numbers.len()
@@ -171,6 +178,13 @@ impl Features {
         let narrow = layout.narrow.iter().map(|_| vec![0; rows]).collect();
         let wide = layout.wide.iter().map(|_| vec![0; rows]).collect();
         Self { layout, rows, numbers, narrow, wide, entries: None }
+    }
+
+    /// No rows of these columns, to be [appended](Features::append) to.
+    pub(crate) fn none(layout: Arc<Layout>) -> Self {
+        let columns = layout.columns;
+        let entries = layout.has_entries().then(|| Sparse { columns, starts: vec![0], ..Sparse::default() });
+        Self { entries, ..Self::zeros(layout, 0) }
     }
 
     /// Takes over a row-major matrix of numbers.

@@ -16,7 +16,7 @@ use crate::model::ModelError;
 use crate::scratch::ScratchError;
 
 /// Writes the derivative by each score of a chunk of rows, from the first of them on.
-pub(crate) type Slopes<'a> = Box<dyn Fn(usize, &[f32], &mut [f32]) + Sync + 'a>;
+pub(crate) type Slopes<'a> = Box<dyn Fn(usize, &[f32], &mut [f32]) + Send + Sync + 'a>;
 
 /// Partial sums that a walk keeps at most, in numbers; beyond that there are several walks.
 const SUMS: usize = 1 << 24;
@@ -36,6 +36,13 @@ pub(crate) struct Turn<'a> {
     pub(crate) slopes: Option<Slopes<'a>>,
     /// X^T v, then the sum of v.
     pub(crate) gradient: Vec<f64>,
+}
+
+impl Turn<'_> {
+    /// Whether it needs the rows: questions about kept scores stand among those that do.
+    pub(super) fn walks(&self) -> bool {
+        self.parameters.is_some() || self.slopes.is_some()
+    }
 }
 
 /// A turn's parameters, made ready.
@@ -60,13 +67,17 @@ pub(super) struct Piece<'p> {
     kept: Vec<Option<Kept<'p>>>,
 }
 
-/// Walks over so many rows, more than a chunk of counts: `over` takes each piece to its rows, in any order.
+/// Walks over so many rows, more than a chunk of counts, if a turn needs that: `over` takes each piece to its rows, in any
+/// order.
 pub(super) fn walk(
     layout: &Layout,
     rows: usize,
     turns: &mut [Turn<'_>],
     over: impl Fn(&Walk<'_, '_>, Vec<Piece<'_>>) -> Result<(), ModelError>,
 ) -> Result<(), ModelError> {
+    if !turns.iter().any(Turn::walks) {
+        return Ok(());
+    }
     let (chunk, _) = layout.chunk_rows(rows);
     let code_width = if layout.fields.is_empty() { 0 } else { code::width(layout) };
     let width = layout.numbers.len() + 1 + code_width;
@@ -250,5 +261,22 @@ impl Features {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_left_alone_where_no_turn_needs_them() {
+        let mut layout = Layout::default();
+        layout.add_number();
+        let read = |parameters: Option<&[f32]>| {
+            let turn = Turn { parameters, kept: None, slopes: None, gradient: Vec::new() };
+            let over = |_: &Walk<'_, '_>, _: Vec<Piece<'_>>| Err(ModelError::NoForward);
+            walk(&layout, 10_000, &mut [turn], over).is_err()
+        };
+        assert!(!read(None) && read(Some(&[1.0, 0.0])));
     }
 }

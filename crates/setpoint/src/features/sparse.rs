@@ -149,39 +149,45 @@ impl Sparse {
         });
     }
 
-    /// Number of backward chunks: a function of the shape alone, so that sums do not depend on threads.
-    fn chunks(&self) -> usize {
-        let values = CHUNK_VALUES.max(VALUES_PER_COLUMN * self.columns);
-        (self.values.len() / values).clamp(1, CHUNKS)
+    /// Adds X^T v of some rows, then the sum of v.
+    pub(super) fn add_gradient(&self, rows: Range<usize>, v: &[f32], sums: &mut [f64]) {
+        for (row, slope) in rows.zip(v) {
+            let slope = f64::from(*slope);
+            let (indices, values) = self.entries(row);
+            for (index, value) in indices.iter().zip(values) {
+                sums[*index as usize] += slope * f64::from(*value);
+            }
+            sums[self.columns] += slope;
+        }
     }
 
     /// `gradient` = X^T v, then the sum of v.
     pub(super) fn backward(&self, v: &[f32], work: &mut Work, gradient: &mut [f64]) {
         let Work { partials, totals, .. } = work;
         let width = self.columns + 1;
-        let chunks = self.chunks();
-        // Chunks of equal numbers of values, cut at the rows where these are reached.
+        let cuts = cuts(self.values.len(), self.columns);
+        let chunks = cuts.len() + 1;
         let cut = |chunk: usize| match chunk {
             0 => 0,
             last if last == chunks => self.rows(),
-            _ => self.starts.partition_point(|start| *start < self.values.len() / chunks * chunk),
+            _ => self.starts.partition_point(|start| *start < cuts[chunk - 1]),
         };
         partials.resize(chunks * width, 0.0);
         partials.par_chunks_mut(width).enumerate().for_each(|(chunk, sums)| {
             sums.fill(0.0);
             let rows = cut(chunk)..cut(chunk + 1);
-            for (row, slope) in rows.clone().zip(&v[rows]) {
-                let slope = f64::from(*slope);
-                let (indices, values) = self.entries(row);
-                for (index, value) in indices.iter().zip(values) {
-                    sums[*index as usize] += slope * f64::from(*value);
-                }
-                sums[self.columns] += slope;
-            }
+            self.add_gradient(rows.clone(), &v[rows], sums);
         });
         add_in_order(partials, totals, width);
         gradient.copy_from_slice(totals);
     }
+}
+
+/// After how many values a backward chunk ends, all but the last: chunks of equal numbers of values, cut at the rows where
+/// these are reached. A function of the shape alone, so that sums do not depend on threads.
+pub(super) fn cuts(values: usize, columns: usize) -> Vec<usize> {
+    let chunks = (values / CHUNK_VALUES.max(VALUES_PER_COLUMN * columns)).clamp(1, CHUNKS);
+    (1..chunks).map(|chunk| values / chunks * chunk).collect()
 }
 
 /// The stored values times their columns' weights, in four sums that need not wait for each other.

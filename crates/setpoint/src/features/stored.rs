@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! a unit: 4,096 rows     numbers in tiles | a code of each narrow pack | a code of each wide pack
+//!                        where each row's entries end | their columns | their values
 //! ```
 //!
 //! A walk goes over the chunks that rows in memory would have, some side by side: while one block of each is
-//! computed with, a thread reads the next. So sums have the bits that they have in memory.
+//! computed with, a thread reads the next. So sums have the bits that they have in memory. Rows with entries are
+//! walked over in their order (see `apart`).
 
 use std::ops::Range;
 use std::path::Path;
@@ -14,16 +16,19 @@ use std::sync::mpsc::{channel, sync_channel};
 
 use rayon::prelude::*;
 
+use super::apart::{Apart, ends};
 use super::pass::{Turn, walk};
 use super::{Features, Layout};
 use crate::count::CHUNK;
-use crate::model::{ModelError, check_length};
+use crate::model::ModelError;
 use crate::scratch::{Scratch, ScratchError};
 
 /// Bytes of the blocks that are computed with at a time, about.
 const BLOCKS: usize = 16 << 20;
 /// Rows of scores that are read at a time.
 const SCORES: usize = 64 * CHUNK;
+/// Bytes of the column and the value of an entry.
+const ENTRY: usize = size_of::<u32>() + size_of::<f32>();
 
 /// Rows of features in a scratch file.
 #[derive(Debug)]
@@ -31,6 +36,10 @@ pub struct Stored {
     layout: Arc<Layout>,
     rows: usize,
     scratch: Scratch,
+    /// Where each unit is, and how many entries its rows have.
+    units: Vec<(u64, usize)>,
+    /// The rows at which chunks of entries end, all but the last.
+    ends: Vec<usize>,
     /// Rows that do not fill a unit yet.
     last: Features,
 }
@@ -42,13 +51,10 @@ impl Stored {
     /// No rows yet, to be in a file in this folder.
     ///
     /// # Errors
-    /// If there are columns of entries, or the file cannot be made.
+    /// If the file cannot be made.
     pub fn create(layout: Arc<Layout>, directory: &Path) -> Result<Self, ModelError> {
-        let stored: usize =
-            layout.numbers.len() + layout.fields.iter().map(|f| f.scalings.len()).sum::<usize>();
-        check_length("columns of numbers and categories", layout.columns, stored)?;
-        let last = Features::zeros(Arc::clone(&layout), 0);
-        Ok(Self { layout, rows: 0, scratch: Scratch::create(directory)?, last })
+        let (last, scratch) = (Features::none(Arc::clone(&layout)), Scratch::create(directory)?);
+        Ok(Self { layout, rows: 0, scratch, units: Vec::new(), ends: Vec::new(), last })
     }
 
     /// Number of rows.
@@ -73,6 +79,11 @@ impl Stored {
     #[must_use]
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
+    }
+
+    /// Bytes that so many of its rows take, about.
+    pub(crate) fn bytes(&self, rows: usize) -> usize {
+        self.entries() / self.rows.max(1) * ENTRY * rows + self.unit_bytes() / CHUNK * rows
     }
 
     /// Adds rows.
@@ -102,7 +113,8 @@ impl Stored {
         let whole = self.last.rows() / CHUNK;
         for unit in 0..whole {
             let rows: Vec<u32> = (unit * CHUNK..(unit + 1) * CHUNK).map(|row| row as u32).collect();
-            self.write(&self.last.select(&rows)?)?;
+            let unit = self.last.select(&rows)?;
+            self.write(&unit)?;
         }
         let rest: Vec<u32> = (whole * CHUNK..self.last.rows()).map(|row| row as u32).collect();
         self.last = self.last.select(&rest)?;
@@ -114,23 +126,43 @@ impl Stored {
     /// # Errors
     /// If the disk refuses.
     pub fn finish(mut self) -> Result<Self, ModelError> {
-        if self.last.rows() > 0 {
-            self.write(&self.last)?;
+        let last = std::mem::replace(&mut self.last, Features::none(Arc::clone(&self.layout)));
+        if last.rows() > 0 {
+            self.write(&last)?;
         }
-        self.last = Features::zeros(Arc::clone(&self.layout), 0);
+        if self.layout.has_entries() {
+            let units = self.units.iter().map(|(_, entries)| *entries);
+            self.ends = ends(units, self.columns(), |unit| {
+                let mut ends = vec![0; CHUNK.min(self.rows - unit * CHUNK)];
+                self.scratch.read(self.units[unit].0 + self.dense_bytes() as u64, &mut ends)?;
+                Ok(ends)
+            })?;
+        }
         Ok(self)
     }
 
-    fn unit_bytes(&self) -> usize {
+    /// Bytes of the numbers and codes of a unit.
+    fn dense_bytes(&self) -> usize {
         let Layout { numbers, narrow, wide, .. } = &*self.layout;
         CHUNK * (4 * numbers.len() + 2 * narrow.len() + 4 * wide.len())
     }
 
+    /// Bytes of a unit, entries aside.
+    fn unit_bytes(&self) -> usize {
+        self.dense_bytes() + if self.layout.has_entries() { CHUNK * size_of::<usize>() } else { 0 }
+    }
+
+    fn entries(&self) -> usize {
+        self.units.iter().map(|(_, entries)| entries).sum()
+    }
+
     /// Writes a unit after those there are.
-    fn write(&self, unit: &Features) -> Result<(), ScratchError> {
-        let at = self.scratch.reserve(self.unit_bytes());
-        self.scratch.write(at, &unit.numbers.values)?;
-        let mut at = at + (CHUNK * 4 * self.layout.numbers.len()) as u64;
+    fn write(&mut self, unit: &Features) -> Result<(), ScratchError> {
+        let entries = unit.entries.as_ref().map_or(0, |entries| entries.values.len());
+        let first = self.scratch.reserve(self.unit_bytes() + entries * ENTRY);
+        self.units.push((first, entries));
+        self.scratch.write(first, &unit.numbers.values)?;
+        let mut at = first + (CHUNK * 4 * self.layout.numbers.len()) as u64;
         for codes in &unit.narrow {
             self.scratch.write(at, codes)?;
             at += CHUNK as u64 * 2;
@@ -138,6 +170,12 @@ impl Stored {
         for codes in &unit.wide {
             self.scratch.write(at, codes)?;
             at += CHUNK as u64 * 4;
+        }
+        if let Some(entries) = &unit.entries {
+            self.scratch.write(at, &entries.starts[1..])?;
+            at = first + self.unit_bytes() as u64;
+            self.scratch.write(at, &entries.indices)?;
+            self.scratch.write(at + size_of_val(&entries.indices[..]) as u64, &entries.values)?;
         }
         Ok(())
     }
@@ -148,10 +186,18 @@ impl Stored {
         into.numbers.resize(rows.len());
         into.narrow.iter_mut().for_each(|codes| codes.resize(rows.len(), 0));
         into.wide.iter_mut().for_each(|codes| codes.resize(rows.len(), 0));
-        let numbers = self.layout.numbers.len();
+        if let Some(entries) = &mut into.entries {
+            let units = &self.units[rows.start / CHUNK..rows.end.div_ceil(CHUNK)];
+            let all = units.iter().map(|(_, entries)| entries).sum();
+            entries.starts.resize(rows.len() + 1, 0);
+            entries.indices.resize(all, 0);
+            entries.values.resize(all, 0.0);
+        }
+        let (numbers, mut before) = (self.layout.numbers.len(), 0);
         for first in rows.clone().step_by(CHUNK) {
             let own = first - rows.start..(first - rows.start + CHUNK).min(rows.len());
-            let mut at = (first / CHUNK * self.unit_bytes()) as u64;
+            let (begin, count) = self.units[first / CHUNK];
+            let mut at = begin;
             let end = into.numbers.values.len().min((own.start + CHUNK) * numbers);
             self.scratch.read(at, &mut into.numbers.values[own.start * numbers..end])?;
             at += (CHUNK * 4 * numbers) as u64;
@@ -163,13 +209,24 @@ impl Stored {
                 self.scratch.read(at, &mut codes[own.clone()])?;
                 at += CHUNK as u64 * 4;
             }
+            if let Some(entries) = &mut into.entries {
+                let ends = &mut entries.starts[own.start + 1..=own.end];
+                self.scratch.read(at, ends)?;
+                ends.iter_mut().for_each(|end| *end += before);
+                at = begin + self.unit_bytes() as u64;
+                let own = before..before + count;
+                self.scratch.read(at, &mut entries.indices[own.clone()])?;
+                at += (count * size_of::<u32>()) as u64;
+                self.scratch.read(at, &mut entries.values[own])?;
+                before += count;
+            }
         }
         Ok(())
     }
 
     /// Rows of a block, of which so many are computed with at a time.
     fn block(&self, lanes: usize) -> usize {
-        (BLOCKS / lanes / self.unit_bytes().max(1)).max(1) * CHUNK
+        (BLOCKS / lanes / self.bytes(CHUNK).max(1)).max(1) * CHUNK
     }
 
     /// Reads blocks ahead of whoever computes with them: `steps` say which rows are wanted together, each of them from a
@@ -192,7 +249,7 @@ impl Stored {
                 let reader = move || {
                     for rows in own {
                         // One block is computed with, one waits, one is read into.
-                        let new = |_| Features::zeros(Arc::clone(&self.layout), 0);
+                        let new = |_| Features::none(Arc::clone(&self.layout));
                         let mut block = used.try_recv().unwrap_or_else(new);
                         let found = self.read(rows, &mut block);
                         let failed = found.is_err();
@@ -231,7 +288,7 @@ impl Stored {
 
     /// All rows, in memory.
     pub(crate) fn load(&self) -> Result<Features, ScratchError> {
-        let mut features = Features::zeros(Arc::clone(&self.layout), 0);
+        let mut features = Features::none(Arc::clone(&self.layout));
         self.read(0..self.rows, &mut features)?;
         Ok(features)
     }
@@ -240,6 +297,19 @@ impl Stored {
     pub(crate) fn pass(&self, turns: &mut [Turn<'_>]) -> Result<(), ModelError> {
         if self.rows <= CHUNK {
             return self.load()?.pass(turns);
+        }
+        if self.layout.has_entries() {
+            let turns = turns.iter_mut().filter(|turn| turn.walks());
+            let mut apart: Vec<_> = turns.map(|turn| Apart::new(&self.layout, turn)).collect();
+            if apart.is_empty() {
+                return Ok(());
+            }
+            self.each(|first, block| {
+                let turns = apart.par_iter_mut();
+                Ok(turns.try_for_each(|turn| turn.take(block, first, self.rows, &self.ends))?)
+            })?;
+            apart.into_iter().for_each(|turn| turn.finish(&self.layout));
+            return Ok(());
         }
         let lanes = rayon::current_num_threads().min(BLOCKS / self.unit_bytes().max(1)).max(1);
         let block = self.block(lanes);
@@ -298,15 +368,15 @@ impl StoredScores {
         &self,
         of: impl Fn(usize, &[f32]) -> T + Sync,
     ) -> Result<Vec<T>, ScratchError> {
-        let some = |part: usize| {
+        let some = |scores: &mut Vec<f32>, part: usize| {
             let first = part * SCORES;
-            let mut scores = vec![0.0; SCORES.min(self.rows() - first)];
-            self.read(first, &mut scores)?;
+            scores.resize(SCORES.min(self.rows() - first), 0.0);
+            self.read(first, scores)?;
             let chunks = scores.chunks(CHUNK).enumerate();
             Ok(chunks.map(|(chunk, scores)| of(first + chunk * CHUNK, scores)).collect())
         };
-        let found: Result<Vec<Vec<T>>, ScratchError> =
-            (0..self.rows().div_ceil(SCORES)).into_par_iter().map(some).collect();
+        let parts = (0..self.rows().div_ceil(SCORES)).into_par_iter();
+        let found: Result<Vec<Vec<T>>, ScratchError> = parts.map_init(Vec::new, some).collect();
         Ok(found?.into_iter().flatten().collect())
     }
 }

@@ -51,7 +51,7 @@ impl Model for StoredLinear {
     fn select(&self, rows: &[u32]) -> Result<Option<Box<dyn Model>>, ModelError> {
         check_rows(rows, self.rows())?;
         let layout = self.features.layout();
-        let few = layout.bytes(rows.len()).is_some_and(|bytes| bytes <= FEW_BYTES);
+        let few = self.features.bytes(rows.len()) <= FEW_BYTES;
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
         order.sort_by_key(|place| rows[*place as usize]);
         if !few && !rows.is_sorted() {
@@ -59,7 +59,7 @@ impl Model for StoredLinear {
                 message: "rows on disk are taken in their order".to_owned(),
             });
         }
-        let (mut here, mut there, mut next) = (Features::zeros(Arc::clone(layout), 0), None, 0);
+        let (mut here, mut there, mut next) = (Features::none(Arc::clone(layout)), None, 0);
         if !few {
             there = Some(self.like()?);
         }
