@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _setpoint
 from ._errors import InputError
-from ._frames import MISSING, frame_names, is_frame, is_missing, texts, written
+from ._frames import MISSING, aligned, frame_names, is_frame, is_missing, texts, written
 from ._settings import refuse, shape
 
 # Weights are summed as numbers of 32 bits in places.
@@ -58,7 +58,7 @@ def vector(values: Any, name: str, dtype: Any = np.float64) -> np.ndarray:
     if found.dtype.kind not in "biuf":
         raise InputError(f"{name} has dtype {found.dtype}: expected numbers")
     with np.errstate(over="ignore"):
-        numbers = np.ascontiguousarray(found, dtype=dtype)
+        numbers = aligned(np.ascontiguousarray(found, dtype=dtype))
     if not np.isfinite(numbers).all():
         row = int(np.argmin(np.isfinite(numbers)))
         raise InputError(f"{name} contains NaN or infinity (first at {row}: {found[row]}): expected finite numbers")

@@ -44,7 +44,14 @@ def numbers(column: Any) -> Optional[np.ndarray]:
         array = column.to_numpy()
     if array.dtype.kind not in "biuf" or array.ndim != 1:
         return None
-    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+    return aligned(array if array.dtype in (np.float32, np.float64) else array.astype(np.float64))
+
+
+def aligned(values: np.ndarray) -> np.ndarray:
+    """The same numbers where the compiled half can read them: what came over a network, or as the field of a record, may
+    start at any byte.
+    """
+    return np.require(values, requirements="A")
 
 
 def is_nullable(column: Any) -> bool:
@@ -217,11 +224,11 @@ def csr(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     if not (X.has_canonical_format):
         X = X.copy()
         X.sum_duplicates()
-    values = np.ascontiguousarray(X.data, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+    values = aligned(np.ascontiguousarray(X.data, dtype=np.float32 if X.dtype == np.float32 else np.float64))
     if not (np.abs(values) <= np.finfo(np.float32).max).all():
         raise InputError("Input X contains NaN or infinity, or a value too large for a 32-bit number")
-    starts = np.ascontiguousarray(X.indptr, dtype=np.int64)
-    return starts, np.ascontiguousarray(X.indices, dtype=np.uint32), values, int(X.shape[1])
+    starts = aligned(np.ascontiguousarray(X.indptr, dtype=np.int64))
+    return starts, aligned(np.ascontiguousarray(X.indices, dtype=np.uint32)), values, int(X.shape[1])
 
 
 def matrix(X: Any) -> np.ndarray:
@@ -236,7 +243,7 @@ def matrix(X: Any) -> np.ndarray:
         raise InputError(f"X: expected numbers: {error}") from None
     if array.ndim != 2:
         raise InputError(f"X has shape {array.shape}: expected a matrix with a row for each example")
-    return array
+    return aligned(array)
 
 
 def for_model(

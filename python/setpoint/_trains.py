@@ -18,7 +18,17 @@ from sklearn.utils.validation import (
 
 from ._arrays import MISSING_TEXTS, array
 from ._decide import seed
-from ._frames import csr, frame_columns, frame_names, is_frame, is_numeric, is_sparse, missing_rows, refuse_twice
+from ._frames import (
+    aligned,
+    csr,
+    frame_columns,
+    frame_names,
+    is_frame,
+    is_numeric,
+    is_sparse,
+    missing_rows,
+    refuse_twice,
+)
 from ._model import Model
 from ._settings import TRAINING, setting
 
@@ -76,7 +86,7 @@ class Trains(BaseEstimator):
             self._refuse_missing(names, columns)
         else:
             X, y = validate_data(self, X, y, **self._accepts(X))
-            features = csr(X) if is_sparse(X) else X
+            features = csr(X) if is_sparse(X) else aligned(X)
             known = getattr(self, "feature_names_in_", None)
             if is_sparse(X):
                 names = []

@@ -198,3 +198,38 @@ def test_values_that_are_no_values_are_refused(forms):
     spans = frame.assign(day=frame["day"] - frame["day"].min())
     with pytest.raises(setpoint.InputError, match="'day' is of type timedelta"):
         SetpointClassifier(GOAL).fit(spans, y)
+
+
+def test_numbers_that_start_at_any_byte_are_read_as_they_are():
+    """As they come over a network, or as the fields of a packed record."""
+    random = np.random.default_rng(3)
+    X = np.round(random.normal(size=(600, 3)), 2)
+    y = X[:, 0] + random.normal(size=600) > 1
+
+    def moved(values):
+        found = np.frombuffer(b"." + np.ascontiguousarray(values).tobytes(), values.dtype, offset=1)
+        assert not found.flags.aligned
+        return found.reshape(values.shape)
+
+    def fitted(X):
+        return SetpointClassifier(GOAL, model="linear", random_state=0).fit(X, y)
+
+    model = fitted(X)
+    scores = model.decision_function(X)
+    forms = [moved(X), moved(X.astype(np.float32)), pandas.DataFrame(moved(X.T).T, copy=False)]
+    record = np.empty(600, [("at", "i1"), ("a", "f8"), ("b", "f4"), ("c", "f8")])
+    for name, column in zip("abc", X.T):
+        record[name] = column
+    forms.append(pandas.DataFrame({name: record[name] for name in "abc"}, copy=False))
+    for form in forms:
+        assert np.array_equal(fitted(form).decision_function(form), scores), form
+    sparse = pytest.importorskip("scipy.sparse")
+    whole = sparse.csr_matrix(X)
+    parts = (whole.data, whole.indices, whole.indptr)
+    other = sparse.csr_matrix(whole.shape)
+    other.data, other.indices, other.indptr = map(moved, parts)
+    assert np.array_equal(fitted(other).decision_function(other), fitted(whole).decision_function(whole))
+    expected = setpoint.metrics.value_at(y, scores, GOAL)
+    assert setpoint.metrics.value_at(y, moved(scores), GOAL, sample_weight=moved(np.ones(600))) == expected
+    with pytest.raises(setpoint.InputError, match="not aligned"):
+        setpoint._setpoint.sharpness(GOAL, moved(scores.astype(np.float32)), y, None, "0.1sd")

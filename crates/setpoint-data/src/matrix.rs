@@ -1,5 +1,6 @@
 //! Sparse rows of a table: in memory, or in a scratch file where they are too many for it.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -152,16 +153,17 @@ impl Matrix {
     }
 
     /// The indices that occur, in no order; of rows in memory, as often as they do.
-    pub fn indices(&self) -> Result<Vec<u32>, ScratchError> {
+    pub fn indices(&self) -> Result<Cow<'_, [u32]>, ScratchError> {
+        if let Some(rows) = self.here() {
+            return Ok(Cow::Borrowed(&rows.indices));
+        }
         let mut all: Vec<u32> = Vec::new();
         self.each(|_, rows| {
             all.extend_from_slice(&rows.indices);
-            if self.scratch.is_some() {
-                all.par_sort_unstable();
-                all.dedup();
-            }
+            all.par_sort_unstable();
+            all.dedup();
         })?;
-        Ok(all)
+        Ok(Cow::Owned(all))
     }
 
     fn load(&self, place: &Place) -> Result<Sparse, ScratchError> {
@@ -232,7 +234,7 @@ mod tests {
             all
         };
         let different = |matrix: &Matrix| {
-            let mut indices = matrix.indices().unwrap();
+            let mut indices = matrix.indices().unwrap().into_owned();
             indices.sort_unstable();
             indices.dedup();
             indices

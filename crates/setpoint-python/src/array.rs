@@ -1,6 +1,7 @@
 //! Labels, weights and groups as a sample.
 
-use numpy::PyReadonlyArray1;
+use numpy::ndarray::{ArrayView, Dimension};
+use numpy::{Element, PyArrayMethods, PyReadonlyArray, PyReadonlyArray1, PyUntypedArrayMethods};
 use setpoint::{Goal, Sample};
 use setpoint_data::Codes;
 
@@ -9,8 +10,21 @@ use crate::error::Wrong;
 /// The groups of the rows: the column's name, the groups' names, and a code for each row.
 pub type GroupArrays<'py> = (String, Vec<String>, PyReadonlyArray1<'py, u32>);
 
+/// The numbers of an array as they lie; Python hands over aligned ones.
+pub fn view<'a, T: Element, D: Dimension>(
+    array: &'a PyReadonlyArray<'_, T, D>,
+) -> Result<ArrayView<'a, T, D>, Wrong> {
+    let strides = array.strides().iter().all(|stride| stride % align_of::<T>() as isize == 0);
+    if strides && array.data().is_aligned() {
+        Ok(array.as_array())
+    } else {
+        Err(Wrong::input("an array is not aligned; pass numpy.require(..., requirements=\"A\")"))
+    }
+}
+
 /// The numbers of an array; Python hands over contiguous ones.
-pub fn slice<'a, T: numpy::Element>(array: &'a PyReadonlyArray1<'_, T>) -> Result<&'a [T], Wrong> {
+pub fn slice<'a, T: Element>(array: &'a PyReadonlyArray1<'_, T>) -> Result<&'a [T], Wrong> {
+    view(array)?;
     array
         .as_slice()
         .map_err(|_| Wrong::input("an array is not contiguous; pass numpy.ascontiguousarray(...)"))

@@ -5,7 +5,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use setpoint_data::{About, Encoder, Numbers, Table, Values, narrow};
 
-use crate::array::slice;
+use crate::array::{slice, view};
 use crate::error::Wrong;
 
 /// Features as Python hands them over.
@@ -68,8 +68,8 @@ impl PyFeatures<'_> {
     /// The same, borrowed.
     pub fn view(&self) -> Result<View<'_>, Wrong> {
         Ok(match self {
-            Self::F32(matrix) => View::F32(matrix.as_array()),
-            Self::F64(matrix) => View::F64(matrix.as_array()),
+            Self::F32(matrix) => View::F32(view(matrix)?),
+            Self::F64(matrix) => View::F64(view(matrix)?),
             Self::Sparse((starts, indices, values, columns)) => View::Sparse {
                 starts: slice(starts)?,
                 indices: slice(indices)?,
@@ -89,9 +89,9 @@ impl PyFeatures<'_> {
 impl Column<'_> {
     fn view(&self) -> Result<ColumnView<'_>, Wrong> {
         Ok(match self {
-            Self::F64(column) => ColumnView::F64(column.as_array()),
-            Self::F32(column) => ColumnView::F32(column.as_array()),
-            Self::Times((_, column)) => ColumnView::Times(column.as_array()),
+            Self::F64(column) => ColumnView::F64(view(column)?),
+            Self::F32(column) => ColumnView::F32(view(column)?),
+            Self::Times((_, column)) => ColumnView::Times(view(column)?),
             Self::Texts((texts, of, categories)) => ColumnView::Texts(texts, slice(of)?, *categories),
         })
     }
