@@ -68,7 +68,7 @@ pub fn load_scored(
     }
     let baseline = model.baseline.iter().filter(|_| baseline || model.decision.rule().compares());
     let scorers = std::iter::once(&model.scorer).chain(baseline);
-    let mut by: Vec<(Scorer, Vec<f32>)> = scorers.map(|scorer| (scorer.clone(), Vec::new())).collect();
+    let mut by: Vec<(Scorer, Vec<Vec<f32>>)> = scorers.map(|scorer| (scorer.clone(), Vec::new())).collect();
     let (mut about, mut all_notes, mut last, mut ended) = (None::<Table>, None::<Notes>, None, Ok(()));
     let mut score = |mut table: Table| -> Result<(), Failure> {
         let next = table.take_about();
@@ -81,7 +81,7 @@ pub fn load_scored(
         }
         let (mut held, data) = hold_all(table, encoder, blueprint)?;
         for (scorer, scores) in &mut by {
-            scores.extend(scorer.scores(&mut held)?);
+            scores.push(scorer.scores(&mut held)?);
         }
         match &mut all_notes {
             Some(all) => all.merge(data.notes),
@@ -120,7 +120,13 @@ pub fn load_scored(
         let (encoder, blueprint) = (encoder.clone(), blueprint.clone());
         move |rows: &[u32]| read_again(&path, &options, &roles, &encoder, &blueprint, piece, rows)
     };
-    let by = by.into_iter().map(|(scorer, scores)| (scorer, Arc::new(scores))).collect();
+    // A list that grows leaves as much behind as it has, which comes back late.
+    let whole = |pieces: Vec<Vec<f32>>| {
+        let mut scores = Vec::with_capacity(sample.len());
+        pieces.into_iter().for_each(|piece| scores.extend(piece));
+        Arc::new(scores)
+    };
+    let by = by.into_iter().map(|(scorer, pieces)| (scorer, whole(pieces))).collect();
     let held = Held::Scored(Scored { rows: sample.len(), by, again: Box::new(again) });
     Ok((Examples { held, sample }, hash, all_notes.map_or_else(Vec::new, |all| notes(&all, Some(path)))))
 }
