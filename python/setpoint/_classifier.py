@@ -12,11 +12,12 @@ from . import _setpoint
 from ._arrays import Groups, array, class_codes, group_name, pays, together, vector
 from ._boost import name_lightgbm
 from ._decide import Decides, counting_rows, pair, several_classes, strict, two_classes
-from ._errors import GoalError, InputError, UncertifiedWarning, tell
+from ._errors import GoalError, InputError, UncertifiedWarning, tell, tell_uncertified
 from ._frames import beside, some_rows
 from ._model import Model, decided
 from ._progress import Line
-from ._settings import setting, training_help
+from ._settings import file_name, setting, training_help
+from ._train_file import NAMES, classes_of, train_file
 from ._trains import Trains, with_training
 
 
@@ -49,6 +50,9 @@ class SetpointClassifier(Decides, Trains):
     allow_nan : take NaN and None in X for missing values, filled with the mean and flagged; False raises an
         error instead. Trees take them as they are, always.
     random_state : seed of the split and of mini-batches.
+    memory : of a file, what rows may take, such as "2GB": more of them go to a scratch file, from which linear
+        models of two classes train.
+    scratch : folder of the scratch file; by default that of the data.
     abstain : what `predict` gives for rows that a goal of coverage leaves undecided; None for the class whose
         threshold is nearer. `abstained_` says which rows those are.
     verbose : 1 shows a progress line on stderr.
@@ -88,6 +92,8 @@ class SetpointClassifier(Decides, Trains):
         min_group: Optional[int] = None,
         allow_nan: bool = True,
         random_state: Any = 0,
+        memory: Optional[str] = None,
+        scratch: Optional[str] = None,
         abstain: Any = None,
         verbose: Union[bool, int] = 0,
         **training: Any,
@@ -95,9 +101,20 @@ class SetpointClassifier(Decides, Trains):
         self._take(locals(), training)
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, entities: Any = None, amounts: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        entities: Any = None,
+        amounts: Any = None,
+        *,
+        label: Optional[str] = None,
     ) -> "SetpointClassifier":
         """Trains, chooses the threshold and certifies it.
+
+        X may be the path of a file, whose column `label` holds the labels: `sample_weight` and `entities` name
+        columns of it then, and the goal names those of groups and amounts.
 
         `groups` is the group of each row, for goals with conditions on groups. `entities` says which rows
         belong together (patient, customer, query): they stay in one part, and are counted as one draw.
@@ -105,6 +122,15 @@ class SetpointClassifier(Decides, Trains):
         names one; columns of X that the goal names need not be given.
         """
         settings, table = self._settings(SetpointClassifier, "positive", "abstain"), X
+        if isinstance(X, (str, os.PathLike)):
+            for name, given in [("y", y), ("groups", groups), ("amounts", amounts)]:
+                if given is not None:
+                    raise InputError(f"{name}=: of a file that is a column, which label= or the goal names")
+            roles = {"label": label, "weight": sample_weight, "split-by": entities}
+            return self._fit_file(file_name(X), settings, roles)
+        for name, given in [("label", label), ("memory", self.memory), ("scratch", self.scratch)]:
+            if given is not None:
+                raise InputError(f"{name}=: is for files, whose path is in the place of X; leave it out")
         settings["classes"] = (
             None if self.classes is None else [group_name(one) for one in array(self.classes, "classes")]
         )
@@ -139,13 +165,13 @@ class SetpointClassifier(Decides, Trains):
         if self.model in ("auto", "trees"):
             name_lightgbm()
         line = Line(type(self).__name__) if self.verbose else None
-        label: Any = (self._label, *map(str, self.classes_[::-1]))
+        rule: Any = (self._label, *map(str, self.classes_[::-1]))
         if several and coded_groups is not None:
-            label = (self._label, coded_groups[1], pooled, self.classes is not None)
+            rule = (self._label, coded_groups[1], pooled, self.classes is not None)
         inner, record, warned = _setpoint.fit(
             X,
             names,
-            label,
+            rule,
             labels,
             None,
             weights,
@@ -162,6 +188,25 @@ class SetpointClassifier(Decides, Trains):
             line.close(f"kept {self.report_['winner']}")
         tell(self.report_["notes"])
         tell(warned, UncertifiedWarning)
+        return self
+
+    def _fit_file(self, path: str, settings: dict[str, Any], roles: dict[str, Any]) -> "SetpointClassifier":
+        if roles["label"] is None:
+            raise InputError("a file has its labels in a column: say which with label=")
+        if not self.allow_nan:
+            raise InputError("allow_nan=False: is for arrays and frames; leave it out for a file")
+        if self.model in ("auto", "trees"):
+            name_lightgbm()
+        own = {**roles, "memory": self.memory, "scratch": self.scratch}
+        flags = {name: setting(NAMES.get(name, name), value, Optional[str]) for name, value in own.items()}
+        flags.update(positive=self.positive, classes=self.classes)
+        self.model_, self.report_, unmet = train_file(path, settings, flags, bool(self.verbose))
+        self.classes_ = classes_of(self.model_)
+        # Frames are known by the names of their columns, of which the file may have more than the model.
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        tell(self.report_["notes"])
+        tell_uncertified(self.report_["certificate_refused"], unmet, bool(self.model_.classes))
         return self
 
     def _is_of_classes(self, y: Any) -> bool:

@@ -58,6 +58,7 @@ def tell(notes: Iterable[str], kind: type[Warning] = DataWarning) -> None:
         warnings.warn(text, kind, stacklevel=depth)
 
 
-def tell_uncertified(reason: Optional[str]) -> None:
-    """Warns of a threshold without a proof that was wanted."""
-    tell([] if reason is None else [_setpoint.uncertified(reason)], UncertifiedWarning)
+def tell_uncertified(reason: Optional[str], unmet: Optional[str] = None, classes: bool = False) -> None:
+    """Warns of a threshold (of several classes: shifts) without a proof that was wanted, and of a goal that is not met."""
+    said = None if reason is None else _setpoint.uncertified(classes, reason)
+    tell([text for text in (said, unmet) if text is not None], UncertifiedWarning)

@@ -64,7 +64,7 @@ class Trains(BaseEstimator):
         values = {
             name: setting(name, value, kinds[name].annotation)
             for name, value in self.get_params(deep=False).items()
-            if name not in (*own, "random_state", "classes", "text")
+            if name not in (*own, "random_state", "classes", "text", "memory", "scratch")
         }
         del values["allow_nan"], values["verbose"]
         values["text"] = None if self.text is None else [str(name) for name in array(self.text, "text")]
@@ -121,6 +121,8 @@ class Trains(BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "model_")
+        if not hasattr(self, "n_features_in_"):
+            return self.model_.scores(X)
         inputs = self.model_._inner.inputs()
         # A column of texts in training may hold numbers alone in these rows.
         if is_frame(X) and not (is_numeric(X) and all(number for _, number in inputs or [])):

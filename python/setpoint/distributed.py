@@ -376,7 +376,7 @@ def _checked(estimator: SetpointClassifier, executor: Executor) -> tuple[dict[st
     trees = estimator.model == "trees"
     if trees and not hasattr(executor, "booster"):
         raise InputError(f"model='trees': {type(executor).__name__} has no booster(), by which LightGBM grows trees")
-    for name in ("classes", "min_class", "min_group", "batch_size"):
+    for name in ("classes", "min_class", "min_group", "batch_size", "memory", "scratch"):
         if getattr(estimator, name, None) is not None:
             raise InputError(f"{name}=: is not for shards")
     settings = estimator._settings(SetpointClassifier, "positive", "abstain")

@@ -107,3 +107,42 @@ def test_files_that_are_none_are_refused(tmp_path):
     (tmp_path / "bad.safetensors").write_bytes(b"not a model")
     with pytest.raises(setpoint.InputError, match=r"bad\.safetensors"):
         setpoint.load(tmp_path / "bad.safetensors")
+
+
+def test_a_file_of_more_rows_than_memory_trains_as_on_the_command_line(cli, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, y = make_data(9000, 3)
+    frame = pandas.DataFrame(X.round(4), columns=["x", "z", "t"]).assign(who=np.arange(len(y)) // 2, fraud=y)
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    (tmp_path / "room").mkdir()
+    goal, own = "recall @ fpr<=10%", ["--label", "fraud", "--model", "linear", "--split-by", "who", "--seed", "3"]
+    cli("train", "d.csv", "--goal", goal, *own, "-o", "cli.safetensors", "-q", cwd=tmp_path)
+    model = SetpointClassifier(goal, random_state=3, memory="400kB", scratch=str(tmp_path / "room"))
+    assert model.fit(tmp_path / "d.csv", label="fraud", entities="who") is model
+    model.save(tmp_path / "python.safetensors")
+    assert (tmp_path / "python.safetensors").read_bytes() == (tmp_path / "cli.safetensors").read_bytes()
+    assert not list((tmp_path / "room").iterdir())
+    assert model.classes_.tolist() == [0, 1] and model.report_["rows"]["train"] > 5000
+    cli("predict", "cli.safetensors", "d.csv", "-o", "cli.csv", "-q", cwd=tmp_path)
+    assert (model.predict(frame) == predictions(tmp_path / "cli.csv")[1]).all()
+    assert (model.predict(frame[["t", "x", "z"]]) == model.predict(frame)).all()
+    assert model.evaluate(frame, frame["fraud"], entities=frame["who"])["rows"] == 9000
+
+
+def test_files_and_arrays_are_not_mixed_up(tmp_path):
+    X, y = make_data(300)
+    np.savetxt(tmp_path / "d.csv", np.column_stack([X, y]), delimiter=",", header="a,b,c,d,e,f,y", comments="")
+    file = str(tmp_path / "d.csv")
+    for settings, given, said in [
+        ({"memory": "1GB"}, {"X": X, "y": y}, r"memory=: is for files"),
+        ({}, {"X": X, "y": y, "label": "y"}, r"label=: is for files"),
+        ({}, {"X": file}, r"say which with label="),
+        ({}, {"X": file, "y": y, "label": "y"}, r"y=: of a file that is a column"),
+        ({}, {"X": file, "label": "y", "groups": y}, r"groups=: of a file that is a column"),
+        ({"allow_nan": False}, {"X": file, "label": "y"}, r"allow_nan=False"),
+        ({}, {"X": file, "label": "n"}, r'no column "n"'),
+        ({"scratch": "."}, {"X": file, "label": "y"}, r"memory="),
+        ({"memory": "much"}, {"X": file, "label": "y"}, r"expected a number with kB, MB or GB"),
+    ]:
+        with pytest.raises(setpoint.InputError, match=said):
+            SetpointClassifier(**settings).fit(**given)

@@ -260,6 +260,12 @@ impl Table {
         self.scores.as_deref()
     }
 
+    /// The same, taken out.
+    #[must_use]
+    pub fn take_scores(&mut self) -> Vec<f64> {
+        self.scores.take().unwrap_or_default()
+    }
+
     /// Grade of each row, where the data was read as ranking data with labels.
     #[must_use]
     pub fn grades(&self) -> Option<&[f32]> {

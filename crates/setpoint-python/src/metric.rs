@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use setpoint::class::shift;
 use setpoint::goal::{Area, Counts, Curve, Direction, Goal, Objective, ParseError, Rate};
 use setpoint::metric::interval::{Bootstrap, delong, of_rate};
-use setpoint::metric::{At, Cuts, MetricError, Ranked, confusion, value_of};
+use setpoint::metric::{At, Cut, Cuts, MetricError, Ranked, confusion, value_of};
 use setpoint::problem::ProblemOptions;
 use setpoint::threshold::exact;
 use setpoint_run::class_goal;
@@ -159,11 +159,10 @@ pub fn curve<'py>(
         let thresholds: Vec<f64> = (0..=ranked.distinct()).map(|cut| ranked.up_to(cut)).collect();
         Ok((ranked.cuts(labels, weights)?, thresholds))
     })?;
-    Ok((
-        cuts.true_positives().to_vec().into_pyarray(py),
-        cuts.false_positives().to_vec().into_pyarray(py),
-        thresholds.into_pyarray(py),
-    ))
+    let of = |column: fn(&Cut) -> f64| {
+        cuts.walk(0..cuts.len()).map(|cut| column(&cut)).collect::<Vec<f64>>().into_pyarray(py)
+    };
+    Ok((of(|cut| cut.true_positives), of(|cut| cut.false_positives), thresholds.into_pyarray(py)))
 }
 
 /// Each rate's name and value at a threshold; none where it is undefined.

@@ -136,10 +136,10 @@ pub fn evaluate_scores(
     Ok(found?)
 }
 
-/// What to say of thresholds without a certificate, in the words of every front end.
+/// What to say of thresholds (of several classes: shifts) without a certificate, in the words of every front end.
 #[pyfunction]
-pub fn uncertified(reason: &str) -> String {
-    setpoint_report::uncertified(reason)
+pub fn uncertified(classes: bool, reason: &str) -> String {
+    setpoint_report::uncertified(classes, false, reason)
 }
 
 /// Where a report goes, and what it is of.

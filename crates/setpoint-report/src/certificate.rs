@@ -25,18 +25,14 @@ pub struct CertificateRecord {
     pub full: Certificate,
 }
 
-/// What every front end says where a threshold ships without a certificate that was asked for.
+/// What every front end says where a threshold ships without a certificate that was asked for; a model of several classes
+/// has shifts, one of queries neither.
 #[must_use]
-pub fn uncertified(reason: &str) -> String {
-    format!("the threshold is not certified: {reason}")
-}
-
-/// The same of a model of several classes, which has shifts, or of queries, which has neither.
-pub(crate) fn uncertified_model(classes: bool, queries: bool, reason: &str) -> String {
+pub fn uncertified(classes: bool, queries: bool, reason: &str) -> String {
     match (classes, queries) {
         (_, true) => format!("nothing is certified about new queries: {reason}"),
         (true, false) => format!("the shifts are not certified: {reason}"),
-        (false, false) => uncertified(reason),
+        (false, false) => format!("the threshold is not certified: {reason}"),
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use setpoint::message;
 
 use crate::band::BandRecord;
-use crate::certificate::{CertificateRecord, uncertified_model};
+use crate::certificate::{CertificateRecord, uncertified};
 use crate::classes::{ClassDecisions, ClassesRecord, Matrix, class_table};
 use crate::decision::decided_alike;
 use crate::few::{alone, dashes};
@@ -166,7 +166,7 @@ impl EvaluateRecord {
     #[must_use]
     pub fn uncertified(&self) -> Option<String> {
         let reason = self.certificate_refused.as_deref()?;
-        Some(uncertified_model(self.classes.is_some(), self.queries.is_some(), reason))
+        Some(uncertified(self.classes.is_some(), self.queries.is_some(), reason))
     }
 
     /// What the decisions among several classes cost a row, of a goal that is a cost, by its name there.

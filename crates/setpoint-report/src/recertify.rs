@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use setpoint::message;
 
-use crate::certificate::{CertificateRecord, uncertified_model};
+use crate::certificate::{CertificateRecord, uncertified};
 use crate::evaluate::said_of_mix;
 use crate::number::{level, percent, widened};
 use crate::queries::BoundRecord;
@@ -140,7 +140,7 @@ impl fmt::Display for RecertifyRecord {
         match (&self.certificate, &self.certificate_refused) {
             (Some(certificate), _) => writeln!(f, "\n{certificate}")?,
             (None, Some(reason)) => {
-                writeln!(f, "\n{}", uncertified_model(!self.classes.is_empty(), false, reason))?;
+                writeln!(f, "\n{}", uncertified(!self.classes.is_empty(), false, reason))?;
             }
             (None, None) => {}
         }

@@ -7,7 +7,7 @@ pub(crate) use text::Column;
 use serde::Serialize;
 
 use crate::band::BandRecord;
-use crate::certificate::{CertificateRecord, uncertified_model};
+use crate::certificate::{CertificateRecord, uncertified};
 use crate::classes::{ClassDecisions, ClassesRecord};
 use crate::few::Support;
 use crate::gain::GainRecord;
@@ -246,7 +246,7 @@ impl TrainRecord {
     #[must_use]
     pub fn uncertified(&self) -> Option<String> {
         let reason = self.certificate_refused.as_deref()?;
-        Some(uncertified_model(self.classes.is_some(), self.queries.is_some(), reason))
+        Some(uncertified(self.classes.is_some(), self.queries.is_some(), reason))
     }
 
     /// Which conditions the model does not meet on the last part held out, where nothing is certified.

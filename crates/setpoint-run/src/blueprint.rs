@@ -49,7 +49,7 @@ pub(crate) type Again = dyn Fn(&[u32]) -> Result<Held, Failure>;
 pub struct Scored {
     pub(crate) rows: usize,
     /// The scores that each model gave them.
-    pub(crate) by: Vec<(Scorer, Vec<f32>)>,
+    pub(crate) by: Vec<(Scorer, Arc<Vec<f32>>)>,
     /// Reads some of them again, which ascend.
     pub(crate) again: Box<Again>,
 }

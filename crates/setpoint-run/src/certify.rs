@@ -108,7 +108,7 @@ pub fn certify(
         prove(&asked.conditions, sample, &ranked.ranks()?, &options)
     };
     let certificate = certificate.map_err(|error| in_scores(error, &ranked))?;
-    let caution = copies(sample, scores);
+    let caution = copies(sample, &ranked);
     let in_scores = CertificateRecord::of_scores(certificate.clone(), |rank| ranked.score(rank));
     let mut record = serde_json::to_value(&in_scores)?;
     record["caution"] = json!(caution);
@@ -117,22 +117,21 @@ pub fn certify(
 }
 
 /// A caution where rows seem to be repeated: a few scores, many rows each, of one label as copies are.
-fn copies(sample: &Sample, scores: &[f64]) -> Option<String> {
+fn copies(sample: &Sample, ranked: &Ranked<'_>) -> Option<String> {
     if sample.entities().is_some() {
         return None;
     }
-    let mut rows: Vec<(u64, bool)> =
-        scores.iter().zip(sample.labels()).map(|(score, label)| (score.to_bits(), *label)).collect();
-    rows.sort_unstable();
-    let ties = || rows.chunk_by(|a, b| a.0 == b.0);
-    let different = ties().count();
-    let of_one_label = ties().filter(|tie| tie[0].1 == tie[tie.len() - 1].1).count();
-    let copied = different >= LEAST_COPIED && REPEATED * different <= rows.len();
+    let (rows, different) = (sample.len(), ranked.distinct());
+    let alike = |tie: &&[u32]| {
+        let label = |row: &u32| sample.labels()[*row as usize];
+        tie.iter().all(|row| label(row) == label(&tie[0]))
+    };
+    let of_one_label = ranked.ties().filter(alike).count();
+    let copied = different >= LEAST_COPIED && REPEATED * different <= rows;
     (copied && 20 * of_one_label >= 19 * different).then(|| {
         format!(
-            "{} rows have {different} different scores, nearly all of one label each: if rows are repeated, or \
-             several belong to one case, they are not independent draws; say which belong together (split_by)",
-            rows.len()
+            "{rows} rows have {different} different scores, nearly all of one label each: if rows are repeated, or \
+             several belong to one case, they are not independent draws; say which belong together (split_by)"
         )
     })
 }

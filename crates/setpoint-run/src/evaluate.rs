@@ -26,8 +26,8 @@ pub fn evaluate(
     let scores = examples.scores(&model.scorer)?;
     let baseline = model.baseline.as_ref().filter(|_| rule.compares());
     let base = baseline.map(|baseline| examples.scores(baseline)).transpose()?;
-    let mut record =
-        rule.measure(&model.document.goal, &examples.sample, &scores, base.as_deref(), confidence)?;
+    let base = base.as_deref().map(Vec::as_slice);
+    let mut record = rule.measure(&model.document.goal, &examples.sample, &scores, base, confidence)?;
     if record.at_condition.is_some() {
         let (kind, goal) = (model.decision.kind(), &model.document.goal);
         let subject = Subject { kind: &*kind, scorer: &model.scorer, schema: &model.schema, goal };

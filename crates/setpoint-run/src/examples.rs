@@ -1,6 +1,7 @@
 //! From a file to models over its parts, with one copy of the matrix.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use setpoint::Sample;
 use setpoint::artifact::Groups;
@@ -35,8 +36,13 @@ impl Examples {
     ///
     /// # Errors
     /// If they are not the model's, or a score is not finite.
-    pub fn scores(&mut self, scorer: &Scorer) -> Result<Vec<f32>, Failure> {
-        scorer.scores(&mut self.held)
+    pub fn scores(&mut self, scorer: &Scorer) -> Result<Arc<Vec<f32>>, Failure> {
+        if let Held::Scored(scored) = &self.held {
+            let own = scored.by.iter().find(|(own, _)| own == scorer);
+            let unknown = || Failure::input("the rows were scored by another model, and are not held");
+            return own.map(|(_, scores)| Arc::clone(scores)).ok_or_else(unknown);
+        }
+        scorer.scores(&mut self.held).map(Arc::new)
     }
 
     /// The examples as the core trains on them; `None` for trees, which it does not.

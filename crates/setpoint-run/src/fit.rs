@@ -1,5 +1,6 @@
 //! Fitting a model of any kind to the train part, chosen on the validation part.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use setpoint::goal::AnyGoal;
@@ -109,6 +110,7 @@ pub fn fit<'r>(
         AnyGoal::Queries(goal) => fit_queries(goal, train, held_out, &settings, observer, store),
     }?;
     let held_out = fit.first.clone().map(|first| validation.scores(&Scorer::Model(first))).transpose()?;
+    let held_out = held_out.map(Arc::unwrap_or_clone);
     Ok(Fitted { held_out, ..Fitted::of_model(fit) })
 }
 

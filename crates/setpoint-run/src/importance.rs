@@ -196,17 +196,22 @@ fn some_rows(examples: &Examples, most: usize) -> Result<(Held, Sample), Failure
         return Ok((examples.held.view(&rows)?, sample.select(&rows)));
     }
     let mut rows = Vec::new();
-    let mut strata: BTreeMap<(bool, u32), Vec<u32>> = BTreeMap::new();
+    // How many there are of each, and as many of them as may be taken.
+    let mut strata: BTreeMap<(bool, u32), (usize, Vec<u32>)> = BTreeMap::new();
     for row in drawn(sample.len(), SEED) {
         let group = sample.groups().map_or(0, |groups| groups.codes()[row as usize]);
-        strata.entry((sample.labels()[row as usize], group)).or_default().push(row);
+        let (count, first) = strata.entry((sample.labels()[row as usize], group)).or_default();
+        *count += 1;
+        if first.len() < most {
+            first.push(row);
+        }
     }
-    let mut strata: Vec<Vec<u32>> = strata.into_values().collect();
-    strata.sort_by_key(Vec::len);
+    let mut strata: Vec<(usize, Vec<u32>)> = strata.into_values().collect();
+    strata.sort_by_key(|(count, _)| *count);
     let (mut room, mut left) = (most, strata.len());
-    for stratum in strata {
-        let taken = stratum.len().min((room / left).max(1));
-        let stands_for = stratum.len() as f64 / taken as f64;
+    for (count, stratum) in strata {
+        let taken = count.min((room / left).max(1));
+        let stands_for = count as f64 / taken as f64;
         rows.extend(stratum[..taken].iter().map(|row| (*row, stands_for)));
         (room, left) = (room.saturating_sub(taken), left - 1);
     }

@@ -71,19 +71,23 @@ impl Measurer {
         Some(bounds(estimate.interval, drawn(sample, "bootstrap by group and label")))
     }
 
-    /// The goal's value where its conditions hold exactly on the sample.
+    /// The goal's value where its conditions hold exactly on the sample, whose cuts by these scores are given.
     pub(crate) fn at_condition(
         &self,
         goal: &Goal,
         shared_threshold: bool,
         sample: &Sample,
         scores: &[f32],
+        cuts: &Cuts,
     ) -> Result<AtCondition, Failure> {
-        let value = Judge { shared_threshold, ..Judge::new(goal, sample) }.exact(scores)?;
+        let value = match goal.column() {
+            Some(_) => Judge { shared_threshold, ..Judge::new(goal, sample) }.exact(scores)?,
+            None => value_of(goal, cuts).map_err(TrainError::from)?.value,
+        };
         let interval = if goal.column().is_some() {
             self.by_group(sample, |sample, rows| drawn_value(goal, shared_threshold, sample, scores, rows))
         } else if goal.objective == Objective::Area(Area::whole(Curve::Roc)) {
-            self.roc_auc(value, sample, scores)
+            self.roc_auc(value, sample, scores, cuts)
         } else {
             self.around(value, sample, scores, |cuts| value_of(goal, cuts).map(|value| value.value))
         };
@@ -168,13 +172,11 @@ impl Measurer {
     }
 
     /// Areas that need no threshold.
-    pub(crate) fn ranking(&self, sample: &Sample, scores: &[f32]) -> Vec<Measured> {
-        // The cuts of many rows take more memory than the rows: they are gone before intervals have some of their own.
-        let areas = |cuts: Cuts| [roc::auc(&cuts).ok(), pr::average_precision(&cuts).ok()];
-        let Ok([area, precision]) = Cuts::new(sample, scores).map(areas) else { return Vec::new() };
+    pub(crate) fn ranking(&self, sample: &Sample, scores: &[f32], cuts: &Cuts) -> Vec<Measured> {
+        let [area, precision] = [roc::auc(cuts).ok(), pr::average_precision(cuts).ok()];
         let examples = fewer_of_both(sample);
         let area = area.map(|value| {
-            let interval = self.roc_auc(value, sample, scores);
+            let interval = self.roc_auc(value, sample, scores, cuts);
             Measured { name: "roc-auc".to_owned(), value, interval, examples }
         });
         let precision = precision.map(|value| {
@@ -184,8 +186,8 @@ impl Measurer {
         area.into_iter().chain(precision).collect()
     }
 
-    fn roc_auc(&self, value: f64, sample: &Sample, scores: &[f32]) -> Option<Bounds> {
-        match interval::delong(sample, scores, self.confidence) {
+    fn roc_auc(&self, value: f64, sample: &Sample, scores: &[f32], cuts: &Cuts) -> Option<Bounds> {
+        match interval::delong_of(sample, cuts, self.confidence) {
             Ok(found) => Some(bounds(found.interval, "DeLong")),
             Err(_) => self.around(value, sample, scores, roc::auc),
         }

@@ -1,6 +1,7 @@
 //! Labelled rows of other files: held, or scored some at a time.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use setpoint::features::{Features, Stored};
 use setpoint_data::{Dataset, Encoder, Notes, Positive, ReadOptions, Roles, Table, hash};
@@ -47,7 +48,7 @@ fn no_labels(path: &Path) -> Failure {
 pub const PIECE: usize = 32 << 20;
 
 /// Labelled rows of another file for a model of tables: held where they are no more than a piece of so many bytes, else
-/// scored piece by piece.
+/// scored piece by piece; by the baseline too, where that is wanted.
 ///
 /// # Errors
 /// If they are not the model's, or have no labels.
@@ -57,6 +58,7 @@ pub fn load_scored(
     roles: &Roles,
     model: &Opened,
     piece: usize,
+    baseline: bool,
 ) -> Result<(Examples, Option<String>, Vec<String>), Failure> {
     let (encoder, blueprint) = (model.schema.encoder()?, &model.blueprint);
     let known = encoder.label.is_some() && roles.positive == Positive::Auto && roles.queries.is_none();
@@ -64,8 +66,9 @@ pub fn load_scored(
         // What the labels mean shows when all are read.
         return load_more(path, options, roles, encoder, blueprint);
     }
-    let scorers = || std::iter::once(&model.scorer).chain(&model.baseline);
-    let mut by: Vec<(Scorer, Vec<f32>)> = scorers().map(|scorer| (scorer.clone(), Vec::new())).collect();
+    let baseline = model.baseline.iter().filter(|_| baseline || model.decision.rule().compares());
+    let scorers = std::iter::once(&model.scorer).chain(baseline);
+    let mut by: Vec<(Scorer, Vec<Vec<f32>>)> = scorers.map(|scorer| (scorer.clone(), Vec::new())).collect();
     let (mut about, mut all_notes, mut last, mut ended) = (None::<Table>, None::<Notes>, None, Ok(()));
     let mut score = |mut table: Table| -> Result<(), Failure> {
         let next = table.take_about();
@@ -78,7 +81,7 @@ pub fn load_scored(
         }
         let (mut held, data) = hold_all(table, encoder, blueprint)?;
         for (scorer, scores) in &mut by {
-            scores.extend(scorer.scores(&mut held)?);
+            scores.push(scorer.scores(&mut held)?);
         }
         match &mut all_notes {
             Some(all) => all.merge(data.notes),
@@ -117,6 +120,13 @@ pub fn load_scored(
         let (encoder, blueprint) = (encoder.clone(), blueprint.clone());
         move |rows: &[u32]| read_again(&path, &options, &roles, &encoder, &blueprint, piece, rows)
     };
+    // A list that grows leaves as much behind as it has, which comes back late.
+    let whole = |pieces: Vec<Vec<f32>>| {
+        let mut scores = Vec::with_capacity(sample.len());
+        pieces.into_iter().for_each(|piece| scores.extend(piece));
+        Arc::new(scores)
+    };
+    let by = by.into_iter().map(|(scorer, pieces)| (scorer, whole(pieces))).collect();
     let held = Held::Scored(Scored { rows: sample.len(), by, again: Box::new(again) });
     Ok((Examples { held, sample }, hash, all_notes.map_or_else(Vec::new, |all| notes(&all, Some(path)))))
 }
@@ -212,7 +222,7 @@ mod tests {
         let (_, model) = crate::model::open_all(&file).unwrap().remove(0);
         let encoder = model.schema.encoder().unwrap();
         let held = load_more(&many, &options, &roles, encoder, &model.blueprint).unwrap();
-        let scored = load_scored(&many, &options, &roles, &model, 1).unwrap();
+        let scored = load_scored(&many, &options, &roles, &model, 1, false).unwrap();
         assert!(matches!(scored.0.held, Held::Scored(_)));
         let about = |sample: &Sample| {
             let groups = sample.groups().map(|groups| (groups.names().to_vec(), groups.codes().to_vec()));
@@ -224,7 +234,7 @@ mod tests {
             [held.0, scored.0].map(|mut examples| evaluate(&model, &mut examples, 2, 0.9).unwrap());
         assert!(held.importance.is_some());
         assert_eq!(scored, held);
-        let whole = load_scored(&few, &options, &roles, &model, PIECE).unwrap();
+        let whole = load_scored(&few, &options, &roles, &model, PIECE, false).unwrap();
         assert!(matches!(whole.0.held, Held::Model(_)));
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -151,8 +151,8 @@ pub fn report_model(
     let scores = examples.scores(&model.scorer)?;
     let base = model.baseline.as_ref().map(|baseline| examples.scores(baseline)).transpose()?;
     let name = described.title.clone();
-    let shown =
-        Shown { name: name.clone(), sample: &examples.sample, scores: &scores, base: base.as_deref() };
+    let base = base.as_deref().map(Vec::as_slice);
+    let shown = Shown { name: name.clone(), sample: &examples.sample, scores: &scores, base };
     let run = run_record(&model.document, described, evaluation.data_hash.clone());
     let parts = vec![PartRecord { name, evaluation: evaluation.clone() }];
     let trained = model.document.metrics.get("train");

@@ -154,7 +154,9 @@ fn comparison(
     let goal = &decision.goal;
     let (model, base) = (model?, shown.base?);
     let measurer = Measurer { confidence };
-    let baseline = measurer.at_condition(goal, decision.shared_threshold, shown.sample, base).ok()?;
+    let cuts = Cuts::new(shown.sample, base).ok()?;
+    let baseline = measurer.at_condition(goal, decision.shared_threshold, shown.sample, base, &cuts).ok()?;
+    drop(cuts);
     let (first, second) = match goal.objective.direction() {
         Direction::Down => (base, shown.scores),
         _ => (shown.scores, base),

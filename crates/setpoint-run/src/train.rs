@@ -1,5 +1,6 @@
 //! Training on data that is loaded: fit, choose what ships, measure, and make the model file.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
@@ -275,7 +276,10 @@ pub fn score(
     parts: &mut ByPart<Option<Examples>>,
     scorer: &Scorer,
 ) -> Result<ByPart<Option<Vec<f32>>>, Failure> {
-    let of = |part: &mut Option<Examples>| part.as_mut().map(|part| part.scores(scorer)).transpose();
+    let of = |part: &mut Option<Examples>| {
+        let scores = part.as_mut().map(|part| part.scores(scorer)).transpose()?;
+        Ok::<_, Failure>(scores.map(Arc::unwrap_or_clone))
+    };
     Ok(ByPart {
         train: of(&mut parts.train)?,
         validation: of(&mut parts.validation)?,

@@ -155,5 +155,5 @@ fn read(
     };
     let table = Table::read(&args.scores, &read_options(&args.read)?, &roles)?;
     let (scores, columns) = model.scores(&Rows::of_table(&table))?;
-    Ok((ScoresFile::of(&args.scores, &table, scores)?, columns))
+    Ok((ScoresFile::of(&args.scores, table, scores)?, columns))
 }

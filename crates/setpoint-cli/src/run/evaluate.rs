@@ -176,7 +176,8 @@ pub fn measure_all(
         }
         let wanted = reports_of(wanted, label.as_deref());
         let args = MeasureArgs { label: label.clone().or_else(|| args.label.clone()), ..args.clone() };
-        let (mut examples, hash, notes) = labelled_rows(&args, data, &model, display)?;
+        let compared = report::any(&wanted);
+        let (mut examples, hash, notes) = labelled_rows(&args, data, &model, compared, display)?;
         interrupt::check()?;
         display.show("measuring");
         let mut record = setpoint_run::evaluate(&model, &mut examples, args.importance, confidence)?;
@@ -222,11 +223,13 @@ fn reported(mut measured: Measured, args: &MeasureArgs, display: &mut Display) -
     Ok(measured)
 }
 
-/// Labelled rows or images as the model takes them, the digest of their file, and notes on them.
+/// Labelled rows or images as the model takes them, the digest of their file, and notes on them; whether the model is
+/// to be compared with its baseline on them.
 pub fn labelled_rows(
     args: &MeasureArgs,
     data: &Path,
     model: &Opened,
+    compared: bool,
     display: &mut Display,
 ) -> Result<(Examples, Option<String>, Vec<String>), Failure> {
     display.show(&format!("reading {}", data.display()));
@@ -234,7 +237,7 @@ pub fn labelled_rows(
     let (examples, hash, mut notes) = match &model.schema {
         Schema::Table(_) => {
             let options = read_options(&args.read)?;
-            load_scored(data, &options, &roles, model, PIECE)?
+            load_scored(data, &options, &roles, model, PIECE, compared)?
         }
         Schema::Images(schema) => labelled_images(args, data, model, schema, &roles, display)?,
     };

@@ -22,29 +22,17 @@ impl ScoresFile {
     /// Reads the columns that the roles name.
     pub fn read(path: &Path, read: &ReadArgs, roles: Roles) -> Result<Self, Failure> {
         let missing = read.missing.as_deref().map(setpoint_data::list);
-        let table = Table::read(path, &read_options(read)?, &Roles { missing, ..roles })?;
-        Self::of(path, &table, table.scores().unwrap_or_default().to_vec())
+        let mut table = Table::read(path, &read_options(read)?, &Roles { missing, ..roles })?;
+        let scores = table.take_scores();
+        Self::of(path, table, scores)
     }
 
     /// The rows of a table with these scores.
-    pub fn of(path: &Path, table: &Table, scores: Vec<f64>) -> Result<Self, Failure> {
-        let Some(labels) = table.labels().filter(|labels| labels.len() == scores.len()) else {
-            return Err(Failure::input(format!("{}: no labels or no scores", path.display())));
-        };
-        let mut sample = Sample::new(labels.to_vec())?;
-        if let Some(weights) = table.weights() {
-            sample = sample.with_weights(weights.to_vec())?;
-        }
-        if let Some((profit, pays)) = table.stakes() {
-            sample = sample.with_stakes(*profit, pays.clone())?;
-        }
-        if let Some(groups) = table.groups() {
-            sample = sample.with_groups(&groups.column, groups.names.clone(), groups.of.clone())?;
-        }
-        if let Some(entities) = table.entities() {
-            sample = sample.with_entities(&entities.column, &entities.of)?;
-        }
-        Ok(Self { sample, scores, hash: table.hash().map(str::to_owned) })
+    pub fn of(path: &Path, table: Table, scores: Vec<f64>) -> Result<Self, Failure> {
+        let hash = table.hash().map(str::to_owned);
+        let sample = table.into_sample()?.filter(|sample| sample.len() == scores.len());
+        let none = || Failure::input(format!("{}: no labels or no scores", path.display()));
+        Ok(Self { sample: sample.ok_or_else(none)?, scores, hash })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use setpoint::goal::{Constraint, Counts, Goal, Objective, Rate, safe_side};
-use setpoint::metric::{At, Cuts, value_of};
+use setpoint::metric::{At, Cut, Cuts, value_of};
 
 use super::Subject;
 use super::window::{Window, pr_place, roc_place};
@@ -91,7 +91,7 @@ const PLACES: u32 = 2000;
 /// cuts on both sides of the column's ends: no need to walk them all.
 fn roc_curve(cuts: &Cuts, window: Window) -> Vec<(f64, f64)> {
     let mut thinner = thinner(window);
-    let (last, alarms) = (cuts.len() - 1, cuts.false_positives());
+    let last = cuts.len() - 1;
     let mut seen = None;
     let mut push = |cut: usize| {
         if seen.is_none_or(|seen| cut > seen)
@@ -104,7 +104,8 @@ fn roc_curve(cuts: &Cuts, window: Window) -> Vec<(f64, f64)> {
     push(0);
     for place in 0..=PLACES {
         let fpr = window.x.0 + (window.x.1 - window.x.0) * f64::from(place) / f64::from(PLACES);
-        let beyond = alarms.partition_point(|found| *found <= fpr * cuts.negatives());
+        let within = |cut: &Cut| cut.false_positives <= fpr * cuts.negatives();
+        let beyond = cuts.partition_point(0..cuts.len(), within);
         push(beyond.saturating_sub(1));
         push(beyond.min(last));
     }
@@ -114,14 +115,15 @@ fn roc_curve(cuts: &Cuts, window: Window) -> Vec<(f64, f64)> {
 /// A step up to each point: precision is held for the recalls that only this threshold attains.
 fn pr_curve(cuts: &Cuts, window: Window) -> Vec<(f64, f64)> {
     let mut thinner = thinner(window);
-    let found = cuts.true_positives();
     // From the last cut before the window to the first one beyond it.
-    let before = |recall: f64| found.partition_point(|found| *found < recall * cuts.positives());
+    let before = |recall: f64| {
+        cuts.partition_point(0..cuts.len(), |cut| cut.true_positives < recall * cuts.positives())
+    };
     let (start, end) = (before(window.x.0).max(1), before(window.x.1));
-    let mut recall_before = found[start - 1] / cuts.positives();
-    for cut in start..=end.min(cuts.len() - 1) {
-        if found[cut] > found[cut - 1]
-            && let Some((recall, precision)) = pr_place(&cuts.counts_at(cut))
+    let mut recall_before = cuts.at(start - 1).true_positives / cuts.positives();
+    for [before, cut] in cuts.steps(start - 1..cuts.len().min(end + 1)) {
+        if cut.true_positives > before.true_positives
+            && let Some((recall, precision)) = pr_place(&cuts.counts_of(&cut))
         {
             thinner.push(recall_before, precision);
             thinner.push(recall, precision);

@@ -1,7 +1,7 @@
 //! Scores by class, in bars.
 
 use serde::Serialize;
-use setpoint::metric::Cuts;
+use setpoint::metric::{Cut, Cuts};
 
 /// Bars of a histogram.
 const BARS: usize = 48;
@@ -36,19 +36,13 @@ pub(super) struct Spread {
 impl Spread {
     pub(super) fn of(cuts: &Cuts) -> Self {
         let all = cuts.positives() + cuts.negatives();
-        let above = |cut: usize| (cuts.true_positives()[cut] + cuts.false_positives()[cut]) / all;
-        let scores = cuts.scores();
         let first = |share: f64| {
-            let (mut from, mut to) = (0, scores.len());
-            while from < to {
-                let middle = (from + to) / 2;
-                (from, to) = if above(middle + 1) < share { (middle + 1, to) } else { (from, middle) };
-            }
-            scores.get(from).or(scores.last()).copied().map_or(0.0, f64::from)
+            let cut = cuts.partition_point(1..cuts.len(), |cut| cut.predicted() / all < share);
+            f64::from(cuts.at(cut.min(cuts.len() - 1)).range.up_to)
         };
         let (mut sum, mut squares, mut before) = (0.0, 0.0, 0.0);
-        for (cut, score) in scores.iter().enumerate() {
-            let (score, now) = (f64::from(*score), above(cut + 1));
+        for cut in cuts.walk(1..cuts.len()) {
+            let (score, now) = (f64::from(cut.range.up_to), cut.predicted() / all);
             sum += score * (now - before);
             squares += score * score * (now - before);
             before = now;
@@ -78,23 +72,29 @@ fn widened(from: f64, to: f64) -> (f64, f64) {
     if to - from > least { (from, to) } else { (from - least, to + least) }
 }
 
+/// The lowest score at or above an edge.
+fn lowest(edge: f64) -> f32 {
+    let near = edge as f32;
+    if f64::from(near) < edge { near.next_up() } else { near }
+}
+
 impl Histogram {
     pub(super) fn of(cuts: &Cuts, (from, to): (f64, f64)) -> Self {
         // Counts above the edges of the bars, from the first: the counts are cumulative already.
         let edge = |bar: usize| from + (to - from) * bar as f64 / BARS as f64;
-        let cut_above = |edge: f64| cuts.scores().partition_point(|score| f64::from(*score) >= edge);
-        let mut at: Vec<usize> = (0..=BARS).map(|bar| cut_above(edge(bar))).collect();
+        let cut_above = |edge: f64| cuts.at(cuts.cut_of(lowest(edge)));
+        let mut at: Vec<Cut> = (0..=BARS).map(|bar| cut_above(edge(bar))).collect();
         // The last bar holds its upper end too.
-        at[BARS] = cuts.scores().partition_point(|score| f64::from(*score) > to);
-        let shares = |found: &[f64]| {
-            let all = found[found.len() - 1];
-            let share =
-                |from: usize, to: usize| if all > 0.0 { (found[from] - found[to]) / all } else { 0.0 };
-            let bars: Vec<f64> = at.windows(2).map(|pair| share(pair[0], pair[1])).collect();
-            (bars, [share(found.len() - 1, at[0]), share(at[BARS], 0)])
+        at[BARS] = cut_above(to.next_up());
+        let ends = [cuts.at(0), cuts.at(cuts.len() - 1)];
+        let shares = |found: fn(&Cut) -> f64| {
+            let all = found(&ends[1]);
+            let share = |from: &Cut, to: &Cut| if all > 0.0 { (found(from) - found(to)) / all } else { 0.0 };
+            let bars: Vec<f64> = at.windows(2).map(|pair| share(&pair[0], &pair[1])).collect();
+            (bars, [share(&ends[1], &at[0]), share(&at[BARS], &ends[0])])
         };
-        let (positives, positives_beyond) = shares(cuts.true_positives());
-        let (negatives, negatives_beyond) = shares(cuts.false_positives());
+        let (positives, positives_beyond) = shares(|cut| cut.true_positives);
+        let (negatives, negatives_beyond) = shares(|cut| cut.false_positives);
         Self { from, to, positives, negatives, positives_beyond, negatives_beyond }
     }
 

@@ -124,7 +124,7 @@ impl Pictures {
 
 fn tied(cuts: &Cuts, threshold: f32) -> f64 {
     let cut = cuts.cut_of(threshold);
-    let predicted = |cut: usize| cuts.true_positives()[cut] + cuts.false_positives()[cut];
+    let predicted = |cut: usize| cuts.at(cut).predicted();
     cut.checked_sub(1)
         .map_or(0.0, |before| (predicted(cut) - predicted(before)) / (cuts.positives() + cuts.negatives()))
 }
@@ -189,9 +189,8 @@ mod tests {
             };
             line.windows(2).map(to_piece).fold(f64::INFINITY, f64::min)
         };
-        let found = cuts.true_positives();
-        for cut in 1..cuts.len() {
-            let counts = cuts.counts_at(cut);
+        for [before, cut] in cuts.steps(0..cuts.len()) {
+            let counts = cuts.counts_of(&cut);
             let place = window::roc_place(&counts).unwrap();
             // A column of pixels is 1/1000 of the picture wide; a line may leave it by less than that.
             assert!(distance(place, &curve.roc) < 1.5e-3, "roc at {place:?}");
@@ -199,7 +198,7 @@ mod tests {
             if place.0 < x.1 {
                 assert!(distance(place, &curve.roc_zoom) < 1.5e-3, "zoomed roc at {place:?}");
             }
-            if found[cut] > found[cut - 1] {
+            if cut.true_positives > before.true_positives {
                 let place = window::pr_place(&counts).unwrap();
                 assert!(distance(place, &curve.pr) < 1.5e-3, "pr at {place:?}");
             }

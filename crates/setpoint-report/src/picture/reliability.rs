@@ -32,18 +32,18 @@ pub(super) fn bins(cuts: &Cuts, weighted: bool, confidence: f64) -> Vec<Reliabil
     let (positives, negatives) = (cuts.positives(), cuts.negatives());
     let share = |count: f64, all: f64| if all > 0.0 { count / all } else { 0.0 };
     let classes = f64::from(u8::from(positives > 0.0)) + f64::from(u8::from(negatives > 0.0));
-    let (found, alarms) = (cuts.true_positives(), cuts.false_positives());
     let mut bins = Vec::with_capacity(BINS);
-    let (mut start, mut scores, mut full) = (0, 0.0, 1.0 / BINS as f64);
-    for (place, score) in cuts.scores().iter().enumerate() {
-        let cut = place + 1;
-        scores += f64::from(*score) * (found[cut] - found[place] + alarms[cut] - alarms[place]);
-        let balanced = (share(found[cut], positives) + share(alarms[cut], negatives)) / classes;
-        if balanced < full - 1e-12 && cut < cuts.len() - 1 {
+    let (mut start, mut scores, mut full) = (cuts.at(0), 0.0, 1.0 / BINS as f64);
+    for [before, cut] in cuts.steps(0..cuts.len()) {
+        scores += f64::from(cut.range.up_to)
+            * (cut.true_positives - before.true_positives + cut.false_positives - before.false_positives);
+        let balanced =
+            (share(cut.true_positives, positives) + share(cut.false_positives, negatives)) / classes;
+        if balanced < full - 1e-12 && cut.place < cuts.len() - 1 {
             continue;
         }
-        let (of_bin, rest) = (found[cut] - found[start], alarms[cut] - alarms[start]);
-        let rows = of_bin + rest;
+        let of_bin = cut.true_positives - start.true_positives;
+        let rows = of_bin + (cut.false_positives - start.false_positives);
         let interval =
             if weighted { None } else { clopper_pearson(of_bin as u64, rows as u64, confidence).ok() };
         bins.push(ReliabilityBin {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use setpoint::goal::{Area, Constraint, Counts, Curve as Kind, Goal, Objective, Rate};
-use setpoint::metric::Cuts;
+use setpoint::metric::{Cut, Cuts};
 
 use super::Scene;
 
@@ -85,26 +85,28 @@ fn lowered(target: f64) -> f64 {
 /// The lowest and highest point of a curve within a range, its start left out by a tenth: a curve
 /// that starts at zero would hide the rest.
 fn heights(cuts: &Cuts, (from, to): (f64, f64), kind: Kind) -> Option<(f64, f64)> {
-    let (along, all) = match kind {
-        Kind::Roc => (cuts.false_positives(), cuts.negatives()),
-        Kind::PrecisionRecall => (cuts.true_positives(), cuts.positives()),
+    let (along, all): (fn(&Cut) -> f64, f64) = match kind {
+        Kind::Roc => (|cut| cut.false_positives, cuts.negatives()),
+        Kind::PrecisionRecall => (|cut| cut.true_positives, cuts.positives()),
     };
     // What lies along the axis only grows from cut to cut.
-    let start = along.partition_point(|found| *found < (from + 0.1 * (to - from)) * all);
-    let end = along.partition_point(|found| *found <= to * all);
-    let height = |cut: usize| match kind {
-        Kind::Roc => roc_place(&cuts.counts_at(cut)),
-        Kind::PrecisionRecall => pr_place(&cuts.counts_at(cut)),
+    let every = 0..cuts.len();
+    let start = cuts.partition_point(every.clone(), |cut| along(cut) < (from + 0.1 * (to - from)) * all);
+    let end = cuts.partition_point(every, |cut| along(cut) <= to * all);
+    let height = |cut: Cut| match kind {
+        Kind::Roc => roc_place(&cuts.counts_of(&cut)),
+        Kind::PrecisionRecall => pr_place(&cuts.counts_of(&cut)),
     };
-    let heights = |cuts: &mut dyn Iterator<Item = usize>| {
+    let heights = |cuts: &mut dyn Iterator<Item = Cut>| {
         cuts.filter_map(height).map(|(_, y)| (y, y)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     };
     match kind {
         // Recall grows as well: its ends are those of the range.
         Kind::Roc => {
-            heights(&mut [start, end.saturating_sub(1)].into_iter().filter(|cut| (start..end).contains(cut)))
+            let ends = [start, end.saturating_sub(1)].into_iter().filter(|cut| (start..end).contains(cut));
+            heights(&mut ends.map(|cut| cuts.at(cut)))
         }
-        Kind::PrecisionRecall => heights(&mut (start..end)),
+        Kind::PrecisionRecall => heights(&mut cuts.walk(start..end)),
     }
 }
 

@@ -5,7 +5,7 @@ use setpoint::artifact::{ModelFile, Tensor, TensorData};
 use setpoint::certify::monitor::{Certified, Known, Sketch};
 use setpoint::certify::{Certificate, Drift, Verdict, drift, frontier_drift, needs_frontier};
 use setpoint::goal::{Constraint, Direction, Goal, Top};
-use setpoint::metric::confusion;
+use setpoint::metric::{Cuts, confusion};
 use setpoint::train::{Judge, MethodChoice};
 use setpoint_data::Codes;
 use setpoint_report::{
@@ -291,8 +291,17 @@ impl Rule for ByThreshold {
         let operating = goal.operating();
         let found = sample.groups().filter(|groups| operating.column() == Some(groups.column()));
         let names = found.map_or_else(Vec::new, |groups| groups.names().to_vec());
+        let (at_threshold, unmet) = (
+            measurer.rates(sample, &margins, &RATES)?,
+            measure::unmet(&operating, &names, sample, &margins)?,
+        );
+        let money = measure::money(goal, sample, &margins, Some(confidence))?;
+        let groups = measurer.groups(shipped, sample, &margins, &RATES)?;
+        // Of many rows there is room for one of these.
+        drop(margins);
+        let cuts = Cuts::new(sample, scores)?;
         let (at_condition, at_condition_refused) =
-            match measurer.at_condition(goal, *shared_threshold, sample, scores) {
+            match measurer.at_condition(goal, *shared_threshold, sample, scores, &cuts) {
                 Ok(at) => (Some(at), None),
                 Err(failure) => (None, Some(failure.message)),
             };
@@ -313,13 +322,13 @@ impl Rule for ByThreshold {
             positives: Some(sample.labels().iter().filter(|label| **label).count() as u64),
             at_condition,
             at_condition_refused,
-            at_threshold: measurer.rates(sample, &margins, &RATES)?,
-            unmet: measure::unmet(&operating, &names, sample, &margins)?,
+            at_threshold,
+            unmet,
             thresholds: shipped.thresholds.iter().copied().map(widened).collect(),
             confusion: Some(measure::counted(&counts)),
-            money: measure::money(goal, sample, &margins, Some(confidence))?,
-            ranking: measurer.ranking(sample, scores),
-            groups: measurer.groups(shipped, sample, &margins, &RATES)?,
+            money,
+            ranking: measurer.ranking(sample, scores, &cuts),
+            groups,
             certificate: certificate.map(CertificateRecord::new),
             approximate: shipped.approximate.clone().map(CertificateRecord::new),
             certificate_refused: shipped.refused.clone(),

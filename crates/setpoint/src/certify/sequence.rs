@@ -5,7 +5,7 @@
 
 use super::claim::{Claim, Slice};
 use crate::goal::Constraint;
-use crate::metric::{Cuts, MetricError};
+use crate::metric::{Cut, Cuts, MetricError};
 use crate::sample::Sample;
 
 /// Most thresholds of a sequence.
@@ -37,42 +37,42 @@ pub fn sequence(
 /// The sequence of a claim, by the cuts of these rows.
 pub(super) fn along(claim: &Claim, cuts: &Cuts, delta: f64) -> Option<Vec<f32>> {
     let upper = claim.slice == Slice::PredictedPositives;
-    let (examples, bad) = shares(cuts, upper);
+    let (positives, negatives) = (cuts.positives(), cuts.negatives());
+    // The predicted examples of a cut, and how many of them are mistakes.
+    let share = |cut: &Cut| match upper {
+        true => (cut.predicted() as u64, cut.false_positives as u64),
+        false => (
+            (positives - cut.true_positives + negatives - cut.false_positives) as u64,
+            (positives - cut.true_positives) as u64,
+        ),
+    };
     // Cut i predicts the i highest distinct scores positive: strict to loose for precision, the
-    // other way round for npv.
-    let mut order: Vec<usize> = (1..cuts.len()).filter(|cut| examples[*cut] > 0).collect();
-    if !upper {
-        order.reverse();
-    }
-    let p_value = |place: usize| claim.tail(examples[order[place]], bad[order[place]]);
-    let meets = |place: &usize| {
-        let (bad, examples) = (bad[order[*place]], examples[order[*place]]);
+    // other way round for npv, of which the last cut has no examples.
+    let count = if upper { cuts.len() - 1 } else { cuts.len() - 2 };
+    let cut_of = |place: usize| if upper { place + 1 } else { count - place };
+    let p_value = |place: usize| {
+        let (examples, bad) = share(&cuts.at(cut_of(place)));
+        claim.tail(examples, bad)
+    };
+    let meets = |cut: &Cut| {
+        let (examples, bad) = share(cut);
         claim.allows(claim.bad(bad, examples) as f64 / examples as f64)
     };
     // A thousand places are looked at, evenly by rank.
-    let step = order.len().div_ceil(1000).max(1);
-    let start = (0..order.len())
-        .step_by(step)
-        .min_by(|a, b| p_value(*a).total_cmp(&p_value(*b)).then(a.cmp(b)))
-        .filter(|start| p_value(*start) <= delta.sqrt())?;
-    let end = (start..order.len()).rev().find(meets).unwrap_or(start);
-    let step = (end - start).div_ceil(MOST).max(1);
-    let sequence = (start..=end).step_by(step).map(|place| cuts.threshold(order[place]));
-    Some(sequence.filter(|threshold| threshold.is_finite()).collect())
-}
-
-/// The predicted examples of each cut, and how many of them are mistakes.
-fn shares(cuts: &Cuts, upper: bool) -> (Vec<u64>, Vec<u64>) {
-    let last = cuts.len() - 1;
-    let (positives, negatives) = (cuts.true_positives()[last], cuts.false_positives()[last]);
-    let share = |cut: usize| {
-        let (tp, fp) = (cuts.true_positives()[cut], cuts.false_positives()[cut]);
-        match upper {
-            true => ((tp + fp) as u64, fp as u64),
-            false => ((positives - tp + negatives - fp) as u64, (positives - tp) as u64),
-        }
+    let step = count.div_ceil(1000).max(1);
+    let looked = (0..count).step_by(step).map(|place| (place, p_value(place)));
+    let (start, least) = looked.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)))?;
+    if least > delta.sqrt() {
+        return None;
+    }
+    let loosest = match upper {
+        true => cuts.backwards().take_while(|cut| cut.place > start).find(meets).map(|cut| cut.place - 1),
+        false => cuts.walk(1..count + 1 - start).find(meets).map(|cut| count - cut.place),
     };
-    (0..cuts.len()).map(share).unzip()
+    let end = loosest.unwrap_or(start);
+    let step = (end - start).div_ceil(MOST).max(1);
+    let sequence = (start..=end).step_by(step).map(|place| cuts.threshold(cut_of(place)));
+    Some(sequence.filter(|threshold| threshold.is_finite()).collect())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //! Where several pairs are equally good, the one that decides the fewest is taken.
 
 use super::error::list;
-use super::{Condition, Cuts, MetricError};
+use super::{Condition, Cut, Cuts, MetricError};
 use crate::goal::{Counts, Direction, Fraction, Rate, Relation};
 
 /// Sums are equal that differ by less than this share of all examples.
@@ -44,9 +44,8 @@ pub fn best(cuts: &Cuts, objective: Rate, conditions: &[Condition]) -> Result<Ba
     search.best(objective).ok_or_else(|| explain(cuts, objective, conditions))
 }
 
-/// All counts where cut `upper` decides positive and cut `lower` negative.
-fn counts_at(cuts: &Cuts, upper: usize, lower: usize) -> Counts {
-    let (above, below) = (cuts.counts_at(upper), cuts.counts_at(lower));
+/// All counts where one cut decides positive and another negative.
+fn counts_at(above: Counts, below: Counts) -> Counts {
     Counts { false_negatives: below.false_negatives, true_negatives: below.true_negatives, ..above }
 }
 
@@ -98,6 +97,8 @@ impl Linear {
 
 struct Search<'a> {
     cuts: &'a Cuts,
+    /// What each cut predicts positive, which is looked up in any order.
+    at: Vec<[f64; 3]>,
     /// Upper cuts that the conditions on their side allow, in the order in which they leave room to lower ones,
     /// each with that room.
     upper: Vec<(f64, usize)>,
@@ -129,28 +130,35 @@ impl<'a> Search<'a> {
                 (true, false) => above.push(*condition),
             }
         }
-        let allowed = |conditions: &[Condition], cut: usize| {
-            let counts = cuts.counts_at(cut);
+        let allowed = |conditions: &[Condition], cut: &Cut| {
+            let counts = cuts.counts_of(cut);
             let holds = |condition: &Condition| {
                 condition.rate.of_decided(&counts).is_some_and(|value| condition.allows(value))
             };
             conditions.iter().all(holds)
         };
         let form = together.map_or(Linear::default(), |(form, _)| form);
-        let room = |cut: usize| (-form.above(&cuts.counts_at(cut)), cut);
-        let taken = |cut: usize| (form.below(&cuts.counts_at(cut)), cut);
-        let mut upper: Vec<_> = (0..cuts.len()).filter(|cut| allowed(&above, *cut)).map(room).collect();
-        let mut lower: Vec<_> = (0..cuts.len()).filter(|cut| allowed(&below, *cut)).map(taken).collect();
+        let room = |cut: Cut| (-form.above(&cuts.counts_of(&cut)), cut.place);
+        let taken = |cut: Cut| (form.below(&cuts.counts_of(&cut)), cut.place);
+        let every = || cuts.walk(0..cuts.len());
+        let mut upper: Vec<_> = every().filter(|cut| allowed(&above, cut)).map(room).collect();
+        let mut lower: Vec<_> = every().filter(|cut| allowed(&below, cut)).map(taken).collect();
+        let at = every().map(|cut| [cut.true_positives, cut.false_positives, cut.money]).collect();
         upper.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         lower.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        Ok(Self { cuts, upper, lower, coverage, together: together.map(|(_, condition)| condition) })
+        Ok(Self { cuts, at, upper, lower, coverage, together: together.map(|(_, condition)| condition) })
+    }
+
+    fn counts(&self, cut: usize) -> Counts {
+        let [true_positives, false_positives, money] = self.at[cut];
+        self.cuts.counts(true_positives, false_positives, money)
     }
 
     fn best(&self, objective: Rate) -> Option<Band> {
         let sign = if objective.direction() == Direction::Down { -1.0 } else { 1.0 };
         let all = self.cuts.counts_at(0);
         let at = |[upper, lower]: [usize; 2]| {
-            let counts = counts_at(self.cuts, upper, lower);
+            let counts = counts_at(self.counts(upper), self.counts(lower));
             let value = objective.of_decided(&counts)?;
             let thresholds = [upper, lower].map(|cut| self.cuts.threshold(cut));
             Some(Band { value, cuts: [upper, lower], thresholds, counts })
@@ -198,16 +206,15 @@ impl<'a> Search<'a> {
 
     /// The pair of cuts that is worth most.
     fn most(&self, worth: Linear) -> Option<[usize; 2]> {
-        let (tp, fp) = (self.cuts.true_positives(), self.cuts.false_positives());
         let all = self.cuts.positives() + self.cuts.negatives();
         let rounding = ROUNDING * all.max(1.0);
-        let predicted = |cut: usize| tp[cut] + fp[cut];
+        let predicted = |cut: usize| self.at[cut][0] + self.at[cut][1];
         let mut tree = Maxima::new(self.cuts.len());
         let mut lower = self.lower.iter().peekable();
         let mut best: Option<(f64, f64, [usize; 2])> = None;
         for (room, upper) in &self.upper {
             while let Some((_, cut)) = lower.next_if(|(taken, _)| *taken <= room + rounding) {
-                tree.set(*cut, worth.below(&self.cuts.counts_at(*cut)));
+                tree.set(*cut, worth.below(&self.counts(*cut)));
             }
             // The loosest lower cut with which enough is decided.
             let needed = self.coverage * all - predicted(*upper);
@@ -217,7 +224,7 @@ impl<'a> Search<'a> {
                 if all - predicted(middle) >= needed - rounding { start = middle + 1 } else { end = middle }
             }
             let Some((value, lower)) = tree.largest(*upper, start) else { continue };
-            let value = value + worth.above(&self.cuts.counts_at(*upper));
+            let value = value + worth.above(&self.counts(*upper));
             let decided = predicted(*upper) + all - predicted(lower);
             let better = best.is_none_or(|(most, fewest, _)| {
                 value > most + rounding * f64::EPSILON || (value >= most && decided < fewest)
@@ -325,7 +332,7 @@ mod tests {
         let mut best: Option<f64> = None;
         for upper in 0..cuts.len() {
             for lower in upper..cuts.len() {
-                let counts = counts_at(cuts, upper, lower);
+                let counts = counts_at(cuts.counts_at(upper), cuts.counts_at(lower));
                 let holds = |c: &Condition| c.rate.of_decided(&counts).is_some_and(|v| c.allows(v));
                 if let (true, Some(value)) = (conditions.iter().all(holds), objective.of_decided(&counts)) {
                     best = Some(

@@ -3,19 +3,49 @@
 //! With `d` distinct scores there are `d + 1` different sets of decisions. Cut `i` predicts the
 //! `i` highest distinct scores positive: cut 0 nobody, cut `d` everybody. As `i` grows the
 //! threshold falls, and true and false positives can only grow.
+//!
+//! Of rows that all count alike, four bytes each are kept: the sorted scores of each class, whose places are the counts. They
+//! are gone through one after the other ([`Cuts::walk`]), or found from the nearest of some known cuts.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::sort::{descending, score_of, sort_digits};
+use super::sort::{descending, score_of, sort_keys};
 use super::{MetricError, Sorted};
 use crate::goal::{Counts, Rate};
 use crate::sample::{Sample, SampleError};
+
+/// Every so many cuts one is known.
+const EVERY: usize = 128;
 
 /// Weighted true and false positives at every cut of a sample.
 ///
 /// Every exact metric is a function of this.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cuts {
+    columns: Columns,
+    rows: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Columns {
+    Alike(Alike),
+    Sums(Sums),
+}
+
+/// Rows that count alike.
+#[derive(Clone, Debug, PartialEq)]
+struct Alike {
+    /// Keys of the positives' and of the negatives' scores, ascending, so that the scores descend.
+    keys: [Vec<u32>; 2],
+    /// How many of each the cuts `0, EVERY, 2 EVERY, ...` predict positive.
+    marks: Vec<[u32; 2]>,
+    cuts: usize,
+}
+
+/// Counts written out.
+#[derive(Clone, Debug, PartialEq)]
+struct Sums {
     /// Distinct scores, descending.
     scores: Arc<[f32]>,
     /// By cut; one more than there are distinct scores.
@@ -23,7 +53,48 @@ pub struct Cuts {
     false_positives: Vec<f64>,
     /// What decisions pay, by cut; empty where that is not known.
     money: Vec<f64>,
-    rows: usize,
+}
+
+/// One set of decisions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cut {
+    /// How many distinct scores are predicted positive.
+    pub place: usize,
+    /// All thresholds that make these decisions.
+    pub range: ThresholdRange,
+    /// Weight of the positives predicted positive.
+    pub true_positives: f64,
+    /// Weight of the negatives predicted positive.
+    pub false_positives: f64,
+    /// What the decisions pay; 0 where that is not known.
+    pub money: f64,
+}
+
+impl Cut {
+    /// Weight predicted positive.
+    #[must_use]
+    pub fn predicted(&self) -> f64 {
+        self.true_positives + self.false_positives
+    }
+
+    /// A threshold that makes these decisions with `score >= threshold`.
+    ///
+    /// Midway between the neighbouring distinct scores, or on the upper one where no float lies
+    /// between. Cut 0 (nobody) gets the float after the largest score: finite, unless that score
+    /// is `f32::MAX`. The last cut (everybody) gets the smallest score.
+    #[must_use]
+    pub fn threshold(&self) -> f32 {
+        let ThresholdRange { above, up_to } = self.range;
+        if up_to == f32::INFINITY {
+            return above.next_up();
+        }
+        if above == f32::NEG_INFINITY {
+            return up_to;
+        }
+        // In f64 the sum neither overflows nor rounds; only the way back can land on `above`.
+        let middle = ((f64::from(above) + f64::from(up_to)) / 2.0) as f32;
+        if middle > above { middle } else { up_to }
+    }
 }
 
 /// The thresholds `above < t <= up_to`, which all make the same decisions on a sample.
@@ -33,6 +104,75 @@ pub struct ThresholdRange {
     pub above: f32,
     /// Smallest score predicted positive; infinity where there is none.
     pub up_to: f32,
+}
+
+impl Alike {
+    fn new(sample: &Sample, scores: &[f32]) -> Self {
+        let positives = sample.labels().iter().filter(|label| **label).count();
+        let labelled = |label: bool, count: usize| {
+            let own = sample.labels().iter().zip(scores).filter(|(own, _)| **own == label);
+            let mut keys = Vec::with_capacity(count);
+            keys.extend(own.map(|(_, score)| descending(*score)));
+            sort_keys(keys)
+        };
+        let (positives, negatives) =
+            rayon::join(|| labelled(true, positives), || labelled(false, sample.len() - positives));
+        let mut alike = Self { keys: [positives, negatives], marks: Vec::new(), cuts: 0 };
+        let mut next = Some([0; 2]);
+        while let Some(at) = next {
+            if alike.cuts.is_multiple_of(EVERY) {
+                alike.marks.push(at.map(|count| count as u32));
+            }
+            alike.cuts += 1;
+            next = alike.after(at).map(|(_, at)| at);
+        }
+        alike
+    }
+
+    /// The next lower score, and how many of each class are predicted positive with it.
+    fn after(&self, at: [usize; 2]) -> Option<(u32, [usize; 2])> {
+        let [positives, negatives] = [0, 1].map(|class| self.keys[class].get(at[class]));
+        let key = *positives.into_iter().chain(negatives).min()?;
+        Some((key, [0, 1].map(|class| at[class] + ties(&self.keys[class][at[class]..], key))))
+    }
+
+    /// How many of each class a cut predicts positive, and the smallest score of them.
+    fn from(&self, place: usize) -> ([usize; 2], f32) {
+        let mark = self.marks[place / EVERY].map(|count| count as usize);
+        let at = (0..place % EVERY).fold(mark, |at, _| self.after(at).map_or(at, |(_, at)| at));
+        let last = [0, 1].map(|class| at[class].checked_sub(1).map(|last| self.keys[class][last]));
+        (at, last.into_iter().flatten().max().map_or(f32::INFINITY, score_of))
+    }
+
+    fn cut(place: usize, at: [usize; 2], up_to: f32, after: Option<(u32, [usize; 2])>) -> Cut {
+        let above = after.map_or(f32::NEG_INFINITY, |(key, _)| score_of(key));
+        let [true_positives, false_positives] = at.map(|count| count as f64);
+        let range = ThresholdRange { above, up_to };
+        Cut { place, range, true_positives, false_positives, money: 0.0 }
+    }
+
+    /// The cut that predicts so many positive.
+    fn place(&self, at: [usize; 2]) -> usize {
+        let before = |mark: &[u32; 2]| mark[0] as usize + mark[1] as usize <= at[0] + at[1];
+        let block = self.marks.partition_point(before) - 1;
+        let (mut place, mut found) = (block * EVERY, self.marks[block].map(|count| count as usize));
+        while found != at {
+            let Some((_, next)) = self.after(found) else { break };
+            (place, found) = (place + 1, next);
+        }
+        place
+    }
+}
+
+/// How many keys at the start are this one.
+fn ties(keys: &[u32], key: u32) -> usize {
+    let (mut known, mut step) = (0, 1);
+    while keys.get(known + step - 1).is_some_and(|other| *other == key) {
+        known += step;
+        step *= 2;
+    }
+    let end = keys.len().min(known + step - 1);
+    known + keys[known..end].partition_point(|other| *other == key)
 }
 
 impl Cuts {
@@ -45,37 +185,7 @@ impl Cuts {
             return Ok(Sorted::new(sample, scores)?.cuts());
         }
         sample.check_scores(scores)?;
-        Ok(Self::of_equals(sample, scores))
-    }
-
-    /// The same of rows that count alike: each class is sorted by itself, and nothing but scores.
-    fn of_equals(sample: &Sample, scores: &[f32]) -> Self {
-        let positives = sample.labels().iter().filter(|label| **label).count();
-        let labelled = |label: bool, count: usize| {
-            let own = sample.labels().iter().zip(scores).filter(|(own, _)| **own == label);
-            let mut keys = Vec::with_capacity(count);
-            keys.extend(own.map(|(_, score)| descending(*score)));
-            sort_digits(keys, [0, 11, 22])
-        };
-        let (positives, negatives) =
-            rayon::join(|| labelled(true, positives), || labelled(false, sample.len() - positives));
-        let room = || Vec::with_capacity(scores.len() + 1);
-        let (mut true_positives, mut false_positives) = (room(), room());
-        let mut distinct = Vec::with_capacity(scores.len());
-        let (mut above, mut others) = (0, 0);
-        loop {
-            true_positives.push(above as f64);
-            false_positives.push(others as f64);
-            let heads = positives.get(above).into_iter().chain(negatives.get(others));
-            let Some(head) = heads.min() else { break };
-            let ties = |keys: &[u32]| keys.iter().take_while(|key| *key == head).count();
-            above += ties(&positives[above..]);
-            others += ties(&negatives[others..]);
-            distinct.push(score_of(*head));
-        }
-        drop((positives, negatives));
-        let rows = sample.len();
-        Self { scores: distinct.into(), true_positives, false_positives, money: Vec::new(), rows }
+        Ok(Self { columns: Columns::Alike(Alike::new(sample, scores)), rows: sample.len() })
     }
 
     /// Sorts and counts some rows only, such as those of one group.
@@ -91,13 +201,9 @@ impl Cuts {
 
     pub(super) fn start(scores: Arc<[f32]>, rows: usize) -> Self {
         let room = scores.len() + 1;
-        Self {
-            scores,
-            true_positives: Vec::with_capacity(room),
-            false_positives: Vec::with_capacity(room),
-            money: Vec::new(),
-            rows,
-        }
+        let (true_positives, false_positives) = (Vec::with_capacity(room), Vec::with_capacity(room));
+        let sums = Sums { scores, true_positives, false_positives, money: Vec::new() };
+        Self { columns: Columns::Sums(sums), rows }
     }
 
     /// Counts anew the rows in their order, block by block of equal scores: as integers where weights are
@@ -111,7 +217,7 @@ impl Cuts {
     ) {
         let zero = T::default();
         let (mut positives, mut negatives) = (zero, zero);
-        let Self { true_positives, false_positives, .. } = self;
+        let Columns::Sums(Sums { true_positives, false_positives, .. }) = &mut self.columns else { return };
         // The first is before all blocks: nobody is predicted positive.
         true_positives.resize(ends.len() + 1, 0.0);
         false_positives.resize(ends.len() + 1, 0.0);
@@ -134,60 +240,107 @@ impl Cuts {
     pub(super) fn pay(&mut self, ends: &[u32], pays: impl Fn(usize) -> [f64; 2]) {
         let rows = ends.last().map_or(0, |end| *end as usize);
         let mut paid: f64 = (0..rows).map(|i| pays(i)[0]).sum();
-        self.money.clear();
-        self.money.push(paid);
+        let Columns::Sums(Sums { money, .. }) = &mut self.columns else { return };
+        money.clear();
+        money.push(paid);
         let mut start = 0;
         for end in ends {
             for i in start..*end as usize {
                 let [negative, positive] = pays(i);
                 paid += positive - negative;
             }
-            self.money.push(paid);
+            money.push(paid);
             start = *end as usize;
         }
     }
 
-    /// What decisions pay, by cut, if that is known.
+    /// Whether it is known what decisions pay.
     #[must_use]
-    pub fn money(&self) -> Option<&[f64]> {
-        (!self.money.is_empty()).then_some(&self.money[..])
+    pub fn knows_money(&self) -> bool {
+        matches!(&self.columns, Columns::Sums(sums) if !sums.money.is_empty())
     }
 
     /// Number of cuts: one more than there are distinct scores.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "there are at least two cuts")]
     pub fn len(&self) -> usize {
-        self.true_positives.len()
+        match &self.columns {
+            Columns::Alike(alike) => alike.cuts,
+            Columns::Sums(sums) => sums.true_positives.len(),
+        }
     }
 
-    /// The distinct scores, descending. Cut `i` predicts the first `i` of them positive.
+    /// Some cuts one after the other, which is faster than one by one.
+    ///
+    /// # Panics
+    /// If there are fewer.
     #[must_use]
-    pub fn scores(&self) -> &[f32] {
-        &self.scores
+    pub fn walk(&self, places: Range<usize>) -> Walk<'_> {
+        assert!(places.end <= self.len(), "cut {} of {}", places.end, self.len());
+        let (at, up_to) = match &self.columns {
+            Columns::Alike(alike) if !places.is_empty() => alike.from(places.start),
+            _ => ([0; 2], f32::INFINITY),
+        };
+        Walk { cuts: self, places, at, up_to }
     }
 
-    /// Weight of the positives predicted positive, by cut.
-    #[must_use]
-    pub fn true_positives(&self) -> &[f64] {
-        &self.true_positives
+    /// All of them, each with the one before it.
+    pub fn steps(&self, places: Range<usize>) -> impl Iterator<Item = [Cut; 2]> {
+        let mut walk = self.walk(places);
+        let mut before = walk.next();
+        walk.filter_map(move |cut| Some([before.replace(cut)?, cut]))
     }
 
-    /// Weight of the negatives predicted positive, by cut.
+    /// All of them, from the last to the first.
+    pub fn backwards(&self) -> impl Iterator<Item = Cut> {
+        let block = |block: usize| block * EVERY..self.len().min((block + 1) * EVERY);
+        let blocks = (0..self.len().div_ceil(EVERY)).rev();
+        blocks.flat_map(move |own| self.walk(block(own)).collect::<Vec<_>>().into_iter().rev())
+    }
+
+    /// The first of these cuts of which this no longer holds; it must hold first and then not.
+    pub fn partition_point(&self, places: Range<usize>, holds: impl Fn(&Cut) -> bool) -> usize {
+        let Range { mut start, mut end } = places;
+        while end.saturating_sub(start) > 2 * EVERY {
+            // A cut that is known.
+            let middle = (start + (end - start) / 2) / EVERY * EVERY;
+            if holds(&self.at(middle)) { start = middle + 1 } else { end = middle }
+        }
+        self.walk(start..end.max(start)).find(|cut| !holds(cut)).map_or(end.max(start), |cut| cut.place)
+    }
+
+    /// Cut `i`.
+    ///
+    /// # Panics
+    /// If `i` is not below [`len`](Self::len).
     #[must_use]
-    pub fn false_positives(&self) -> &[f64] {
-        &self.false_positives
+    pub fn at(&self, i: usize) -> Cut {
+        assert!(i < self.len(), "cut {i} of {}", self.len());
+        match &self.columns {
+            Columns::Alike(alike) => {
+                let (at, up_to) = alike.from(i);
+                Alike::cut(i, at, up_to, alike.after(at))
+            }
+            Columns::Sums(sums) => sums.cut(i),
+        }
     }
 
     /// Weight of all positives.
     #[must_use]
     pub fn positives(&self) -> f64 {
-        self.true_positives[self.len() - 1]
+        match &self.columns {
+            Columns::Alike(alike) => alike.keys[0].len() as f64,
+            Columns::Sums(sums) => sums.true_positives[self.len() - 1],
+        }
     }
 
     /// Weight of all negatives.
     #[must_use]
     pub fn negatives(&self) -> f64 {
-        self.false_positives[self.len() - 1]
+        match &self.columns {
+            Columns::Alike(alike) => alike.keys[1].len() as f64,
+            Columns::Sums(sums) => sums.false_positives[self.len() - 1],
+        }
     }
 
     /// All counts at cut `i`.
@@ -196,11 +349,13 @@ impl Cuts {
     /// If `i` is not below [`len`](Self::len).
     #[must_use]
     pub fn counts_at(&self, i: usize) -> Counts {
-        self.counts(
-            self.true_positives[i],
-            self.false_positives[i],
-            self.money.get(i).copied().unwrap_or(0.0),
-        )
+        self.counts_of(&self.at(i))
+    }
+
+    /// All counts at a cut.
+    #[must_use]
+    pub fn counts_of(&self, cut: &Cut) -> Counts {
+        self.counts(cut.true_positives, cut.false_positives, cut.money)
     }
 
     /// All counts where this much of each class is predicted positive.
@@ -217,26 +372,13 @@ impl Cuts {
         }
     }
 
-    /// A threshold that makes the decisions of cut `i` with `score >= threshold`.
-    ///
-    /// Midway between the neighbouring distinct scores, or on the upper one where no float lies
-    /// between. Cut 0 (nobody) gets the float after the largest score: finite, unless that score
-    /// is `f32::MAX`. The last cut (everybody) gets the smallest score.
+    /// A threshold that makes the decisions of cut `i`; see [`Cut::threshold`].
     ///
     /// # Panics
     /// If `i` is not below [`len`](Self::len).
     #[must_use]
     pub fn threshold(&self, i: usize) -> f32 {
-        let ThresholdRange { above, up_to } = self.range(i);
-        if up_to == f32::INFINITY {
-            return above.next_up();
-        }
-        if above == f32::NEG_INFINITY {
-            return up_to;
-        }
-        // In f64 the sum neither overflows nor rounds; only the way back can land on `above`.
-        let middle = ((f64::from(above) + f64::from(up_to)) / 2.0) as f32;
-        if middle > above { middle } else { up_to }
+        self.at(i).threshold()
     }
 
     /// All thresholds that make the decisions of cut `i`.
@@ -245,17 +387,20 @@ impl Cuts {
     /// If `i` is not below [`len`](Self::len).
     #[must_use]
     pub fn range(&self, i: usize) -> ThresholdRange {
-        assert!(i < self.len(), "cut {i} of {}", self.len());
-        ThresholdRange {
-            above: self.scores.get(i).copied().unwrap_or(f32::NEG_INFINITY),
-            up_to: if i == 0 { f32::INFINITY } else { self.scores[i - 1] },
-        }
+        self.at(i).range
     }
 
     /// The cut that a threshold makes.
     #[must_use]
     pub fn cut_of(&self, threshold: f32) -> usize {
-        self.scores.partition_point(|score| *score >= threshold)
+        match &self.columns {
+            Columns::Alike(_) if threshold.is_nan() => 0,
+            Columns::Alike(alike) => {
+                let key = descending(threshold);
+                alike.place([0, 1].map(|class| alike.keys[class].partition_point(|other| *other <= key)))
+            }
+            Columns::Sums(sums) => sums.scores.partition_point(|score| *score >= threshold),
+        }
     }
 
     /// Checks that the sample holds the classes without which `metric` is undefined.
@@ -276,7 +421,7 @@ impl Cuts {
     }
 
     pub(super) fn require_for(&self, rate: Rate) -> Result<(), MetricError> {
-        if matches!(rate, Rate::Cost | Rate::Profit) && self.money.is_empty() {
+        if matches!(rate, Rate::Cost | Rate::Profit) && !self.knows_money() {
             return Err(SampleError::NoAmounts { rate: rate.to_string() }.into());
         }
         let (positives, negatives) = rate.needs();
@@ -284,10 +429,51 @@ impl Cuts {
     }
 }
 
+impl Sums {
+    fn cut(&self, place: usize) -> Cut {
+        let up_to = place.checked_sub(1).map_or(f32::INFINITY, |last| self.scores[last]);
+        let above = self.scores.get(place).copied().unwrap_or(f32::NEG_INFINITY);
+        Cut {
+            place,
+            range: ThresholdRange { above, up_to },
+            true_positives: self.true_positives[place],
+            false_positives: self.false_positives[place],
+            money: self.money.get(place).copied().unwrap_or(0.0),
+        }
+    }
+}
+
+/// Cuts one after the other.
+#[derive(Clone, Debug)]
+pub struct Walk<'a> {
+    cuts: &'a Cuts,
+    places: Range<usize>,
+    /// How many of each class the next one predicts positive, of rows that count alike.
+    at: [usize; 2],
+    up_to: f32,
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Cut;
+
+    fn next(&mut self) -> Option<Cut> {
+        let place = self.places.next()?;
+        Some(match &self.cuts.columns {
+            Columns::Alike(alike) => {
+                let after = alike.after(self.at);
+                let cut = Alike::cut(place, self.at, self.up_to, after);
+                (self.up_to, self.at) = (cut.range.above, after.map_or(self.at, |(_, at)| at));
+                cut
+            }
+            Columns::Sums(sums) => sums.cut(place),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::data::random_case;
+    use crate::metric::data::{random_case, unweighted};
 
     #[test]
     fn counts_at_every_cut_are_those_of_its_threshold() {
@@ -348,5 +534,41 @@ mod tests {
         assert_eq!(cuts.threshold(0), 2.0_f32.next_up());
         assert_eq!(cuts.threshold(1), 2.0);
         assert_eq!(cuts.range(1), ThresholdRange { above: f32::NEG_INFINITY, up_to: 2.0 });
+    }
+
+    #[test]
+    fn rows_that_count_alike_have_the_cuts_that_are_written_out() {
+        for seed in 0..16 {
+            let (sample, mut scores) = random_case(seed, 3000);
+            scores.iter_mut().skip(1).step_by(3).for_each(|score| *score = -0.0);
+            let sample = unweighted(&sample);
+            let alike = Cuts::new(&sample, &scores).unwrap();
+            let sums = Sorted::new(&sample, &scores).unwrap().cuts();
+            assert!(matches!((&alike.columns, &sums.columns), (Columns::Alike(_), Columns::Sums(_))));
+            let count = sums.len();
+            let written: Vec<Cut> = sums.walk(0..count).collect();
+            assert_eq!(alike.walk(0..alike.len()).collect::<Vec<Cut>>(), written);
+            assert_eq!((alike.positives(), alike.negatives()), (sums.positives(), sums.negatives()));
+            assert!(alike.backwards().eq(written.iter().rev().copied()));
+            assert!(alike.steps(0..count).eq(written.windows(2).map(|pair| [pair[0], pair[1]])));
+            for place in (0..count).step_by(1 + count / 200) {
+                assert_eq!((alike.at(place), sums.at(place)), (written[place], written[place]));
+                let ThresholdRange { above, up_to } = written[place].range;
+                for threshold in [above, above.next_up(), up_to, up_to.next_up()] {
+                    assert_eq!(alike.cut_of(threshold), sums.cut_of(threshold));
+                }
+                let holds = |cut: &Cut| cut.predicted() < written[place].predicted();
+                for (range, found) in [
+                    (0..count, place),
+                    (place..count, place),
+                    (place / 2..count, place),
+                    (0..place, place),
+                    (count..count, count),
+                ] {
+                    assert_eq!(alike.partition_point(range.clone(), holds), found, "{range:?}");
+                    assert_eq!(sums.partition_point(range, holds), found);
+                }
+            }
+        }
     }
 }

@@ -39,7 +39,7 @@ mod invariance;
 
 pub use band::Band;
 pub use condition::Condition;
-pub use cuts::{Cuts, ThresholdRange};
+pub use cuts::{Cut, Cuts, ThresholdRange, Walk};
 pub use error::MetricError;
 pub use operating_point::OperatingPoint;
 pub use rank::Ranked;

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::cuts::ThresholdRange;
 use super::error::list;
-use super::{Condition, Cuts, MetricError};
+use super::{Condition, Cut, Cuts, MetricError};
 use crate::goal::{Counts, Direction, Fraction, Rate, Relation};
 
 /// Decisions on a sample, the thresholds that make them, and what they are worth.
@@ -138,39 +138,25 @@ impl Feasible {
                 continue;
             };
             let holds =
-                |i: usize| formula.of(&cuts.counts_at(i)).is_some_and(|value| condition.allows(value));
+                |cut: &Cut| formula.of(&cuts.counts_of(cut)).is_some_and(|value| condition.allows(value));
             let first = (trend == Trend::Rising) == (condition.side() == Relation::AtMost);
             let Range { start, end } = feasible.range;
             feasible.range = if first {
-                start..partition(start..end, holds)
+                start..cuts.partition_point(start..end, holds)
             } else {
-                partition(start..end, |i| !holds(i))..end
+                cuts.partition_point(start..end, |cut| !holds(cut))..end
             };
         }
         feasible
     }
 
     fn cuts<'a>(&'a self, cuts: &'a Cuts) -> impl Iterator<Item = (usize, Counts)> + 'a {
-        self.range.clone().map(|i| (i, cuts.counts_at(i))).filter(|(_, counts)| {
+        cuts.walk(self.range.clone()).map(|cut| (cut.place, cuts.counts_of(&cut))).filter(|(_, counts)| {
             self.others
                 .iter()
                 .all(|(condition, formula)| formula.of(counts).is_some_and(|value| condition.allows(value)))
         })
     }
-}
-
-/// The first index where `holds` no longer does; it must hold first and then not.
-fn partition(range: Range<usize>, holds: impl Fn(usize) -> bool) -> usize {
-    let Range { mut start, mut end } = range;
-    while start < end {
-        let middle = start + (end - start) / 2;
-        if holds(middle) {
-            start = middle + 1;
-        } else {
-            end = middle;
-        }
-    }
-    start
 }
 
 /// The best cut of a stretch for an objective that is monotone along it.
@@ -181,15 +167,15 @@ fn end_of(cuts: &Cuts, formula: &Formula, trend: Trend, up: bool, range: Range<u
         // well has the fewest false positives.
         let last = range.end - 1;
         let goal = formula.of(&cuts.counts_at(last));
-        partition(range, |i| formula.of(&cuts.counts_at(i)) != goal)
+        cuts.partition_point(range, |cut| formula.of(&cuts.counts_of(cut)) != goal)
     } else {
         // Fpr or tnr, best where least is predicted positive: the loosest cut that does as well
         // has the most true positives.
         let goal = formula.of(&cuts.counts_at(range.start));
         let start = range.start;
-        let last = partition(range, |i| formula.of(&cuts.counts_at(i)) == goal) - 1;
-        let found = cuts.true_positives()[last];
-        partition(start..last, |i| cuts.true_positives()[i] < found)
+        let last = cuts.partition_point(range, |cut| formula.of(&cuts.counts_of(cut)) == goal) - 1;
+        let found = cuts.at(last).true_positives;
+        cuts.partition_point(start..last, |cut| cut.true_positives < found)
     }
 }
 

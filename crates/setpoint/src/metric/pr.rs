@@ -3,7 +3,7 @@
 //! There is no interpolation between cuts: precision does not move along a straight line
 //! there, and a line would promise decisions nobody can make. The curve is a staircase.
 
-use super::{Cuts, MetricError, check_range};
+use super::{Cut, Cuts, MetricError, check_range};
 
 /// One cut on the curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,10 +23,9 @@ pub struct PrPoint {
 /// If the sample holds no positives.
 pub fn points(cuts: &Cuts) -> Result<impl Iterator<Item = PrPoint> + '_, MetricError> {
     require_positives(cuts)?;
-    Ok((1..cuts.len()).filter_map(|i| {
-        let precision = precision_at(cuts, i)?;
-        let recall = cuts.true_positives()[i] / cuts.positives();
-        Some(PrPoint { recall, precision, threshold: cuts.threshold(i) })
+    Ok(cuts.walk(1..cuts.len()).filter_map(|cut| {
+        let recall = cut.true_positives / cuts.positives();
+        Some(PrPoint { recall, precision: precision_at(&cut)?, threshold: cut.threshold() })
     }))
 }
 
@@ -49,17 +48,17 @@ pub fn average_precision(cuts: &Cuts) -> Result<f64, MetricError> {
 pub fn area_over_recall(cuts: &Cuts, from: f64, to: f64) -> Result<f64, MetricError> {
     require_positives(cuts)?;
     check_range(from, to)?;
-    let tp = cuts.true_positives();
     let (from, to) = (from * cuts.positives(), to * cuts.positives());
     let mut area = 0.0;
-    // Recalls in (tp[i - 1], tp[i]] are first reached at cut i.
-    for i in tp.partition_point(|tp| *tp <= from)..cuts.len() {
-        if tp[i - 1] >= to {
+    // Recalls above that of the cut before are first reached at a cut.
+    let first = cuts.partition_point(0..cuts.len(), |cut| cut.true_positives <= from);
+    for [before, cut] in cuts.steps(first - 1..cuts.len()) {
+        if before.true_positives >= to {
             break;
         }
-        let width = tp[i].min(to) - tp[i - 1].max(from);
+        let width = cut.true_positives.min(to) - before.true_positives.max(from);
         if width > 0.0 {
-            area += width * (tp[i] / (tp[i] + cuts.false_positives()[i]));
+            area += width * (cut.true_positives / cut.predicted());
         }
     }
     Ok(area / (to - from))
@@ -80,11 +79,11 @@ pub fn area_over_precision(cuts: &Cuts, from: f64, to: f64) -> Result<f64, Metri
     // far has the best recall for the levels it adds.
     let mut reached = from;
     let mut area = 0.0;
-    for i in (1..cuts.len()).rev() {
-        let Some(precision) = precision_at(cuts, i) else { continue };
+    for cut in cuts.backwards() {
+        let Some(precision) = precision_at(&cut) else { continue };
         if precision > reached {
             let level = precision.min(to);
-            area += (level - reached) * cuts.true_positives()[i];
+            area += (level - reached) * cut.true_positives;
             reached = level;
             if reached >= to {
                 break;
@@ -94,9 +93,8 @@ pub fn area_over_precision(cuts: &Cuts, from: f64, to: f64) -> Result<f64, Metri
     Ok(area / cuts.positives() / (to - from))
 }
 
-fn precision_at(cuts: &Cuts, i: usize) -> Option<f64> {
-    let (tp, fp) = (cuts.true_positives()[i], cuts.false_positives()[i]);
-    (tp + fp > 0.0).then(|| tp / (tp + fp))
+fn precision_at(cut: &Cut) -> Option<f64> {
+    (cut.predicted() > 0.0).then(|| cut.true_positives / cut.predicted())
 }
 
 fn require_positives(cuts: &Cuts) -> Result<(), MetricError> {

@@ -60,6 +60,12 @@ impl<'a> Ranked<'a> {
         self.ends.len()
     }
 
+    /// The rows of each different score, from the highest.
+    pub fn ties(&self) -> impl Iterator<Item = &[u32]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.rows[start as usize..*end as usize])
+    }
+
     /// The different score of a rank, from 0 for the lowest.
     fn at(&self, rank: usize) -> Option<f64> {
         let block = self.ends.len().checked_sub(rank.checked_add(1)?)?;
@@ -208,8 +214,8 @@ mod tests {
                 (0..500).filter(|i| scores[*i] >= threshold && labels[*i] == class).map(|i| weights[i]).sum()
             };
             // Sums of 500 weights in another order.
-            assert!((cuts.true_positives()[cut] - above(true)).abs() < 1e-11, "{cut}");
-            assert!((cuts.false_positives()[cut] - above(false)).abs() < 1e-11, "{cut}");
+            assert!((cuts.at(cut).true_positives - above(true)).abs() < 1e-11, "{cut}");
+            assert!((cuts.at(cut).false_positives - above(false)).abs() < 1e-11, "{cut}");
         }
     }
 

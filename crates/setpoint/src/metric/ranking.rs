@@ -9,7 +9,7 @@
 //! unit weights a place is a row. A fraction is a fraction of the total weight, as positive-rate
 //! has it, and may end inside a row.
 
-use super::{Condition, Cuts, MetricError};
+use super::{Condition, Cut, Cuts, MetricError};
 use crate::goal::{Counts, Rate, Top};
 
 /// The decisions that predict exactly the highest scores positive.
@@ -48,26 +48,25 @@ pub fn places(cuts: &Cuts, top: Top) -> Result<f64, MetricError> {
 /// # Errors
 /// If there are no places, or more than the sample's total weight.
 pub fn top(cuts: &Cuts, places: f64) -> Result<TopCut, MetricError> {
-    let (tp, fp) = (cuts.true_positives(), cuts.false_positives());
-    let last = cuts.len() - 1;
-    let total = tp[last] + fp[last];
+    let total = cuts.positives() + cuts.negatives();
     if !(places > 0.0 && places <= total) {
         return Err(MetricError::Places { places, total });
     }
     // A fraction such as 7% of 100 comes out an ulp above 7; it means 7.
     let needed = places * (1.0 - 4.0 * f64::EPSILON);
-    let (mut low, mut cut) = (0, last);
-    while cut - low > 1 {
-        let middle = low + (cut - low) / 2;
-        if tp[middle] + fp[middle] >= needed { cut = middle } else { low = middle }
-    }
-    let (before, after) = (tp[low] + fp[low], tp[cut] + fp[cut]);
+    let cut = cuts.partition_point(1..cuts.len() - 1, |cut| cut.predicted() < needed);
+    let (low, high) = (cuts.at(cut - 1), cuts.at(cut));
+    let (before, after) = (low.predicted(), high.predicted());
     let share =
         if after * (1.0 - 4.0 * f64::EPSILON) <= places { 1.0 } else { (places - before) / (after - before) };
-    let between = |column: &[f64]| {
-        if share == 1.0 { column[cut] } else { column[low] + share * (column[cut] - column[low]) }
+    let between = |of: fn(&Cut) -> f64| {
+        if share == 1.0 { of(&high) } else { of(&low) + share * (of(&high) - of(&low)) }
     };
-    let counts = cuts.counts(between(tp), between(fp), cuts.money().map_or(0.0, between));
+    let counts = cuts.counts(
+        between(|cut| cut.true_positives),
+        between(|cut| cut.false_positives),
+        between(|cut| cut.money),
+    );
     Ok(TopCut { places, cut, threshold: cuts.threshold(cut), share, counts })
 }
 

@@ -4,7 +4,7 @@
 //! the full area is the chance that a random positive scores above a random
 //! negative, plus half the chance that they tie.
 
-use super::{Cuts, MetricError, check_range};
+use super::{Cut, Cuts, MetricError, check_range};
 
 /// One cut on the curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,10 +23,10 @@ pub struct RocPoint {
 /// If the sample lacks a class.
 pub fn points(cuts: &Cuts) -> Result<impl Iterator<Item = RocPoint> + '_, MetricError> {
     require_both(cuts)?;
-    Ok((0..cuts.len()).map(|i| RocPoint {
-        fpr: cuts.false_positives()[i] / cuts.negatives(),
-        recall: cuts.true_positives()[i] / cuts.positives(),
-        threshold: cuts.threshold(i),
+    Ok(cuts.walk(0..cuts.len()).map(|cut| RocPoint {
+        fpr: cut.false_positives / cuts.negatives(),
+        recall: cut.true_positives / cuts.positives(),
+        threshold: cut.threshold(),
     }))
 }
 
@@ -36,8 +36,10 @@ pub fn points(cuts: &Cuts) -> Result<impl Iterator<Item = RocPoint> + '_, Metric
 /// If the sample lacks a class.
 pub fn auc(cuts: &Cuts) -> Result<f64, MetricError> {
     require_both(cuts)?;
-    let steps = cuts.false_positives().windows(2).zip(cuts.true_positives().windows(2));
-    let twice: f64 = steps.map(|(fp, tp)| (fp[1] - fp[0]) * (tp[0] + tp[1])).sum();
+    let beaten = |[before, cut]: [Cut; 2]| {
+        (cut.false_positives - before.false_positives) * (before.true_positives + cut.true_positives)
+    };
+    let twice: f64 = cuts.steps(0..cuts.len()).map(beaten).sum();
     Ok(twice / 2.0 / cuts.negatives() / cuts.positives())
 }
 
@@ -57,7 +59,7 @@ pub fn auc(cuts: &Cuts) -> Result<f64, MetricError> {
 pub fn area_over_fpr(cuts: &Cuts, from: f64, to: f64) -> Result<f64, MetricError> {
     require_both(cuts)?;
     check_range(from, to)?;
-    let area = mean_height(cuts.false_positives(), cuts.true_positives(), from, to);
+    let area = mean_height(cuts, |cut| (cut.false_positives, cut.true_positives), from, to);
     if from > 0.0 {
         return Ok(area);
     }
@@ -72,23 +74,22 @@ pub fn area_over_fpr(cuts: &Cuts, from: f64, to: f64) -> Result<f64, MetricError
 pub fn area_over_recall(cuts: &Cuts, from: f64, to: f64) -> Result<f64, MetricError> {
     require_both(cuts)?;
     check_range(from, to)?;
-    Ok(1.0 - mean_height(cuts.true_positives(), cuts.false_positives(), from, to))
+    Ok(1.0 - mean_height(cuts, |cut| (cut.true_positives, cut.false_positives), from, to))
 }
 
 fn require_both(cuts: &Cuts) -> Result<(), MetricError> {
     cuts.require(|| "roc-auc".to_owned(), true, true)
 }
 
-/// The mean of `y / y_last` along `from < x / x_last < to`, linear between the points; both
-/// columns never fall.
-fn mean_height(x: &[f64], y: &[f64], from: f64, to: f64) -> f64 {
-    let last = x.len() - 1;
-    let (from, to) = (from * x[last], to * x[last]);
+/// The mean of `y / y_last` along `from < x / x_last < to`, linear between the cuts; neither ever falls.
+fn mean_height(cuts: &Cuts, place: impl Fn(&Cut) -> (f64, f64), from: f64, to: f64) -> f64 {
+    let (x_last, y_last) = place(&cuts.at(cuts.len() - 1));
+    let (from, to) = (from * x_last, to * x_last);
     // The segment that crosses `from` starts at the last point not beyond it.
-    let first = x.partition_point(|x| *x <= from).saturating_sub(1);
+    let first = cuts.partition_point(0..cuts.len(), |cut| place(cut).0 <= from).saturating_sub(1);
     let mut twice = 0.0;
-    for i in first..last {
-        let (x0, x1, y0, y1) = (x[i], x[i + 1], y[i], y[i + 1]);
+    for [before, cut] in cuts.steps(first..cuts.len()) {
+        let ((x0, y0), (x1, y1)) = (place(&before), place(&cut));
         if x0 >= to {
             break;
         }
@@ -98,7 +99,7 @@ fn mean_height(x: &[f64], y: &[f64], from: f64, to: f64) -> f64 {
             twice += (right - left) * (at(left) + at(right));
         }
     }
-    twice / 2.0 / (to - from) / y[last]
+    twice / 2.0 / (to - from) / y_last
 }
 
 #[cfg(test)]

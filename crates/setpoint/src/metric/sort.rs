@@ -127,8 +127,17 @@ pub(super) fn sort_by_score(mut keys: Vec<u64>) -> Vec<u64> {
     sort_digits(keys, [32, 43, 54])
 }
 
+/// Sorts keys that are nothing but scores. Many are sorted where they are.
+pub(super) fn sort_keys(mut keys: Vec<u32>) -> Vec<u32> {
+    if keys.len() > 1 << 23 {
+        keys.par_sort_unstable();
+        return keys;
+    }
+    sort_digits(keys, [0, 11, 22])
+}
+
 /// Sorts by the digits of 11 bits at these places, the least first, each pass keeping the order of the one before.
-pub(super) fn sort_digits<K: Copy + Default + Into<u64>>(mut keys: Vec<K>, digits: [u32; 3]) -> Vec<K> {
+fn sort_digits<K: Copy + Default + Into<u64>>(mut keys: Vec<K>, digits: [u32; 3]) -> Vec<K> {
     const SIZE: usize = 1 << 11;
     let digit = |key: K, shift: u32| (key.into() >> shift) as usize % SIZE;
     let mut next = [[0_u32; SIZE]; 3];

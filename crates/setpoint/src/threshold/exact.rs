@@ -96,8 +96,7 @@ pub fn solve(
 fn top(cuts: &Cuts, rate: Rate, fraction: f64) -> Result<OperatingPoint, MetricError> {
     // k of n examples as a fraction may round to just below k.
     let places = fraction * (cuts.positives() + cuts.negatives()) * (1.0 + 1e-12);
-    let fits = |cut: &usize| cuts.true_positives()[*cut] + cuts.false_positives()[*cut] <= places;
-    let cut = (1..cuts.len()).take_while(fits).last().unwrap_or(1);
+    let cut = (cuts.partition_point(1..cuts.len(), |cut| cut.predicted() <= places) - 1).max(1);
     let counts = cuts.counts_at(cut);
     let value = rate.of(&counts).ok_or_else(|| MetricError::Undefined {
         metric: rate.to_string(),

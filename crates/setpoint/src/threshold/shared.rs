@@ -23,24 +23,17 @@ pub(super) fn solve(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<Exac
     let parts: Vec<Cuts> = (0..groups.names().len())
         .map(|group| Cuts::of_rows(sample, scores, groups.rows(group)))
         .collect::<Result<_, _>>()?;
-    let mut places = vec![0; parts.len()];
+    let mut ahead: Vec<_> = parts.iter().map(|part| part.walk(1..part.len()).peekable()).collect();
     let mut counts: Vec<Counts> = parts.iter().map(|part| part.counts_at(0)).collect();
     let mut best: Option<(f64, usize)> = None;
     let mut closest = (f64::INFINITY, 0);
-    for cut in 0..whole.len() {
-        if cut > 0 {
-            let lowest = whole.scores()[cut - 1];
-            for ((part, place), counts) in parts.iter().zip(&mut places).zip(&mut counts) {
-                let before = *place;
-                while part.scores().get(*place).is_some_and(|score| *score >= lowest) {
-                    *place += 1;
-                }
-                if *place != before {
-                    *counts = part.counts_at(*place);
-                }
+    for cut in whole.walk(0..whole.len()) {
+        for ((part, ahead), counts) in parts.iter().zip(&mut ahead).zip(&mut counts) {
+            while let Some(own) = ahead.next_if(|own| own.range.up_to >= cut.range.up_to) {
+                *counts = part.counts_of(&own);
             }
         }
-        let all = whole.counts_at(cut);
+        let all = whole.counts_of(&cut);
         let miss = worst(&goal.constraints, &all, &counts);
         if miss.0 > 0.0 {
             if miss.0 < closest.0 {
@@ -49,7 +42,7 @@ pub(super) fn solve(goal: &Goal, sample: &Sample, scores: &[f32]) -> Result<Exac
         } else if let Some(value) = objective.of(&all)
             && best.is_none_or(|(most, _)| sign * value > most)
         {
-            best = Some((sign * value, cut));
+            best = Some((sign * value, cut.place));
         }
     }
     match best {

@@ -17,7 +17,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::draws::{Draws, MOST};
+use super::draws::{Draws, Fewer, MOST};
 use super::{Interval, check_confidence};
 use crate::metric::{Cuts, MetricError, Sorted};
 use crate::sample::{Sample, SampleError};
@@ -90,13 +90,12 @@ impl Bootstrap {
     where
         M: Fn(&Cuts) -> Result<f64, MetricError> + Sync,
     {
-        let draws = Draws::of(sample);
-        if let Some(fewer) = draws.fewer(sample, self.seed, MOST) {
+        if let Some(fewer) = Fewer::of(sample, false, self.seed, MOST) {
             return Ok(fewer.scaled(self.estimate(&fewer.sample, &fewer.pick(scores), metric)?, value));
         }
         let sorted = Sorted::new(sample, scores)?;
         let cuts = sorted.cuts();
-        self.resample(sample.len(), &draws, value, cuts, |times, cuts| {
+        self.resample(sample.len(), &Draws::of(sample), value, cuts, |times, cuts| {
             sorted.recount(times, cuts);
             metric(cuts)
         })
@@ -143,7 +142,7 @@ impl Bootstrap {
             })
         };
         let all: Vec<u32> = (0..sample.len() as u32).collect();
-        match Draws::by_group(sample).fewer(sample, self.seed, MOST) {
+        match Fewer::of(sample, true, self.seed, MOST) {
             Some(fewer) => Ok(fewer.scaled(draw(&fewer.sample, &fewer.rows)?, metric(sample, &all)?)),
             None => draw(sample, &all),
         }
@@ -164,8 +163,7 @@ impl Bootstrap {
     where
         M: Fn(&Cuts) -> Result<f64, MetricError> + Sync,
     {
-        let draws = Draws::of(sample);
-        if let Some(fewer) = draws.fewer(sample, self.seed, MOST) {
+        if let Some(fewer) = Fewer::of(sample, false, self.seed, MOST) {
             let value = metric(&Cuts::new(sample, first)?)? - metric(&Cuts::new(sample, second)?)?;
             let few = self.difference(&fewer.sample, &fewer.pick(first), &fewer.pick(second), metric)?;
             return Ok(fewer.scaled(few, value));
@@ -173,7 +171,7 @@ impl Bootstrap {
         let sorted = (Sorted::new(sample, first)?, Sorted::new(sample, second)?);
         let cuts = (sorted.0.cuts(), sorted.1.cuts());
         let value = metric(&cuts.0)? - metric(&cuts.1)?;
-        self.resample(sample.len(), &draws, value, cuts, |times, cuts| {
+        self.resample(sample.len(), &Draws::of(sample), value, cuts, |times, cuts| {
             sorted.0.recount(times, &mut cuts.0);
             sorted.1.recount(times, &mut cuts.1);
             Ok(metric(&cuts.0)? - metric(&cuts.1)?)
@@ -372,9 +370,19 @@ mod tests {
         let entities = sample.clone().with_entities("customer", &of).unwrap();
         let metric = |cuts: &Cuts| pr::average_precision(cuts);
         for sample in [sample, entities] {
-            let draws = Draws::of(&sample);
             let all = few(1).estimate(&sample, &scores, metric).unwrap();
-            let fewer = draws.fewer(&sample, 1, 10_000).unwrap();
+            let drawn = |most| Fewer::of(&sample, false, 1, most);
+            let fewer = drawn(10_000).unwrap();
+            if let Draws::Rows(strata) = Draws::of(&sample) {
+                // Of each class, one of every six.
+                let kept = |rows: &Vec<u32>| {
+                    let places = (0..).zip(rows).filter(|(_, row)| fewer.rows.binary_search(row).is_ok());
+                    places.map(|(place, _)| place / 6).collect::<Vec<usize>>()
+                };
+                strata
+                    .iter()
+                    .for_each(|rows| assert_eq!(kept(rows), (0..rows.len() / 6).collect::<Vec<_>>()));
+            }
             assert!((9_990..=10_000).contains(&fewer.rows.len()));
             let found = few(2).estimate(&fewer.sample, &fewer.pick(&scores), metric).unwrap();
             let found = fewer.scaled(found, all.value);
@@ -384,9 +392,9 @@ mod tests {
             let width = |estimate: &Estimate| estimate.interval.upper - estimate.interval.lower;
             assert!((0.7..1.4).contains(&(width(&found) / width(&all))));
             assert!(found.interval.lower < all.value && all.value < found.interval.upper);
-            assert!(draws.fewer(&sample, 1, 40_000).is_none());
+            assert!(drawn(40_000).is_none());
             // A class, or the entities, keep a thousand.
-            assert!(draws.fewer(&sample, 1, 10).unwrap().rows.len() >= 3 * LEAST);
+            assert!(drawn(10).unwrap().rows.len() >= 3 * LEAST);
         }
     }
 

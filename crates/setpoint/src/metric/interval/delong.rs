@@ -35,6 +35,11 @@ pub struct DeLong {
 /// If the sample has weights, fewer than two examples of a class, the scores do not fit, or the
 /// confidence is not in (0, 1).
 pub fn delong(sample: &Sample, scores: &[f32], confidence: f64) -> Result<DeLong, MetricError> {
+    check(sample, confidence)?;
+    delong_of(sample, &Cuts::new(sample, scores)?, confidence)
+}
+
+fn check(sample: &Sample, confidence: f64) -> Result<(), MetricError> {
     check_confidence(confidence)?;
     if sample.weights().is_some() {
         return Err(MetricError::Weighted { method: "DeLong's variance" });
@@ -42,8 +47,16 @@ pub fn delong(sample: &Sample, scores: &[f32], confidence: f64) -> Result<DeLong
     if sample.together().is_some() {
         return Err(MetricError::Together { method: "DeLong's variance" });
     }
-    let cuts = Cuts::new(sample, scores)?;
-    let auc = roc::auc(&cuts)?;
+    Ok(())
+}
+
+/// The same from cuts that are there already.
+///
+/// # Errors
+/// As [`delong`].
+pub fn delong_of(sample: &Sample, cuts: &Cuts, confidence: f64) -> Result<DeLong, MetricError> {
+    check(sample, confidence)?;
+    let auc = roc::auc(cuts)?;
     let (positives, negatives) = (cuts.positives(), cuts.negatives());
     let fewest = positives.min(negatives);
     if fewest < 2.0 {
@@ -59,7 +72,7 @@ pub fn delong(sample: &Sample, scores: &[f32], confidence: f64) -> Result<DeLong
         let interval = clopper_pearson(if auc == 1.0 { pairs } else { 0 }, pairs, confidence)?;
         return Ok(DeLong { auc, standard_error: 0.0, interval });
     }
-    let standard_error = variance(&cuts, auc).sqrt();
+    let standard_error = variance(cuts, auc).sqrt();
     let logit = (auc / (1.0 - auc)).ln();
     let reach = normal_quantile(0.5 + confidence / 2.0) * standard_error / (auc * (1.0 - auc));
     let interval = Interval { lower: sigmoid(logit - reach), upper: sigmoid(logit + reach), confidence };
@@ -69,11 +82,11 @@ pub fn delong(sample: &Sample, scores: &[f32], confidence: f64) -> Result<DeLong
 fn variance(cuts: &Cuts, auc: f64) -> f64 {
     let (positives, negatives) = (cuts.positives(), cuts.negatives());
     let (mut of_positives, mut of_negatives) = (0.0, 0.0);
-    for (tp, fp) in cuts.true_positives().windows(2).zip(cuts.false_positives().windows(2)) {
-        let beaten = (negatives - (fp[0] + fp[1]) / 2.0) / negatives;
-        let beaten_by = (tp[0] + tp[1]) / 2.0 / positives;
-        of_positives += (tp[1] - tp[0]) * (beaten - auc).powi(2);
-        of_negatives += (fp[1] - fp[0]) * (beaten_by - auc).powi(2);
+    for [before, cut] in cuts.steps(0..cuts.len()) {
+        let beaten = (negatives - (before.false_positives + cut.false_positives) / 2.0) / negatives;
+        let beaten_by = (before.true_positives + cut.true_positives) / 2.0 / positives;
+        of_positives += (cut.true_positives - before.true_positives) * (beaten - auc).powi(2);
+        of_negatives += (cut.false_positives - before.false_positives) * (beaten_by - auc).powi(2);
     }
     of_positives / (positives - 1.0) / positives + of_negatives / (negatives - 1.0) / negatives
 }

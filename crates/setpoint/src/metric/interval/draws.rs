@@ -39,8 +39,7 @@ impl<'a> Draws<'a> {
         }
         let mut strata = vec![Vec::new(); 2 * groups];
         for (row, label) in sample.labels().iter().enumerate() {
-            // Positives first.
-            strata[2 * group(row) + usize::from(!*label)].push(row as u32);
+            strata[stratum(group(row), *label)].push(row as u32);
         }
         Self::Rows(strata)
     }
@@ -68,36 +67,11 @@ impl<'a> Draws<'a> {
             }
         }
     }
+}
 
-    /// One row, or entity, of each few to draw from, where there are more than so many rows.
-    pub(super) fn fewer(&self, sample: &Sample, seed: u64, most: usize) -> Option<Fewer> {
-        let least = match self {
-            Self::Rows(strata) => strata.iter().map(Vec::len).filter(|rows| *rows > 0).min()?,
-            Self::Entities(entities) => entities.len(),
-        };
-        let share = (sample.len() / most).min(least / LEAST);
-        if share < 2 {
-            return None;
-        }
-        let mut generator = ChaCha8Rng::seed_from_u64(seed);
-        generator.set_stream(u64::MAX);
-        let mut places = |count: usize| -> Vec<usize> {
-            (0..count / share).map(|run| run * share + generator.random_range(0..share)).collect()
-        };
-        let mut rows: Vec<u32> = match self {
-            Self::Rows(strata) => strata
-                .iter()
-                .flat_map(|rows| places(rows.len()).into_iter().map(|place| rows[place]))
-                .collect(),
-            Self::Entities(entities) => {
-                let mut kept = vec![false; entities.len()];
-                places(entities.len()).into_iter().for_each(|place| kept[place] = true);
-                (0..).zip(entities.of()).filter(|(_, of)| kept[**of as usize]).map(|(row, _)| row).collect()
-            }
-        };
-        rows.sort_unstable();
-        Some(Fewer { sample: sample.select(&rows), rows, scale: (1.0 / share as f64).sqrt() })
-    }
+/// The place of a class of a group among the lists to draw from: positives first.
+fn stratum(group: usize, label: bool) -> usize {
+    2 * group + usize::from(!label)
 }
 
 /// Rows in the place of more of them.
@@ -109,6 +83,54 @@ pub(super) struct Fewer {
 }
 
 impl Fewer {
+    /// One row, or entity, of each few to draw from, where there are more than so many rows; by group, or not. Nothing is
+    /// listed but what is kept.
+    pub(super) fn of(sample: &Sample, by_group: bool, seed: u64, most: usize) -> Option<Self> {
+        let groups = sample.groups().filter(|_| by_group);
+        let stratum = |(row, label): (usize, &bool)| {
+            stratum(groups.map_or(0, |groups| groups.codes()[row] as usize), *label)
+        };
+        let strata = || sample.labels().iter().enumerate().map(stratum);
+        let counts = match sample.together() {
+            Some(entities) => vec![entities.len()],
+            None => {
+                let mut counts = vec![0; 2 * groups.map_or(1, |groups| groups.names().len())];
+                strata().for_each(|stratum| counts[stratum] += 1);
+                counts
+            }
+        };
+        let least = counts.iter().copied().filter(|rows| *rows > 0).min()?;
+        let share = (sample.len() / most).min(least / LEAST);
+        if share < 2 {
+            return None;
+        }
+        let mut generator = ChaCha8Rng::seed_from_u64(seed);
+        generator.set_stream(u64::MAX);
+        let mut places = |count: usize| -> Vec<usize> {
+            (0..count / share).map(|run| run * share + generator.random_range(0..share)).collect()
+        };
+        let kept: Vec<Vec<usize>> = counts.iter().map(|count| places(*count)).collect();
+        let rows: Vec<u32> = match sample.together() {
+            Some(entities) => {
+                let mut of = vec![false; entities.len()];
+                kept[0].iter().for_each(|place| of[*place] = true);
+                (0..).zip(entities.of()).filter(|(_, own)| of[**own as usize]).map(|(row, _)| row).collect()
+            }
+            None => {
+                // How many rows of each have gone by, and how many of them were kept.
+                let mut seen = vec![(0, 0); kept.len()];
+                let mut take = |stratum: usize| {
+                    let (gone, next) = &mut seen[stratum];
+                    let taken = kept[stratum].get(*next) == Some(gone);
+                    (*gone, *next) = (*gone + 1, *next + usize::from(taken));
+                    taken
+                };
+                (0..).zip(strata()).filter(|(_, stratum)| take(*stratum)).map(|(row, _)| row).collect()
+            }
+        };
+        Some(Self { sample: sample.select(&rows), rows, scale: (1.0 / share as f64).sqrt() })
+    }
+
     pub(super) fn pick(&self, scores: &[f32]) -> Vec<f32> {
         self.rows.iter().map(|row| scores[*row as usize]).collect()
     }
