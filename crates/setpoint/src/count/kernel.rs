@@ -289,11 +289,10 @@ fn sum_rows<S: Simd, P: Phi, const CURVATURE: bool, const WEIGHTED: bool>(
         }
     }
     let mut sums = Sums::default();
-    for field in 0..5 {
+    for (field, [negatives, positives]) in by_class.into_iter().enumerate() {
         if has::<P, CURVATURE>(field) {
-            for class in 0..2 {
-                sums.class[class][field] = f64::from(vector.sum(by_class[field][class]));
-            }
+            sums.class[0][field] = f64::from(vector.sum(negatives));
+            sums.class[1][field] = f64::from(vector.sum(positives));
         }
     }
     sums
