@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::count::{Ask, Cell, Counter};
@@ -147,10 +148,7 @@ impl Shard for Sample {
 impl Sample {
     /// Σ w, Σ w (s - from), Σ w (s - from)² of some rows, from the first of them on.
     pub(crate) fn moments_from(&self, first: usize, scores: &[f32], from: f64) -> [f64; 3] {
-        sums(scores, self.weights().map(|weights| &weights[first..]), |score, weight| {
-            let away = score - from;
-            [weight, weight * away, weight * away * away]
-        })
+        moments(scores, self.weights().map(|weights| &weights[first..]), from)
     }
 
     /// Adds w (at_zero + slope s) to the value of each of some rows, from the first of them on.
@@ -162,13 +160,33 @@ impl Sample {
         slope: f64,
         values: &mut [f32],
     ) {
+        let weights = self.weights().map(|weights| &weights[first..]);
+        Arch::new().dispatch(LineOp { weights, scores, at_zero, slope, values });
+    }
+}
+
+/// Adds a line to values, compiled for the vectors of the processor.
+struct LineOp<'a> {
+    weights: Option<&'a [f32]>,
+    scores: &'a [f32],
+    at_zero: f64,
+    slope: f64,
+    values: &'a mut [f32],
+}
+
+impl WithSimd for LineOp<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { weights, scores, at_zero, slope, values } = self;
         let add = |value: &mut f32, score: f32, weight: f64| {
             *value = (f64::from(*value) + weight * (at_zero + slope * f64::from(score))) as f32;
         };
-        match self.weights() {
+        match weights {
             None => values.iter_mut().zip(scores).for_each(|(value, score)| add(value, *score, 1.0)),
             Some(weights) => {
-                let rows = values.iter_mut().zip(scores).zip(&weights[first..]);
+                let rows = values.iter_mut().zip(scores).zip(weights);
                 rows.for_each(|((value, score), weight)| add(value, *score, f64::from(*weight)));
             }
         }
@@ -297,37 +315,62 @@ pub(crate) fn add<const N: usize>(a: [f64; N], b: [f64; N]) -> [f64; N] {
     std::array::from_fn(|k| a[k] + b[k])
 }
 
-/// Sums over rows of f(value, weight), the same bits for any number of threads.
-pub(crate) fn sums<const N: usize>(
-    values: &[f32],
-    weights: Option<&[f32]>,
-    f: impl Fn(f64, f64) -> [f64; N] + Sync,
-) -> [f64; N] {
-    const LANES: usize = 8;
+/// Σ w, Σ w a, Σ w a² with a = value - from, the same bits for any number of threads and on any processor.
+pub(crate) fn moments(values: &[f32], weights: Option<&[f32]>, from: f64) -> [f64; 3] {
     let partial = |(chunk, values): (usize, &[f32])| {
-        // Sums side by side: additions need not wait for each other.
-        let mut lanes = [[0.0; LANES]; N];
-        let mut add = |lane: usize, value: f32, weight: f64| {
-            let terms = f(f64::from(value), weight);
-            for (lanes, term) in lanes.iter_mut().zip(terms) {
-                lanes[lane] += term;
+        let weights = weights.map(|weights| &weights[chunk * CHUNK..][..values.len()]);
+        Arch::new().dispatch(MomentsOp { values, weights, from })
+    };
+    let partials: Vec<[f64; 3]> = values.par_chunks(CHUNK).enumerate().map(partial).collect();
+    partials.into_iter().fold([0.0; 3], add)
+}
+
+/// The sums of a chunk.
+struct MomentsOp<'a> {
+    values: &'a [f32],
+    weights: Option<&'a [f32]>,
+    from: f64,
+}
+
+impl WithSimd for MomentsOp<'_> {
+    type Output = [f64; 3];
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> [f64; 3] {
+        /// Sums side by side, whatever the width of the vectors.
+        const LANES: usize = 8;
+        const BLOCK: usize = 512;
+        let Self { values, weights, from } = self;
+        let (mut away, mut weight) = ([0.0; BLOCK], [1.0; BLOCK]);
+        let mut sums = [[simd.splat_f64s(0.0); LANES]; 3];
+        for (block, values) in values.chunks(BLOCK).enumerate() {
+            let padded = values.len().next_multiple_of(LANES);
+            for (away, value) in away.iter_mut().zip(values) {
+                *away = f64::from(*value) - from;
             }
-        };
-        match weights {
-            None => {
-                let (whole, rest) = values.as_chunks::<LANES>();
-                for values in whole {
-                    (0..LANES).for_each(|lane| add(lane, values[lane], 1.0));
+            if let Some(weights) = weights {
+                for (weight, value) in weight.iter_mut().zip(&weights[block * BLOCK..]) {
+                    *weight = f64::from(*value);
                 }
-                rest.iter().enumerate().for_each(|(lane, value)| add(lane, *value, 1.0));
             }
-            Some(weights) => {
-                let rows = values.iter().zip(&weights[chunk * CHUNK..]);
-                rows.enumerate().for_each(|(row, (value, w))| add(row % LANES, *value, f64::from(*w)));
+            weight[values.len()..padded].fill(0.0);
+            let (away, _) = S::as_simd_f64s(&away[..padded]);
+            let (weight, _) = S::as_simd_f64s(&weight[..padded]);
+            let parts = LANES / S::F64_LANES;
+            for (away, weight) in away.chunks_exact(parts).zip(weight.chunks_exact(parts)) {
+                for part in 0..parts {
+                    let first = simd.mul_f64s(weight[part], away[part]);
+                    sums[0][part] = simd.add_f64s(sums[0][part], weight[part]);
+                    sums[1][part] = simd.add_f64s(sums[1][part], first);
+                    sums[2][part] = simd.add_f64s(sums[2][part], simd.mul_f64s(first, away[part]));
+                }
             }
         }
-        lanes.map(|lanes| lanes.iter().sum::<f64>())
-    };
-    let partials: Vec<[f64; N]> = values.par_chunks(CHUNK).enumerate().map(partial).collect();
-    partials.into_iter().fold([0.0; N], add)
+        sums.map(|parts| {
+            let mut lanes = [0.0; LANES];
+            let (into, _) = S::as_mut_simd_f64s(&mut lanes);
+            into.iter_mut().zip(parts).for_each(|(into, part)| *into = part);
+            lanes.iter().sum()
+        })
+    }
 }

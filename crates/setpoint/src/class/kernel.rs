@@ -245,8 +245,10 @@ impl WithSimd for CountOp<'_> {
             {
                 let (line, _) = S::as_mut_simd_f32s(line);
                 let (down, least) = (vector.splat(-largest), vector.splat(-CLAMP));
+                let log2_e = vector.splat(std::f32::consts::LOG2_E);
                 for slot in line.iter_mut() {
-                    *slot = vector.exp(simd.max_f32s(least, vector.add(*slot, down)));
+                    let margin = simd.max_f32s(least, vector.add(*slot, down));
+                    *slot = vector.exp2(vector.multiply(margin, log2_e));
                     sum = vector.add(sum, *slot);
                 }
             }

@@ -15,13 +15,13 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::phi::{Offset, Phi, Sigmoid, Softplus};
+use super::phi::{Phi, Sigmoid, Softplus};
 use super::vector::Vector;
 use super::{Cell, CellPartial};
 use crate::surrogate::Surrogate;
 
 /// Rows per block.
-pub(super) const BLOCK: usize = 512;
+pub(super) const BLOCK: usize = 1_024;
 /// Rows are padded to this multiple: the widest vector there is.
 pub(super) const LANES: usize = 16;
 /// Largest scaled distance of a threshold from the centre of its exponentials.
@@ -75,31 +75,23 @@ impl Gathered {
 ///
 /// Aligned to cache lines: a wide store across two of them costs twice.
 #[repr(align(64))]
-pub(super) struct Workspace {
+pub(crate) struct Workspace {
     /// What the surrogate keeps of each score's margin from the centre.
     prepared: [f32; BLOCK],
-    /// Weight of positives, 0 for negatives.
+    /// 1 for positives, 0 for negatives.
     positive: [f32; BLOCK],
-    /// Weight of every row.
-    weight: [f32; BLOCK],
 }
 
 impl Workspace {
-    pub(super) fn new() -> Self {
-        Self { prepared: [0.0; BLOCK], positive: [0.0; BLOCK], weight: [1.0; BLOCK] }
+    pub(crate) fn new() -> Self {
+        Self { prepared: [0.0; BLOCK], positive: [0.0; BLOCK] }
     }
 
-    /// Fills in the weights by label.
+    /// Fills in the labels.
     #[inline(always)]
     fn load(&mut self, rows: Rows<'_>) {
         for (positive, label) in self.positive.iter_mut().zip(rows.labels) {
             *positive = f32::from(u8::from(*label));
-        }
-        if let Some(weights) = rows.weights {
-            self.weight[..weights.len()].copy_from_slice(weights);
-            for (positive, weight) in self.positive.iter_mut().zip(weights) {
-                *positive *= weight;
-            }
         }
     }
 }
@@ -115,19 +107,20 @@ impl<'a> Margins<'a> {
         Self { sharpness, thresholds }
     }
 
-    /// Visits each threshold with its offset; before the first at a new centre, with (k, centre).
+    /// Visits each threshold with its margin from the centre; before the first at a new centre, with (k, centre).
+    ///
+    /// Margins and k are in the surrogate's unit.
     #[inline(always)]
-    fn visit(&self, mut visit: impl FnMut(usize, Offset, Option<(f32, f32)>)) {
+    fn visit<P: Phi>(&self, mut visit: impl FnMut(usize, f32, Option<(f32, f32)>)) {
+        let sharpness = P::UNIT * self.sharpness;
         let mut centre = f32::NAN;
         for (column, threshold) in self.thresholds.iter().enumerate() {
-            let shift_from = |c: f32| self.sharpness * (threshold - f64::from(c));
-            let near = shift_from(centre).abs() <= SPREAD;
+            let margin_from = |c: f32| sharpness * (threshold - f64::from(c));
+            let near = margin_from(centre).abs() <= P::UNIT * SPREAD;
             if !near {
                 centre = *threshold as f32;
             }
-            let shift = shift_from(centre);
-            let offset = Offset { shift: shift as f32, factor: (-shift).exp() as f32 };
-            visit(column, offset, (!near).then_some((self.sharpness as f32, centre)));
+            visit(column, margin_from(centre) as f32, (!near).then_some((sharpness as f32, centre)));
         }
     }
 }
@@ -234,11 +227,17 @@ impl<F: FnMut(usize, &Sums)> CountOp<'_, F> {
         let vector = Vector(simd);
         work.load(rows);
         let mut finite = true;
-        margins.visit(|column, offset, recentred| {
+        margins.visit::<P>(|column, margin, recentred| {
             if let Some((k, centre)) = recentred {
                 finite &= prepare::<S, P>(vector, rows, work, k, centre);
             }
-            take(column, &sum_rows::<S, P, CURVATURE>(vector, rows.scores.len(), work, offset));
+            let shift = P::shift(vector, vector.splat(margin));
+            let sums = if rows.weights.is_some() {
+                sum_rows::<S, P, CURVATURE, true>(vector, rows, work, shift)
+            } else {
+                sum_rows::<S, P, CURVATURE, false>(vector, rows, work, shift)
+            };
+            take(column, &sums);
         });
         finite
     }
@@ -266,35 +265,43 @@ fn prepare<S: Simd, P: Phi>(
 }
 
 #[inline(always)]
-fn sum_rows<S: Simd, P: Phi, const CURVATURE: bool>(
+fn sum_rows<S: Simd, P: Phi, const CURVATURE: bool, const WEIGHTED: bool>(
     vector: Vector<S>,
-    len: usize,
+    rows: Rows<'_>,
     work: &Workspace,
-    offset: Offset,
+    shift: S::f32s,
 ) -> Sums {
+    let len = rows.scores.len();
     let (prepared, _) = S::as_simd_f32s(&work.prepared[..len]);
-    let (weight, _) = S::as_simd_f32s(&work.weight[..len]);
     let (positive, _) = S::as_simd_f32s(&work.positive[..len]);
-    let mut negatives = [vector.splat(0.0); 5];
-    let mut positives = [vector.splat(0.0); 5];
-    for ((prepared, weight), positive) in prepared.iter().zip(weight).zip(positive) {
-        let negative = vector.subtract(*weight, *positive);
-        let at = P::at(vector, *prepared, offset);
+    let mut by_class = [[vector.splat(0.0); 2]; 5];
+    let weights = match rows.weights {
+        None => prepared,
+        Some(weights) => S::as_simd_f32s(weights).0,
+    };
+    for ((prepared, positive), weight) in prepared.iter().zip(positive).zip(weights) {
+        let at = P::at(vector, *prepared, shift, WEIGHTED.then_some(*weight));
         let terms = [at.positive, at.negative, at.slope, at.back_slope, at.curvature];
         for field in 0..5 {
-            if (field == 3 && !P::TWO_SLOPES) || (field == 4 && !CURVATURE) {
-                continue;
+            if has::<P, CURVATURE>(field) {
+                vector.add_by_class(*positive, terms[field], &mut by_class[field]);
             }
-            negatives[field] = vector.multiply_add(negative, terms[field], negatives[field]);
-            positives[field] = vector.multiply_add(*positive, terms[field], positives[field]);
         }
     }
     let mut sums = Sums::default();
-    for field in 0..5 {
-        sums.class[0][field] = f64::from(vector.sum(negatives[field]));
-        sums.class[1][field] = f64::from(vector.sum(positives[field]));
+    for (field, [negatives, positives]) in by_class.into_iter().enumerate() {
+        if has::<P, CURVATURE>(field) {
+            sums.class[0][field] = f64::from(vector.sum(negatives));
+            sums.class[1][field] = f64::from(vector.sum(positives));
+        }
     }
     sums
+}
+
+/// Whether a field of [`Sums`] is asked for, and not the same as another.
+#[inline(always)]
+fn has<P: Phi, const CURVATURE: bool>(field: usize) -> bool {
+    (field != 3 || P::TWO_SLOPES) && (field != 4 || CURVATURE)
 }
 
 /// Writes the gradient of the rows: coefficients times slopes, summed over the thresholds, times weights.
@@ -340,16 +347,23 @@ impl SpreadOp<'_> {
         let Self { rows, work, margins, coefficients, gradient, .. } = self;
         let vector = Vector(simd);
         work.load(rows);
-        margins.visit(|column, offset, recentred| {
+        margins.visit::<P>(|column, margin, recentred| {
             if let Some((k, centre)) = recentred {
                 prepare::<S, P>(vector, rows, work, k, centre);
             }
+            let shift = P::shift(vector, vector.splat(margin));
             if column == 0 {
-                spread_rows::<S, P, CURVATURE, true>(vector, work, offset, &coefficients[column], gradient);
+                spread_rows::<S, P, CURVATURE, true>(vector, work, shift, &coefficients[column], gradient);
             } else {
-                spread_rows::<S, P, CURVATURE, false>(vector, work, offset, &coefficients[column], gradient);
+                spread_rows::<S, P, CURVATURE, false>(vector, work, shift, &coefficients[column], gradient);
             }
         });
+        if let Some(weights) = rows.weights {
+            let (gradient, _) = S::as_mut_simd_f32s(gradient);
+            for (gradient, weight) in gradient.iter_mut().zip(S::as_simd_f32s(weights).0) {
+                *gradient = vector.multiply(*gradient, *weight);
+            }
+        }
     }
 }
 
@@ -357,30 +371,28 @@ impl SpreadOp<'_> {
 fn spread_rows<S: Simd, P: Phi, const CURVATURE: bool, const FIRST: bool>(
     vector: Vector<S>,
     work: &Workspace,
-    offset: Offset,
+    shift: S::f32s,
     factors: &Coefficients,
     gradient: &mut [f32],
 ) {
     let len = gradient.len();
     let (prepared, _) = S::as_simd_f32s(&work.prepared[..len]);
-    let (weight, _) = S::as_simd_f32s(&work.weight[..len]);
     let (positive, _) = S::as_simd_f32s(&work.positive[..len]);
     let (gradient, _) = S::as_mut_simd_f32s(gradient);
-    let [slope, back_slope, curvature] =
-        [factors.slope, factors.back_slope, factors.curvature].map(|pair| pair.map(|x| vector.splat(x)));
-    for (((prepared, weight), positive), gradient) in prepared.iter().zip(weight).zip(positive).zip(gradient)
-    {
-        let negative = vector.subtract(*weight, *positive);
-        let at = P::at(vector, *prepared, offset);
-        let by_label =
-            |pair: [S::f32s; 2]| vector.multiply_add(*positive, pair[1], vector.multiply(negative, pair[0]));
+    let pair = |[negative, positive]: [f32; 2]| [vector.splat(negative), vector.splat(positive)];
+    let (slope, back_slope) = (pair(factors.slope), pair(factors.back_slope));
+    let curvature = pair(factors.curvature);
+    for ((prepared, positive), gradient) in prepared.iter().zip(positive).zip(gradient) {
+        let is_positive = vector.0.greater_than_f32s(*positive, vector.splat(0.0));
+        let by_class = |pair: [S::f32s; 2]| vector.0.select_f32s(is_positive, pair[1], pair[0]);
+        let at = P::at(vector, *prepared, shift, None);
         let so_far = if FIRST { vector.splat(0.0) } else { *gradient };
-        let mut v = vector.multiply_add(by_label(slope), at.slope, so_far);
+        let mut v = vector.multiply_add(by_class(slope), at.slope, so_far);
         if P::TWO_SLOPES {
-            v = vector.multiply_add(by_label(back_slope), at.back_slope, v);
+            v = vector.multiply_add(by_class(back_slope), at.back_slope, v);
         }
         if CURVATURE {
-            v = vector.multiply_add(by_label(curvature), at.curvature, v);
+            v = vector.multiply_add(by_class(curvature), at.curvature, v);
         }
         *gradient = v;
     }

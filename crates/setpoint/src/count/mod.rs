@@ -27,6 +27,7 @@ mod vector;
 
 pub use cell::{Cell, CellPartial, Shape};
 pub use exact::count_exact;
+pub(crate) use kernel::Workspace;
 pub(crate) use vector::Vector;
 
 use std::ops::Range;
@@ -37,7 +38,7 @@ use serde::{Deserialize, Serialize};
 use crate::sample::{Sample, SampleError};
 use crate::shard::Shard;
 use crate::surrogate::Surrogate;
-use kernel::{Coefficients, Gathered, Margins, Rows, Workspace};
+use kernel::{Coefficients, Gathered, Margins, Rows};
 
 /// Rows handled as one unit of work. Fixed, so that sums do not depend on the number of threads.
 pub(crate) const CHUNK: usize = 4_096;
@@ -240,13 +241,16 @@ impl Counter {
         finite.clear();
         finite.resize(chunks, true);
         let this = &*self;
-        let work = |(chunk, (partial, finite)): (usize, (&mut [Cell], &mut bool))| {
-            *finite = this.count_chunk(sample, chunk, ask, partial);
+        let count = |work: &mut Workspace, (chunk, (partial, finite)): (usize, (&mut [Cell], &mut bool))| {
+            *finite = this.count_chunk(sample, chunk, ask, work, partial);
         };
         if ask.scores.len() * ask.thresholds.len() <= WORTH_SHARING {
-            partials.chunks_mut(cells.len()).zip(&mut finite).enumerate().for_each(work);
+            let mut work = Workspace::new();
+            let chunks = partials.chunks_mut(cells.len()).zip(&mut finite).enumerate();
+            chunks.for_each(|chunk| count(&mut work, chunk));
         } else {
-            partials.par_chunks_mut(cells.len()).zip(finite.par_iter_mut()).enumerate().for_each(work);
+            let chunks = partials.par_chunks_mut(cells.len()).zip(finite.par_iter_mut()).enumerate();
+            chunks.for_each_init(Workspace::new, count);
         }
         for partial in partials.chunks(cells.len()) {
             for (cell, part) in cells.iter_mut().zip(partial) {
@@ -264,13 +268,14 @@ impl Counter {
 
     /// Writes the gradient of a sample's rows, by the coefficients of [`gradient`](Self::gradient).
     pub(crate) fn spread(&self, sample: &Sample, ask: Ask<'_>, gradient: &mut [f32]) {
-        let work = |(chunk, gradient): (usize, &mut [f32])| {
-            self.gradient_chunk(sample, chunk, ask, gradient);
+        let spread = |work: &mut Workspace, (chunk, gradient): (usize, &mut [f32])| {
+            self.gradient_chunk(sample, chunk, ask, work, gradient);
         };
         if ask.scores.len() * ask.thresholds.len() <= WORTH_SHARING {
-            gradient.chunks_mut(CHUNK).enumerate().for_each(work);
+            let mut work = Workspace::new();
+            gradient.chunks_mut(CHUNK).enumerate().for_each(|chunk| spread(&mut work, chunk));
         } else {
-            gradient.par_chunks_mut(CHUNK).enumerate().for_each(work);
+            gradient.par_chunks_mut(CHUNK).enumerate().for_each_init(Workspace::new, spread);
         }
     }
 
@@ -286,35 +291,35 @@ impl Counter {
         sample: &Sample,
         chunk: usize,
         ask: Ask<'_>,
+        work: &mut Workspace,
         partial: &mut [Cell],
     ) -> bool {
         let layer_cells = 2 * ask.thresholds.len();
         let columns = ask.thresholds.len() / self.groups;
-        let mut work = Workspace::new();
         let mut finite = true;
         for (layer, group) in self.slices(partial.len() / layer_cells) {
             let margins = Margins::new(self.sharpness, &ask.thresholds[group * columns..][..columns]);
             let cells = &mut partial[layer * layer_cells + group * columns * 2..][..columns * 2];
             self.for_each_block(sample, layer, chunk, group, ask, |rows, _| {
-                finite &= kernel::count(
-                    rows,
-                    &mut work,
-                    &margins,
-                    self.surrogate,
-                    ask.curvature,
-                    |column, sums| {
+                finite &=
+                    kernel::count(rows, work, &margins, self.surrogate, ask.curvature, |column, sums| {
                         sums.add_to(&mut cells[column * 2..][..2], self.surrogate, self.sharpness);
-                    },
-                );
+                    });
             });
         }
         finite
     }
 
     /// Writes the gradient of one chunk.
-    pub(crate) fn gradient_chunk(&self, sample: &Sample, chunk: usize, ask: Ask<'_>, gradient: &mut [f32]) {
+    pub(crate) fn gradient_chunk(
+        &self,
+        sample: &Sample,
+        chunk: usize,
+        ask: Ask<'_>,
+        work: &mut Workspace,
+        gradient: &mut [f32],
+    ) {
         let columns = ask.thresholds.len() / self.groups;
-        let mut work = Workspace::new();
         for (layer, group) in self.slices(self.coefficients.len() / ask.thresholds.len()) {
             let margins = Margins::new(self.sharpness, &ask.thresholds[group * columns..][..columns]);
             let coefficients =
@@ -323,7 +328,7 @@ impl Counter {
                 let mut spread = |gradient: &mut [f32]| {
                     kernel::spread(
                         rows,
-                        &mut work,
+                        work,
                         &margins,
                         self.surrogate,
                         ask.curvature,

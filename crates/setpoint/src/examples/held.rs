@@ -3,11 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{Answer, Examples, Function, Moments, Question};
-use crate::count::{CHUNK, Cell, Counter, Counts};
+use crate::count::{CHUNK, Cell, Counter, Counts, Workspace};
 use crate::features::{Features, Kept, Slopes, Stored, StoredScores, Turn};
 use crate::model::{Linear, Model, ModelError, Rows, StoredLinear, check_length};
 use crate::sample::Sample;
-use crate::shard::{Shard, add, sums};
+use crate::shard::{Shard, add, moments};
 use crate::train::{Part, TrainError};
 
 /// Counts of a chunk, and whether all its scores are finite.
@@ -117,27 +117,26 @@ impl<'a> Held<'a> {
                 Column::There(scores) => answer.cells = count(scores, sample.whole(), counts)?,
             },
             Question::Slopes { column, of, standard } => {
-                let (mean, deviation) = (standard.mean, standard.deviation);
-                let sums_of =
-                    |scores: &[f32], v: &[f32]| sums(scores, Some(v), |s, v| [v, v * (s - mean) / deviation]);
                 let counter = of.counter();
-                answer.slopes = match &columns[*column] {
+                let from = standard.mean;
+                let sums = match &columns[*column] {
                     Column::Here(scores) => {
                         let mut v = vec![0.0; scores.len()];
                         sample.spread(&counter, of.counts.ask(scores, 0), &mut v);
-                        sums_of(scores, &v)
+                        moments(scores, Some(&v), from)
                     }
                     Column::There(scores) => {
                         let sample = sample.whole();
-                        let slopes = scores.by_chunk(|first, scores| {
+                        let sums = scores.by_chunk(|first, scores| {
                             let mut v = vec![0.0; scores.len()];
                             let ask = of.counts.ask(scores, first);
-                            counter.gradient_chunk(sample, first / CHUNK, ask, &mut v);
-                            sums_of(scores, &v)
+                            counter.gradient_chunk(sample, first / CHUNK, ask, &mut Workspace::new(), &mut v);
+                            moments(scores, Some(&v), from)
                         });
-                        slopes.map_err(ModelError::from)?.into_iter().fold([0.0; 2], add)
+                        sums.map_err(ModelError::from)?.into_iter().fold([0.0; 3], add)
                     }
                 };
+                answer.slopes = standard.slopes(sums);
             }
             Question::Gradient { column, parameters, of } => {
                 // Also where scores are kept: the backward pass belongs to the last forward pass.
@@ -205,7 +204,13 @@ impl<'a> Held<'a> {
                     let slopes: Slopes<'_> = Box::new(move |first, scores, v| {
                         let mut cells = vec![Cell::default(); of.counts.cells];
                         let ask = of.counts.ask(scores, first);
-                        let finite = counter.count_chunk(sample, first / CHUNK, ask, &mut cells);
+                        let finite = counter.count_chunk(
+                            sample,
+                            first / CHUNK,
+                            ask,
+                            &mut Workspace::new(),
+                            &mut cells,
+                        );
                         let _ = counted[first / CHUNK].set((finite, cells));
                         of.spread(&counter, sample, first, scores, v);
                     });
@@ -292,7 +297,8 @@ impl Function {
 
     /// Writes the derivative by each score of a chunk.
     fn spread(&self, counter: &Counter, sample: &Sample, first: usize, scores: &[f32], v: &mut [f32]) {
-        counter.gradient_chunk(sample, first / CHUNK, self.counts.ask(scores, first), v);
+        let ask = self.counts.ask(scores, first);
+        counter.gradient_chunk(sample, first / CHUNK, ask, &mut Workspace::new(), v);
         self.lines.iter().for_each(|[a, b]| sample.add_line_from(first, scores, *a, *b, v));
     }
 }
@@ -327,7 +333,13 @@ fn count(scores: &StoredScores, sample: &Sample, counts: &Counts) -> Result<Vec<
     let counter = counts.counter();
     let counted = scores.by_chunk(|first, scores| {
         let mut cells = vec![Cell::default(); counts.cells];
-        let finite = counter.count_chunk(sample, first / CHUNK, counts.ask(scores, first), &mut cells);
+        let finite = counter.count_chunk(
+            sample,
+            first / CHUNK,
+            counts.ask(scores, first),
+            &mut Workspace::new(),
+            &mut cells,
+        );
         (finite, cells)
     });
     let counted = counted.map_err(ModelError::from)?;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::class::Classes;
 use crate::examples::Moments;
-use crate::shard::{Shard, sums};
+use crate::shard::{Shard, moments};
 
 /// Weighted mean and standard deviation of scores.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,9 +65,13 @@ impl Standard {
 
     /// Turns the gradient by the scores with mean and deviation held into that with them moving.
     pub fn pull_back(&self, rows: &dyn Shard, scores: &[f32], v: &mut [f32]) {
-        let Self { mean, deviation, .. } = *self;
-        let [at_zero, slope] = self.line(sums(scores, Some(v), |s, v| [v, v * (s - mean) / deviation]));
+        let [at_zero, slope] = self.line(self.slopes(moments(scores, Some(v), self.mean)));
         rows.add_line(scores, at_zero, slope, v);
+    }
+
+    /// Σ v and Σ v p, by the moments of the scores from the mean, weighted by v.
+    pub(crate) fn slopes(&self, [sum, product, _]: [f64; 3]) -> [f64; 2] {
+        [sum, product / self.deviation]
     }
 
     /// What that adds to v, as a line in the score, by Σ v and Σ v p.
