@@ -59,6 +59,6 @@ def tell(notes: Iterable[str], kind: type[Warning] = DataWarning) -> None:
 
 
 def tell_uncertified(reason: Optional[str], unmet: Optional[str] = None, classes: bool = False) -> None:
-    """Warns of a threshold (of several classes: shifts) without a proof that was wanted, and of a goal that is not met."""
+    """Warns of a threshold (or shifts) without a proof that was wanted, and of a goal that is not met."""
     said = None if reason is None else _setpoint.uncertified(classes, reason)
     tell([text for text in (said, unmet) if text is not None], UncertifiedWarning)

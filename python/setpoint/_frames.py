@@ -48,9 +48,7 @@ def numbers(column: Any) -> Optional[np.ndarray]:
 
 
 def aligned(values: np.ndarray) -> np.ndarray:
-    """The same numbers where the compiled half can read them: what came over a network, or as the field of a record, may
-    start at any byte.
-    """
+    """The same numbers, copied if they start where no number should: those from a network, or of a record, may."""
     return np.require(values, requirements="A")
 
 
