@@ -27,7 +27,13 @@ GOALS = ["recall @ fpr<=1%", "recall @ fpr<=0.1%", "pr-auc @ recall in 0.95..1"]
 ROUNDS, LOOK_EVERY, PATIENCE, TOGETHER, FOLDS = 400, 20, 120, 3, 3
 STEPS, PENALTY = 10, 3.0
 ROWS = 60_000
-STEADY = {"num_threads": 1, "deterministic": True, "force_col_wise": True, "verbosity": -1, "feature_pre_filter": False}
+STEADY = {
+    "num_threads": 1,
+    "deterministic": True,
+    "force_col_wise": True,
+    "verbosity": -1,
+    "feature_pre_filter": False,
+}
 NAMES = {"leaves": "num_leaves", "min_leaf_rows": "min_data_in_leaf", "column_share": "feature_fraction"}
 NAMES |= {"shrinkage": "lambda_l2", "positive_weight": "scale_pos_weight", "learning_rate": "learning_rate"}
 
@@ -219,7 +225,9 @@ def table(given):
             shown.append(f"{d.mean():+.2f} ± {d.std(ddof=1) / len(d) ** 0.5:.2f}")
             means[kind].append((d.mean(), d.var(ddof=1) / len(d)))
         print(f"| {name} | {goal} | {len(those)} | {base.mean():.2f} | {' | '.join(shown)} |")
-    shown = [f"{np.mean([m for m, _ in v]):+.2f} ± {sum(e for _, e in v) ** 0.5 / len(v):.2f}" for v in means.values()]
+    shown = [
+        f"{np.mean([m for m, _ in v]):+.2f} ± {sum(e for _, e in v) ** 0.5 / len(v):.2f}" for v in means.values()
+    ]
     print(f"| all | | | | {' | '.join(shown)} |")
 
 
