@@ -33,7 +33,7 @@ pub fn export(model: &Opened, observed: Option<Observed<'_>>) -> Result<Vec<u8>,
     let mut graph = Builder::keeping_off(names.map(str::to_owned));
     let score = score(&mut graph, model)?;
     let observed = observed.filter(|_| matches!(model.blueprint, Blueprint::Network(_)));
-    let has_trees = matches!(model.scorer, Scorer::Trees(_));
+    let has_trees = matches!(model.scorer, Scorer::Trees(_) | Scorer::Both(_));
     let [ir_version, standard, classical] = if has_trees { WITH_TREES } else { VERSIONS };
     let [mut thresholds, mut classes, mut shifts] = [None, None, None];
     if let Decision::Shift(decision) = &model.decision {
@@ -100,14 +100,14 @@ pub fn export(model: &Opened, observed: Option<Observed<'_>>) -> Result<Vec<u8>,
 }
 
 fn score(graph: &mut Builder, model: &Opened) -> Result<String, Failure> {
-    let inputs = match &model.schema {
+    let encoder = match &model.schema {
         Schema::Images(schema) => {
             let first = network::image(graph, schema);
             return of_network(graph, model, &first);
         }
-        Schema::Table(encoder) => &encoder.inputs,
+        Schema::Table(encoder) => encoder,
     };
-    match (inputs, &model.scorer, &model.blueprint) {
+    match (&encoder.inputs, &model.scorer, &model.blueprint) {
         (Inputs::Table(inputs), Scorer::Model(combined), Blueprint::Linear { outputs }) => {
             let columns = Columns::new(graph, inputs)?;
             Ok(linear::of_table(graph, &columns, inputs, single(combined.parameters())?, *outputs))
@@ -124,6 +124,20 @@ fn score(graph: &mut Builder, model: &Opened) -> Result<String, Failure> {
         (Inputs::Sparse { scales, offsets, .. }, Scorer::Trees(ensemble), _) => {
             let matrix = matrix(graph, scales, offsets);
             trees::score(graph, ensemble, &[], &matrix)
+        }
+        (Inputs::Table(inputs), Scorer::Both(both), _) => {
+            let [Scorer::Model(combined), Scorer::Trees(ensemble)] = &**both else {
+                return Err(Failure::input("an average of other kinds cannot be exported"));
+            };
+            let columns = Columns::new(graph, inputs)?;
+            let own = linear::of_table(graph, &columns, inputs, single(combined.parameters())?, 1);
+            let columns = Columns::new(graph, &encoder.beside)?;
+            let values = columns.numbers.ok_or_else(|| Failure::input("the trees have no columns"))?;
+            let first = encoder.own_columns();
+            let coded = encoder.coded_columns().into_iter().filter_map(|column| column.checked_sub(first));
+            let coded: Vec<u32> = coded.map(|column| column as u32).collect();
+            let beside = trees::score(graph, ensemble, &coded, &values)?;
+            Ok(graph.node("Add", &[&own, &beside], Vec::new()))
         }
         (Inputs::Table(inputs), ..) => {
             let columns = Columns::new(graph, inputs)?;

@@ -8,6 +8,7 @@ use setpoint::train::{Gain, Judge, Settings};
 use setpoint_report::KindRecord;
 use setpoint_trees::Library;
 
+use crate::average;
 use crate::choice::ModelChoice;
 use crate::examples::Loaded;
 use crate::failure::{Failure, FailureKind};
@@ -46,7 +47,7 @@ pub fn train_best(job: &Job, train: &mut TrainOne<'_>) -> Result<Contender, Fail
         return Ok(Contender { job, loaded, trained });
     };
     let missing = kinds.iter().any(is_trees) && Library::get().is_err();
-    let mut best: Option<Contender> = None;
+    let (mut tried, mut best): (Vec<Contender>, Option<usize>) = (Vec::new(), None);
     let (mut records, mut reason) = (Vec::new(), None);
     for kind in kinds.iter().filter(|kind| !(missing && is_trees(kind))) {
         let (clock, job) = (Instant::now(), Job { model: kind.clone(), ..job.clone() });
@@ -58,13 +59,12 @@ pub fn train_best(job: &Job, train: &mut TrainOne<'_>) -> Result<Contender, Fail
             Ok((loaded, trained)) => {
                 let next = Contender { job, loaded, trained };
                 record.validation = next.trained.record.objective.validation;
-                let taken = match &best {
-                    Some(best) => next.beats(best, &mut record)?,
+                let taken = match best {
+                    Some(best) => next.beats(&tried[best], &mut record)?,
                     None => true,
                 };
-                if taken {
-                    best = Some(next);
-                }
+                best = if taken { Some(tried.len()) } else { best };
+                tried.push(next);
             }
             Err(failure) if failure.kind == FailureKind::Interrupted => return Err(failure),
             Err(failure) => {
@@ -74,9 +74,11 @@ pub fn train_best(job: &Job, train: &mut TrainOne<'_>) -> Result<Contender, Fail
         }
         records.push(record);
     }
-    let Some(mut best) = best else {
+    let Some(best) = best else {
         return Err(reason.unwrap_or_else(|| Failure::input("there is no kind of model to train")));
     };
+    let (mut best, of_average) = average::or_best(tried, best)?;
+    records.extend(of_average);
     let record = &mut best.trained.record;
     records.iter_mut().for_each(|one| one.kept = one.model == record.model);
     record.kinds = records;
@@ -96,10 +98,13 @@ fn is_trees(kind: &ModelChoice) -> bool {
 impl Contender {
     /// Whether it is better than a simpler one by more than the standard error of the difference, which goes to the record.
     fn beats(&self, simpler: &Self, record: &mut KindRecord) -> Result<bool, Failure> {
+        self.unseen().map_or(Ok(false), |own| simpler.beaten_by(own, record))
+    }
+
+    /// Whether it is beaten by what gives the validation rows these scores, unseen.
+    pub(crate) fn beaten_by(&self, own: &[f32], record: &mut KindRecord) -> Result<bool, Failure> {
         let kind = kind_of(&self.job, &self.loaded)?;
-        let (Some(part), Some(own), Some(other)) =
-            (&self.loaded.parts.validation, self.unseen(), simpler.unseen())
-        else {
+        let (Some(part), Some(other)) = (&self.loaded.parts.validation, self.unseen()) else {
             return Ok(false);
         };
         let value = |scores: &[f32]| kind.value(&part.sample, scores);
@@ -128,7 +133,7 @@ impl Contender {
     }
 
     /// The validation rows' scores by what has not seen them.
-    fn unseen(&self) -> Option<&[f32]> {
+    pub(crate) fn unseen(&self) -> Option<&[f32]> {
         let fitted = &self.trained.fitted;
         fitted.held_out.as_deref().or(self.trained.scores.validation.as_deref())
     }

@@ -28,6 +28,11 @@ pub enum Blueprint {
         /// Columns that hold the places of categories.
         categorical: Vec<u32>,
     },
+    /// A weight for each of the first columns, and boosted trees over those behind them.
+    Both {
+        /// How many the first ones are.
+        first: usize,
+    },
 }
 
 /// Rows as a kind of model takes them.
@@ -36,6 +41,8 @@ pub enum Held {
     Model(Box<dyn Model>),
     /// As they are, for trees.
     Rows(setpoint_trees::Rows),
+    /// Twice: for a linear model, and for trees.
+    Both(Box<[Held; 2]>),
     /// In shards, for trees.
     Elsewhere(TreeRows),
     /// Scored while they were read, and not held.
@@ -63,6 +70,7 @@ impl Held {
         let view = match self {
             Self::Model(whole) => whole.select(rows)?,
             Self::Rows(whole) => return Ok(Self::Rows(whole.select(rows)?)),
+            Self::Both(both) => return Ok(Self::Both(Box::new([both[0].view(rows)?, both[1].view(rows)?]))),
             Self::Elsewhere(_) => None,
             Self::Scored(scored) => return (scored.again)(rows),
         };
@@ -70,14 +78,25 @@ impl Held {
         Ok(Self::Model(view.ok_or_else(cannot)?))
     }
 
-    /// The same rows, but for these columns, which row i has of row `order[i]`; `None` of images.
+    /// The same rows, but for these columns, which row i has of row `order[i]`; `None` of images. The second are
+    /// those of the trees, where rows are held twice.
     ///
     /// # Errors
     /// If there are no such rows.
-    pub fn shuffled(&self, columns: &Range<usize>, order: &[u32]) -> Result<Option<Self>, Failure> {
+    pub fn shuffled(
+        &self,
+        [columns, beside]: &[Range<usize>; 2],
+        order: &[u32],
+    ) -> Result<Option<Self>, Failure> {
         Ok(match self {
             Self::Model(model) => model.shuffled(columns, order)?.map(Self::Model),
             Self::Rows(rows) => Some(Self::Rows(rows.shuffled(columns, order))),
+            Self::Both(both) => {
+                let of = |place: usize, columns: &Range<usize>| {
+                    both[place].shuffled(&[columns.clone(), 0..0], order)
+                };
+                of(0, columns)?.zip(of(1, beside)?).map(|both| Self::Both(Box::new(both.into())))
+            }
             Self::Elsewhere(_) => None,
             Self::Scored(_) => None,
         })
@@ -89,6 +108,7 @@ impl Held {
         match self {
             Self::Model(model) => model.rows(),
             Self::Rows(rows) => rows.view().rows(),
+            Self::Both(both) => both[0].rows(),
             Self::Elsewhere(rows) => rows.rows(),
             Self::Scored(scored) => scored.rows,
         }
@@ -111,7 +131,9 @@ impl Blueprint {
             ModelChoice::Cnn { .. } => {
                 Err(Failure::input("the cnn model is for images: for a table choose linear, mlp or trees"))
             }
-            ModelChoice::Auto { .. } => Err(Failure::input("rows are made for one kind of model at a time")),
+            ModelChoice::Auto { .. } | ModelChoice::Average => {
+                Err(Failure::input("rows are made for one kind of model at a time"))
+            }
         }
     }
 
@@ -135,6 +157,7 @@ impl Blueprint {
             ModelChoice::Linear
             | ModelChoice::Mlp { .. }
             | ModelChoice::Trees { .. }
+            | ModelChoice::Average
             | ModelChoice::Auto { .. } => {
                 Err(Failure::input(format!("the {choice} model is for tables: for images choose cnn")))
             }
@@ -164,13 +187,18 @@ impl Blueprint {
         if let Self::Trees { .. } = self {
             return Ok(Held::Rows(features.into()));
         }
+        if let Self::Both { first } = self {
+            let (own, beside) = features.split_off(*first);
+            let own = Self::Linear { outputs: 1 }.hold(own)?;
+            return Ok(Held::Both(Box::new([own, Held::Rows(beside.into())])));
+        }
         features.check()?;
         Ok(Held::Model(match self {
             Self::Network(architecture) => {
                 Box::new(Network::new(Arc::clone(architecture), Inputs::Matrix(features.into()))?)
             }
             Self::Linear { outputs } => Box::new(Linear::new(features).with_outputs(*outputs)),
-            Self::Trees { .. } => Box::new(Linear::new(features)),
+            Self::Trees { .. } | Self::Both { .. } => Box::new(Linear::new(features)),
         }))
     }
 
@@ -190,7 +218,7 @@ impl Blueprint {
                 let network = Network::new(Arc::clone(architecture), Inputs::Images(images))?;
                 Ok(Held::Model(Box::new(network)))
             }
-            Self::Linear { .. } | Self::Trees { .. } => {
+            Self::Linear { .. } | Self::Trees { .. } | Self::Both { .. } => {
                 Err(Failure::input("the model is for tables, and these are images"))
             }
         }

@@ -33,6 +33,8 @@ pub enum ModelChoice {
         #[serde(skip)]
         kinds: Vec<ModelChoice>,
     },
+    /// The average of a linear model and boosted trees, which `auto` makes of what it has tried.
+    Average,
     /// Boosted trees, grown by LightGBM.
     Trees {
         /// How many configurations are tried; `None`: as many as the size of the data bears.
@@ -73,6 +75,7 @@ impl ModelChoice {
             Self::Cnn { .. } => "cnn",
             Self::Trees { .. } => "trees",
             Self::Auto { .. } => "auto",
+            Self::Average => "average",
         }
     }
 
@@ -100,7 +103,7 @@ impl ModelChoice {
     /// If there are any.
     pub fn check(&self) -> Result<(), Failure> {
         let counts = match self {
-            Self::Linear | Self::Cnn { .. } => Vec::new(),
+            Self::Linear | Self::Cnn { .. } | Self::Average => Vec::new(),
             Self::Mlp { hidden, .. } => hidden.iter().map(|size| ("hidden", *size, 65_536)).collect(),
             Self::Trees { search, rounds } => {
                 vec![("search", search.unwrap_or(1), 1000), ("rounds", rounds.unwrap_or(1), 100_000)]
@@ -119,7 +122,7 @@ impl ModelChoice {
     #[must_use]
     pub fn settings(&self) -> Settings {
         match self {
-            Self::Linear | Self::Trees { .. } | Self::Auto { .. } => Settings::default(),
+            Self::Linear | Self::Trees { .. } | Self::Auto { .. } | Self::Average => Settings::default(),
             Self::Mlp { .. } => of_network(256, 0.005),
             Self::Cnn { size: CnnSize::Small } => of_network(128, 0.005),
             Self::Cnn { size: CnnSize::Paper } => of_network(512, 0.001),

@@ -49,7 +49,7 @@ impl Examples {
     pub fn part(&mut self) -> Option<Part<'_>> {
         match &mut self.held {
             Held::Model(model) => Some(Part { model: &mut **model, sample: &self.sample }),
-            Held::Rows(_) | Held::Scored(_) | Held::Elsewhere(_) => None,
+            Held::Rows(_) | Held::Both(_) | Held::Scored(_) | Held::Elsewhere(_) => None,
         }
     }
 }

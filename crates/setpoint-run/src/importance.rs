@@ -54,10 +54,10 @@ pub(crate) struct Subject<'a> {
     pub(crate) goal: &'a str,
 }
 
-/// A column of the table and its columns of the matrix.
+/// A column of the table and its columns of the matrix, and of that of the trees beside.
 struct Column {
     name: String,
-    own: Range<usize>,
+    own: [Range<usize>; 2],
 }
 
 impl Subject<'_> {
@@ -112,7 +112,7 @@ impl Subject<'_> {
                     bounds
                 });
             let Column { name, own } = &columns[column];
-            let weights = weights.as_ref().map(|weights| listed(weights, own)).unwrap_or_default();
+            let weights = weights.as_ref().map(|weights| listed(weights, &own[0])).unwrap_or_default();
             ColumnRecord { column: name.clone(), loss, interval, weights }
         };
         Ok(Some(ImportanceRecord {
@@ -125,7 +125,7 @@ impl Subject<'_> {
         }))
     }
 
-    fn shuffled(&self, held: &Held, own: &Range<usize>, order: &[u32]) -> Result<Vec<f32>, Failure> {
+    fn shuffled(&self, held: &Held, own: &[Range<usize>; 2], order: &[u32]) -> Result<Vec<f32>, Failure> {
         let shuffled = held.shuffled(own, order)?;
         let mut shuffled = shuffled.ok_or_else(|| Failure::input("the model has no columns to shuffle"))?;
         self.scorer.scores(&mut shuffled)
@@ -163,15 +163,27 @@ fn orders(rows: usize, shuffles: u64) -> Vec<Vec<u32>> {
 fn columns(encoder: &Encoder) -> Vec<Column> {
     let Inputs::Table(inputs) = &encoder.inputs else {
         let names = encoder.feature_names().into_iter().enumerate();
-        return names.map(|(at, name)| Column { name, own: at..at + 1 }).collect();
+        return names.map(|(at, name)| Column { name, own: [at..at + 1, 0..0] }).collect();
     };
     let mut columns: Vec<Column> = Vec::new();
     for input in inputs {
-        let first = columns.last().map_or(0, |column| column.own.end);
+        let first = columns.last().map_or(0, |column| column.own[0].end);
         match columns.last_mut().filter(|_| input.part.is_some()) {
-            Some(dates) => dates.own.end += input.width(),
-            None => columns.push(Column { name: input.name.clone(), own: first..first + input.width() }),
+            Some(dates) => dates.own[0].end += input.width(),
+            None => {
+                let own = [first..first + input.width(), 0..0];
+                columns.push(Column { name: input.name.clone(), own });
+            }
         }
+    }
+    let mut at = 0;
+    for input in &encoder.beside {
+        let next = at + input.width();
+        if let Some(column) = columns.iter_mut().find(|column| column.name == input.name) {
+            let first = if column.own[1].is_empty() { at } else { column.own[1].start };
+            column.own[1] = first..next;
+        }
+        at = next;
     }
     columns
 }
@@ -225,9 +237,14 @@ fn some_rows(examples: &Examples, most: usize) -> Result<(Held, Sample), Failure
 /// What each column of the matrix is called within its column of the table, what it adds to the score, and how far
 /// scores spread by it; `None` unless one score is linear in them.
 fn weights(scorer: &Scorer, held: &Held, encoder: &Encoder) -> Option<Vec<(String, f64, f64)>> {
-    let (Scorer::Model(combined), Held::Model(model)) = (scorer, held) else { return None };
+    let (combined, model) = match (scorer, held) {
+        (Scorer::Model(combined), Held::Model(model)) => (combined, model),
+        // What columns add through the trees is not linear.
+        (Scorer::Both(both), Held::Both(held)) => return weights(&both[0], &held[0], encoder),
+        _ => return None,
+    };
     let (parameters, linear) = (combined.parameters()?, model.as_any()?.downcast_ref::<Linear>()?);
-    if parameters.len() != encoder.columns() + 1 {
+    if parameters.len() != encoder.own_columns() + 1 {
         return None;
     }
     let scaled = |of: &str, weight: f32, scale: f32| {
@@ -245,8 +262,8 @@ fn weights(scorer: &Scorer, held: &Held, encoder: &Encoder) -> Option<Vec<(Strin
         }
         Inputs::Table(inputs) => inputs,
     };
-    let entries = linear.features().entries().map(|entries| Entries::of(entries, encoder.columns()));
-    let mut found = Vec::with_capacity(encoder.columns());
+    let entries = linear.features().entries().map(|entries| Entries::of(entries, encoder.own_columns()));
+    let mut found = Vec::with_capacity(encoder.own_columns());
     for input in inputs {
         let own = &parameters[found.len()..][..input.width()];
         match &input.encoding {

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod auto;
+mod average;
 mod blueprint;
 mod certify;
 mod choice;

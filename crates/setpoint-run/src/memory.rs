@@ -26,7 +26,7 @@ impl Growing {
     pub(crate) fn new(encoder: &Encoder, scratch: Option<&Path>) -> Result<Self, Failure> {
         let Some(directory) = scratch else { return Ok(Self::Here(None)) };
         let layout = match &encoder.inputs {
-            Inputs::Table(inputs) => layout(inputs),
+            Inputs::Table(_) => layout(encoder.readings()),
             Inputs::Sparse { scales, .. } => {
                 let mut layout = Layout::default();
                 layout.add_entries(scales.len());

@@ -176,6 +176,10 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
             Blueprint::network(architecture)?
         }
         "trees" => Blueprint::trees(schema.encoder()?),
+        "average" => match schema.encoder()? {
+            encoder if encoder.beside.is_empty() => return Err(bad("its trees have no columns".to_owned())),
+            encoder => Blueprint::Both { first: encoder.own_columns() },
+        },
         other => {
             return Err(bad(format!("holds a model of kind {other:?}, which this version does not know")));
         }
@@ -188,6 +192,7 @@ pub fn opened(file: &ModelFile) -> Result<Opened, Failure> {
     let scores = match &blueprint {
         Blueprint::Network(architecture) => architecture.outputs(),
         Blueprint::Linear { .. } | Blueprint::Trees { .. } => outputs,
+        Blueprint::Both { .. } => 1,
     };
     if decision.outputs() != outputs || scores != outputs {
         let decided = decision.outputs();

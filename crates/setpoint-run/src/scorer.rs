@@ -24,6 +24,8 @@ pub enum Scorer {
     Model(Combined),
     /// Boosted trees.
     Trees(Ensemble),
+    /// The sum of a linear model's score and that of boosted trees.
+    Both(Box<[Scorer; 2]>),
 }
 
 impl Scorer {
@@ -32,6 +34,17 @@ impl Scorer {
     /// # Errors
     /// If the rows are not the model's, or a score is not finite.
     pub fn scores(&self, held: &mut Held) -> Result<Vec<f32>, Failure> {
+        match (self, &mut *held) {
+            (Self::Both(both), Held::Both(held)) => {
+                let mut scores = both[0].scores(&mut held[0])?;
+                let beside = both[1].scores(&mut held[1])?;
+                scores.iter_mut().zip(beside).for_each(|(score, more)| *score += more);
+                return Ok(scores);
+            }
+            (Self::Model(_), Held::Both(held)) => return self.scores(&mut held[0]),
+            (Self::Trees(_), Held::Both(held)) => return self.scores(&mut held[1]),
+            _ => {}
+        }
         let outputs = match (self, &*held) {
             (Self::Model(_), Held::Model(model)) => model.outputs(),
             (Self::Trees(ensemble), _) => ensemble.outputs(),
@@ -63,13 +76,15 @@ impl Scorer {
                     .extend(tensors.into_iter().map(|(name, tensor)| (format!("{prefix}{name}"), tensor)));
                 return;
             }
+            Self::Both(both) => return both.iter().for_each(|one| one.store(blueprint, prefix, file)),
         };
         let mut put = |name: &str, data| {
             file.tensors.insert(format!("{prefix}{name}"), Tensor::vector(data));
         };
         match (blueprint, combined.parameters()) {
-            (Blueprint::Linear { outputs }, Some(parameters)) => {
-                let (weights, bias) = parameters.split_at(parameters.len().saturating_sub(*outputs));
+            (Blueprint::Linear { .. } | Blueprint::Both { .. }, Some(parameters)) => {
+                let outputs = if let Blueprint::Linear { outputs } = blueprint { *outputs } else { 1 };
+                let (weights, bias) = parameters.split_at(parameters.len().saturating_sub(outputs));
                 put("weights", TensorData::F32(weights.to_vec()));
                 put("bias", TensorData::F32(bias.to_vec()));
             }
@@ -124,6 +139,15 @@ impl Scorer {
                     true => Ok(None),
                     false => Ok(Some(Self::Trees(Ensemble::from_tensors(&own, columns)?))),
                 }
+            }
+            Blueprint::Both { first } => {
+                let of = |blueprint, columns| Self::restore(file, prefix, &blueprint, columns);
+                let linear = of(Blueprint::Linear { outputs: 1 }, *first)?;
+                let trees = of(Blueprint::Trees { categorical: Vec::new() }, columns.saturating_sub(*first))?;
+                Ok(match (linear, trees) {
+                    (Some(linear), Some(trees)) => Some(Self::Both(Box::new([linear, trees]))),
+                    (linear, trees) => linear.or(trees),
+                })
             }
             Blueprint::Linear { .. } | Blueprint::Network(_) => Ok(None),
         }

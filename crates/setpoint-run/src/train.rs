@@ -248,14 +248,24 @@ pub fn train<'r>(
     observer: &'r mut (dyn Observer + 'r),
     store: Option<&'r mut (dyn Checkpoints + 'r)>,
 ) -> Result<Trained, Failure> {
-    let kind = kind_of(job, loaded)?;
-    kind.check(loaded)?;
+    kind_of(job, loaded)?.check(loaded)?;
     if let AnyGoal::Two(goal) = goal_of(job, loaded)? {
         loaded.pay(&goal)?;
     }
     let mut recorder = Recorder::new(observer);
     let fitted = fit(job, loaded, &mut recorder, store.map(|store| store as &mut dyn Checkpoints))?;
     let history = recorder.finish(&fitted.kept, fitted.rotations);
+    ship(job, loaded, fitted, history)
+}
+
+/// What ships with a model that was fitted: chooses the thresholds and measures.
+pub(crate) fn ship(
+    job: &Job,
+    loaded: &mut Loaded,
+    fitted: Fitted,
+    history: Vec<StageRecord>,
+) -> Result<Trained, Failure> {
+    let kind = kind_of(job, loaded)?;
     let mut scores = score(&mut loaded.parts, &fitted.scorer)?;
     // Shifts of several classes are found on scores that trees gave before they saw the rows.
     if let (Some(held_out), Scorer::Trees(_), Some(_)) = (&fitted.held_out, &fitted.scorer, loaded.classes())

@@ -186,3 +186,62 @@ fn categories_that_are_all_new_are_counted_and_decided_all_the_same() {
     let lines: Vec<&str> = out.lines().skip(1).collect();
     assert!(lines.len() == 3 && lines[0] == lines[1] && lines[0] != lines[2], "{out}");
 }
+
+#[test]
+fn an_average_of_both_kinds_is_kept_where_it_gains() {
+    if setpoint_trees::Library::get().is_err() {
+        eprintln!("skipped: LightGBM is not installed (pip install lightgbm)");
+        return;
+    }
+    let home = directory();
+    // Twenty columns that add up, and two of which only both together say anything; a category that does, too.
+    let names: Vec<String> = (0..20).map(|column| format!("c{column}")).collect();
+    let mut text = format!("{},a,b,kind,y\n", names.join(","));
+    for row in 0..6000 {
+        // A product of draws: multiples alone lie on planes.
+        let value = |column: usize| {
+            let (a, b) = (drawn(row * 64 + column, 9973), drawn(row * 64 + column + 7, 9967));
+            (a * b % 1009) as f64 / 504.5 - 1.0
+        };
+        let (a, b) = (value(21), value(22));
+        let kind = drawn(row + 17, 3);
+        let sum: f64 = (0..20).map(value).sum();
+        let score = 0.6 * sum + 4.0 * f64::from(u8::from((a > 0.0) == (b > 0.0))) + kind as f64;
+        names.iter().enumerate().for_each(|(column, _)| write!(text, "{},", value(column)).unwrap());
+        let blank = if row % 50 == 0 { String::new() } else { a.to_string() };
+        writeln!(text, "{blank},{b},k{kind},{}", u8::from(score + 3.0 * value(23) > 5.0)).unwrap();
+    }
+    write(home.path(), "t.csv", &text);
+    let train = ["train", "t.csv", "--label", "y", "--goal", "recall @ fpr<=10%", "-o", "m"];
+    let (auto, small) = (["--model", "auto"], ["--search", "1", "--rounds", "30"]);
+    let run = setpoint(home.path(), &[&train[..], &auto, &small, &["--json"]].concat()).trained().json();
+    assert_eq!(run["model"], "average", "{}", run["kinds"]);
+    let kept: Vec<bool> = run["kinds"].as_array().unwrap().iter().map(|one| one["kept"] == true).collect();
+    assert_eq!(kept, [false, false, true]);
+    let alone = |kind: &str, flags: &[&str]| {
+        let run = setpoint(home.path(), &[&train[..], flags, &["--json", "--model", kind]].concat());
+        run.trained().json()["objective"]["calibration"].as_f64().unwrap()
+    };
+    let best = alone("linear", &[]).max(alone("trees", &small));
+    assert!(run["objective"]["calibration"].as_f64().unwrap() > best, "{} {best}", run["objective"]);
+    // What ships is one file, which scores, measures and explains as any other.
+    setpoint(home.path(), &[&train[..], &auto, &small].concat()).trained();
+    let evaluated = setpoint(home.path(), &["evaluate", "m", "t.csv", "--json"]).ok().json();
+    let columns = evaluated["importance"]["columns"].as_array().unwrap();
+    let named: Vec<&str> = columns.iter().map(|one| one["column"].as_str().unwrap()).collect();
+    assert!(named[..3].contains(&"a") && named[..3].contains(&"b"), "{named:?}");
+    setpoint(home.path(), &["predict", "m", "t.csv", "-o", "out.csv"]).ok();
+    let out = String::from_utf8(read(home.path(), "out.csv")).unwrap();
+    assert_eq!(out.lines().count(), 6001);
+    setpoint(home.path(), &["export", "m", "-o", "m.onnx"]).ok();
+    if setpoint_onnx::library_file().is_some() {
+        setpoint(home.path(), &["export", "m", "-o", "m.onnx", "--check", "t.csv"]).ok();
+    }
+    // A file whose trees have lost their columns is none.
+    let mut damaged = read(home.path(), "m");
+    let at = damaged.windows(6).position(|bytes| bytes == b"beside").unwrap();
+    damaged[at..at + 6].copy_from_slice(b"besidx");
+    std::fs::write(home.path().join("d"), damaged).unwrap();
+    let refused = setpoint(home.path(), &["predict", "d", "t.csv", "-o", "out.csv"]);
+    assert!(refused.stderr.contains("d:"), "{}", refused.stderr);
+}

@@ -105,7 +105,7 @@ impl Encoder {
             (Body::Dense { columns, chunks, texts }, Inputs::Table(inputs)) => {
                 // What was read before, for statistics.
                 chunks.iter().try_for_each(Chunk::check).map_err(ModelError::from)?;
-                let columns = place(&table.file, inputs, &columns, &texts)?;
+                let columns = place(&table.file, self.readings(), &columns, &texts)?;
                 let stored = Stored::new(&columns);
                 let too_large = || EncodeError::TooLarge {
                     file: table.file.clone(),
@@ -114,7 +114,9 @@ impl Encoder {
                 };
                 let bytes = stored.layout.bytes(table.rows.min(most));
                 bytes.filter(|bytes| fits_memory(*bytes)).ok_or_else(too_large)?;
-                encode_table(&columns, &stored, chunks, parts, most, take, &mut notes)?;
+                // What trees read beside was counted as it was read first.
+                let counted = &columns[..inputs.len()];
+                encode_table(counted, &stored, chunks, parts, most, take, &mut notes)?;
             }
             (
                 Body::Sparse { matrix, numbering, offsets },
@@ -155,13 +157,13 @@ impl Encoder {
 
 fn place<'a>(
     file: &str,
-    inputs: &'a [Input],
+    inputs: impl Iterator<Item = &'a Input>,
     columns: &[FeatureColumn],
     texts: &[Texts],
 ) -> Result<Vec<Column<'a>>, EncodeError> {
     let named: HashMap<&str, &FeatureColumn> =
         columns.iter().rev().map(|column| (column.name.as_str(), column)).collect();
-    let mut placed = Vec::with_capacity(inputs.len());
+    let mut placed = Vec::new();
     let mut first = 0;
     for input in inputs {
         let found = named.get(input.name.as_str()).filter(|column| column.kind == input.kind());
@@ -241,7 +243,7 @@ impl<'a> Stored<'a> {
 }
 
 fn encode_table(
-    columns: &[Column<'_>],
+    counted: &[Column<'_>],
     Stored { layout, numbers, fields, texts }: &Stored<'_>,
     chunks: Vec<Chunk>,
     parts: &[&[u32]],
@@ -258,7 +260,7 @@ fn encode_table(
         false => features.with_entries(entries.finish()),
     };
     let mut blocks: Vec<_> = parts.iter().map(|rows| block(rows.len())).collect();
-    let mut unseen = vec![Unseen::default(); columns.len()];
+    let mut unseen = vec![Unseen::default(); counted.len()];
     let mut start = 0;
     // Each chunk is freed as soon as it is encoded: two whole copies never exist.
     for chunk in chunks {
@@ -288,10 +290,10 @@ fn encode_table(
                 }
             }
         }
-        unseen.par_iter_mut().zip(columns).for_each(|(unseen, column)| column.count_unseen(&chunk, unseen));
+        unseen.par_iter_mut().zip(counted).for_each(|(unseen, column)| column.count_unseen(&chunk, unseen));
         start += chunk.rows;
     }
-    for (column, total) in columns.iter().zip(unseen) {
+    for (column, total) in counted.iter().zip(unseen) {
         let mut note = |count: u64, list: fn(&mut Notes) -> &mut Vec<(String, u64)>| {
             if count > 0 {
                 list(notes).push((column.input.label(), count));

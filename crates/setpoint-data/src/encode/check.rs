@@ -2,7 +2,7 @@
 
 use setpoint::features::Scaling;
 
-use super::{EncodeError, Encoder, Encoding, Inputs};
+use super::{EncodeError, Encoder, Encoding, Input, Inputs};
 use crate::time::DatePart;
 
 impl Encoder {
@@ -16,6 +16,9 @@ impl Encoder {
         let is_scale = |scale: f32| scale.is_finite() && scale > 0.0;
         let inputs = match &self.inputs {
             Inputs::Table(inputs) => inputs,
+            Inputs::Sparse { .. } if !self.beside.is_empty() => {
+                return damaged("all", "trees read a table beside sparse rows");
+            }
             Inputs::Sparse { base, scales, .. }
                 if *base > 1 || !scales.iter().all(|scale| is_scale(*scale)) =>
             {
@@ -40,7 +43,14 @@ impl Encoder {
         if self.columns() == 0 {
             return damaged("all", "there are no columns");
         }
-        for input in inputs {
+        let known = |beside: &Input| {
+            let mut own = inputs.iter().filter(|input| input.part == beside.part);
+            own.any(|input| input.name == beside.name && input.kind() == beside.kind())
+        };
+        if let Some(strange) = self.beside.iter().find(|one| !one.is_stored_as_number() || !known(one)) {
+            return damaged(&strange.name, "trees read another column beside");
+        }
+        for input in self.readings() {
             let scalings: Vec<Scaling> = match &input.encoding {
                 Encoding::Number { scaling, missing } => missing.iter().chain([scaling]).copied().collect(),
                 Encoding::Category { values, .. } => {

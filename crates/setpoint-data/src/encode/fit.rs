@@ -88,6 +88,7 @@ impl Encoder {
             _ => table.names.len(),
         };
         Ok(Self {
+            beside: Vec::new(),
             header: table.header,
             width,
             unused: table.names.iter().filter(|name| !used.contains(name.as_str())).cloned().collect(),

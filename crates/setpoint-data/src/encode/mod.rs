@@ -57,6 +57,9 @@ use crate::time::DatePart;
 pub struct Encoder {
     /// The columns used.
     pub inputs: Inputs,
+    /// How trees read the same columns, of a model that averages both; their columns of the matrix come after the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Input>,
     /// Whether the training file named its columns.
     pub header: bool,
     /// Number of columns of the training file; 0 for sparse rows that have entries in all their columns.
@@ -215,6 +218,24 @@ impl Encoder {
         Ok(self)
     }
 
+    /// The same with the columns as trees read them beside; `None` where those are no tables.
+    #[must_use]
+    pub fn with_trees(self, trees: Self) -> Option<Self> {
+        match (&self.inputs, trees.inputs) {
+            (Inputs::Table(_), Inputs::Table(beside)) => Some(Self { beside, ..self }),
+            _ => None,
+        }
+    }
+
+    /// The columns of a table, and how trees read them beside.
+    pub fn readings(&self) -> impl Iterator<Item = &Input> {
+        let own = match &self.inputs {
+            Inputs::Table(inputs) => &inputs[..],
+            Inputs::Sparse { .. } => &[],
+        };
+        own.iter().chain(&self.beside)
+    }
+
     /// The columns that are read as texts.
     #[must_use]
     pub fn texts(&self) -> Vec<&str> {
@@ -226,10 +247,9 @@ impl Encoder {
     /// Which of the matrix's columns hold the places of categories.
     #[must_use]
     pub fn coded_columns(&self) -> Vec<usize> {
-        let Inputs::Table(inputs) = &self.inputs else { return Vec::new() };
         let mut at = 0;
         let mut coded = Vec::new();
-        for input in inputs {
+        for input in self.readings() {
             if matches!(input.encoding, Encoding::Code { .. }) {
                 coded.push(at);
             }
@@ -241,15 +261,15 @@ impl Encoder {
     /// Names of the matrix's columns.
     #[must_use]
     pub fn feature_names(&self) -> Vec<String> {
-        let inputs = match &self.inputs {
-            Inputs::Table(inputs) => inputs,
+        match &self.inputs {
+            Inputs::Table(_) => {}
             Inputs::Sparse { base, columns, scales, .. } if columns.is_empty() => {
                 return (0..scales.len()).map(|index| (index + *base as usize).to_string()).collect();
             }
             Inputs::Sparse { columns, .. } => return columns.iter().map(u32::to_string).collect(),
-        };
+        }
         let mut names = Vec::new();
-        for input in inputs {
+        for input in self.readings() {
             let name = input.label();
             let (missing, rare) = match &input.encoding {
                 Encoding::Number { missing, .. } => {
@@ -279,9 +299,15 @@ impl Encoder {
     #[must_use]
     pub fn columns(&self) -> usize {
         match &self.inputs {
-            Inputs::Table(inputs) => inputs.iter().map(Input::width).sum(),
+            Inputs::Table(_) => self.readings().map(Input::width).sum(),
             Inputs::Sparse { scales, .. } => scales.len(),
         }
+    }
+
+    /// How many of them are not for trees [beside](Self::beside).
+    #[must_use]
+    pub fn own_columns(&self) -> usize {
+        self.columns() - self.beside.iter().map(Input::width).sum::<usize>()
     }
 
     pub(crate) fn expected(&self) -> Option<Expected> {

@@ -99,6 +99,7 @@ impl Statistics {
         unused.push(label.column.clone());
         Ok(Encoder {
             inputs,
+            beside: Vec::new(),
             header: true,
             width: names.len() + 1,
             unused,

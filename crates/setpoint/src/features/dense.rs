@@ -56,6 +56,22 @@ impl Tiles {
         self.values
     }
 
+    /// The columns before this one, and those from it on.
+    pub(super) fn split_off(self, first: usize) -> (Self, Self) {
+        let (mut before, mut rest) =
+            (Self::zeros(self.rows, first), Self::zeros(self.rows, self.columns - first));
+        let tiles = self.values.chunks_exact((TILE * self.columns).max(1));
+        let own = before.values.chunks_mut((TILE * first).max(1));
+        let others = rest.values.chunks_mut((TILE * (self.columns - first)).max(1));
+        for (tile, into) in tiles.clone().zip(own) {
+            into.copy_from_slice(&tile[..into.len()]);
+        }
+        for (tile, into) in tiles.zip(others) {
+            into.copy_from_slice(&tile[TILE * first..]);
+        }
+        (before, rest)
+    }
+
     /// One row's values, in column order.
     pub(super) fn row(&self, row: usize) -> impl Iterator<Item = f32> + '_ {
         assert!(row < self.rows || self.columns == 0, "row {row} of a matrix of {} rows", self.rows);

@@ -339,6 +339,30 @@ impl Features {
         values
     }
 
+    /// The columns before this one, and those from it on, which are all numbers.
+    ///
+    /// # Panics
+    /// If some of those are no numbers.
+    #[must_use]
+    pub fn split_off(self, first: usize) -> (Self, Self) {
+        let columns = self.columns();
+        let own = self.layout.numbers.partition_point(|column| *column < first);
+        assert_eq!(
+            columns - first,
+            self.layout.numbers.len() - own,
+            "columns from {first} on that are numbers"
+        );
+        let mut layout = (*self.layout).clone();
+        layout.columns = first;
+        layout.numbers.truncate(own);
+        let mut behind = Layout::default();
+        (first..columns).for_each(|_| behind.add_number());
+        let (numbers, rest) = self.numbers.split_off(own);
+        let behind = Self { rows: self.rows, numbers: rest, ..Self::zeros(behind.into(), 0) };
+        let entries = self.entries.map(|entries| Sparse { columns: first, ..entries });
+        (Self { layout: layout.into(), numbers, entries, ..self }, behind)
+    }
+
     /// Feeds one row to a hasher: equal rows alike.
     ///
     /// # Panics

@@ -179,6 +179,37 @@ fn shuffled_columns_are_those_of_other_rows_and_the_rest_stay() {
 }
 
 #[test]
+fn columns_that_are_split_off_are_the_last_ones() {
+    let rows = 200;
+    let mut layout = Layout::default();
+    layout.add_number();
+    layout.add_categories(vec![Scaling { mean: 0.25, scale: 0.5 }; 3]);
+    layout.add_entries(2);
+    layout.add_number();
+    layout.add_number();
+    let values = numbers(3 * rows, 5);
+    let mut whole = Features::zeros(layout.into(), rows);
+    whole.fill(
+        0..rows,
+        |column, rows, into| into.copy_from_slice(&values[column * 200..][rows]),
+        |_, rows, into| into.iter_mut().zip(rows).for_each(|(into, row)| *into = row as u32 % 4),
+    );
+    let one = Sparse { columns: 8, starts: (0..=rows).collect(), indices: vec![5; rows], values: vec![2.0; rows] };
+    let whole = whole.with_entries(one).unwrap();
+    let row_of = |features: &Features, row: usize| {
+        let mut into = vec![f32::NAN; features.columns()];
+        features.write_row(row, &mut into);
+        into
+    };
+    let expected: Vec<Vec<f32>> = (0..rows).map(|row| row_of(&whole, row)).collect();
+    let (own, rest) = whole.split_off(6);
+    assert_eq!((own.columns(), rest.columns(), rest.rows()), (6, 2, rows));
+    for (row, expected) in expected.iter().enumerate() {
+        assert_eq!([row_of(&own, row), row_of(&rest, row)].concat(), *expected, "row {row}");
+    }
+}
+
+#[test]
 fn every_kind_matches_plain_loops_as_a_whole_and_in_batches() {
     for (features, values) in cases() {
         let (rows, columns) = (features.rows(), features.columns());
