@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use setpoint::goal::AnyGoal;
+use setpoint::goal::{AnyGoal, Direction};
 use setpoint::train::Combined;
 use setpoint_data::Encoder;
 use setpoint_report::KindRecord;
@@ -26,7 +26,7 @@ use crate::train::{Job, ship};
 /// The best of what was tried, or the average of two of them, with what is to be said of it.
 ///
 /// The average is taken where it is clearly better; and where the goal's values of the two, which are in these records, differ by
-/// no more than the standard error, unless it is clearly worse: a coin would decide between them otherwise.
+/// no more than the standard error, unless it is clearly worse or all is well already: a coin would decide between them otherwise.
 ///
 /// # Errors
 /// If what ships with the average cannot be chosen or measured.
@@ -39,13 +39,19 @@ pub(crate) fn or_best(
     let Some((scorer, encoder, unseen)) = of(&tried)? else { return Ok((tried.swap_remove(best), None)) };
     let mut record = KindRecord { model: ModelChoice::Average.name().to_owned(), ..KindRecord::default() };
     let own = &tried[best];
-    let part = own.loaded.parts.validation.as_ref();
+    let (kind, part) = (kind_of(&own.job, &own.loaded)?, own.loaded.parts.validation.as_ref());
     record.validation = match part {
-        Some(part) => kind_of(&own.job, &own.loaded)?.value(&part.sample, &unseen)?,
+        Some(part) => kind.value(&part.sample, &unseen)?,
         None => None,
     };
     let apart = |one: &KindRecord| Some(one.gain?.abs() > one.standard_error?);
-    let undecided = records.iter().any(|one| apart(one) == Some(false));
+    // What has no errors left on these rows cannot be bettered there, and may be much better than they show.
+    let perfect = |value: f64| value == if kind.direction() == Direction::Down { 0.0 } else { 1.0 };
+    let best_value = match (part, own.unseen()) {
+        (Some(part), Some(scores)) => kind.value(&part.sample, scores)?,
+        _ => None,
+    };
+    let undecided = !best_value.is_some_and(perfect) && records.iter().any(|one| apart(one) == Some(false));
     let standing = own.beside(&unseen, &mut record)?;
     if !(standing == Standing::Ahead || undecided && standing == Standing::Level) {
         record.seconds = clock.elapsed().as_secs_f64();

@@ -94,7 +94,8 @@ fn killed(home: &Path, arguments: &[&str], moments: &[u64]) -> (Vec<u8>, usize) 
         child.wait().unwrap();
         kills += 1;
     }
-    if !home.join("m").exists() {
+    // A kill may come between the model's writing and the checkpoint's end.
+    if !home.join("m").exists() || home.join(CHECKPOINT).exists() {
         setpoint(home, &arguments).ok();
     }
     assert!(!home.join(CHECKPOINT).exists(), "a finished run leaves no checkpoint");
