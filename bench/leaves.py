@@ -30,7 +30,7 @@ ROWS = 60_000
 STEADY = {
     "num_threads": 1,
     "deterministic": True,
-    "force_col_wise": True,
+    "force_row_wise": True,
     "verbosity": -1,
     "feature_pre_filter": False,
 }
@@ -95,7 +95,8 @@ def leaves(booster, x):
 
 def values(booster, places):
     """What the leaves of each tree add to a score, up to the last one of these places."""
-    return [[booster.get_leaf_output(tree, leaf) for leaf in range(last + 1)] for tree, last in enumerate(places.max(0))]
+    lasts = enumerate(places.max(0))
+    return [[booster.get_leaf_output(tree, leaf) for leaf in range(last + 1)] for tree, last in lasts]
 
 
 def as_ones(places, width):

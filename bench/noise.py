@@ -24,7 +24,6 @@ import collections
 import io
 import itertools
 import json
-import os
 import warnings
 
 import numpy as np
@@ -49,7 +48,8 @@ def spambase():
 def adult():
     from sklearn.datasets import load_svmlight_files
 
-    a, b, c, d = load_svmlight_files([io.BytesIO((DATA / name).read_bytes()) for name in ("a9a", "a9a.t")], n_features=123)
+    files = [io.BytesIO((DATA / name).read_bytes()) for name in ("a9a", "a9a.t")]
+    a, b, c, d = load_svmlight_files(files, n_features=123)
     return np.vstack([a.toarray(), c.toarray()]).astype(np.float32), np.concatenate([b, d]) > 0
 
 
@@ -157,7 +157,7 @@ def table(arguments):
     found = collections.defaultdict(list)
     for line in lines(arguments.out):
         found[line["set"], line["rate"], line["noise"]].append(line)
-    others = [method for method in METHODS if method != "auto" and all(method in those[0] for those in found.values())]
+    others = [method for method in METHODS if method != "auto" and all(method in here[0] for here in found.values())]
     print(f"| set | false alarms | flipped, estimate | seeds | auto | {' | '.join(others)} |")
     print("|---" * (5 + len(others)) + "|")
     sums = collections.defaultdict(list)
