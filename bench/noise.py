@@ -2,7 +2,7 @@
 
 Labels of training, validation and calibration rows are flipped with the same chance, whatever the row; those of test
 rows are clean, and recall at the rate of false alarms is counted there. Nobody tells a method how many were flipped:
-`estimate` takes the share of labels that contradict the surest scores of a logistic regression, out of fold. Beside
+`metrics.fpr_on_flipped` estimates that by the scores of a logistic regression, out of fold. Beside
 cross-entropy and `auto` (which has ico) as they are, `auto` with
 
     corrected    the rate of the goal as it shows on flipped labels, where it is the goal's own on true ones
@@ -68,41 +68,23 @@ def out_of_fold(X, y, seed):
     return cross_val_predict(model, X, y, cv=folds, method="predict_proba")[:, 1]
 
 
-def estimate(y, p):
-    """The share of flipped labels: that of positives among the lowest scores, or of negatives among the highest."""
-    order = np.argsort(p)
-    low = y[order[: len(y) // 5]].mean()
-    high = 1 - y[order[-max(int(y.sum()) // 5, 1) :]].mean()
-    return min(low, high, 0.45)
-
-
 def shares(y, flipped):
     """Of labelled positives and negatives, the shares that are truly positive."""
-    seen = y.mean()
-    true = max((seen - flipped) / (1 - 2 * flipped), 0.1 * seen)
-    return min((1 - flipped) * true / seen, 1), flipped * true / (1 - seen)
-
-
-def shown(rate, y, p, flipped):
-    """The rate of false alarms on labels as they are where that on true ones is `rate`, by the scores p."""
-    right, wrong = shares(y, flipped)
-    order = np.argsort(-p, kind="stable")
-    tpr, fpr = np.cumsum(y[order]) / y.sum(), np.cumsum(~y[order]) / (~y).sum()
-    true = (right * fpr - wrong * tpr) / (right - wrong)
-    return max(rate, float(max(fpr[true <= rate], default=rate)))
+    true = (y.mean() - flipped) / (1 - 2 * flipped)
+    return (1 - flipped) * true / y.mean(), flipped * true / (1 - y.mean())
 
 
 def scores(method, X, y, p, test, rate, seed):
-    from setpoint import SetpointClassifier
+    from setpoint import SetpointClassifier, metrics
 
-    flipped = estimate(y, p)
+    shown, flipped = metrics.fpr_on_flipped(y, p, rate)
     keep, weight, how = np.ones(len(y), bool), None, {"method": "auto"}
     if method in ("cross-entropy", "ico"):
         how["method"] = method
     elif method == "wide":
         how = {"method": "ico", "bandwidth": f"{0.1 + 2 * flipped:.3f}sd"}
     elif method == "corrected":
-        rate = shown(rate, y, p, flipped)
+        rate = shown
     elif method in ("trimmed", "half"):
         negatives = np.flatnonzero(~y)
         many = round(shares(y, flipped)[1] * len(negatives) * (0.5 if method == "half" else 1))
@@ -124,6 +106,8 @@ def scores(method, X, y, p, test, rate, seed):
 
 
 def run(arguments):
+    from setpoint import metrics
+
     done = {(line["set"], line["seed"], line["noise"], line["rate"]) for line in lines(arguments.out)}
     data = {name: SETS[name]() for name in arguments.sets}
     for seed, (name, (X, y)) in itertools.product(arguments.seeds, data.items()):
@@ -139,8 +123,8 @@ def run(arguments):
                 if (name, seed, noise, rate) in done:
                     continue
                 line = {"set": name, "seed": seed, "noise": noise, "rate": rate}
-                line |= {"estimate": round(float(estimate(seen, p)), 4)}
-                line["shown"] = round(shown(share, seen, p, line["estimate"]), 4)
+                shown, flipped = metrics.fpr_on_flipped(seen, p, share)
+                line |= {"estimate": round(flipped, 4), "shown": round(shown, 4)}
                 found = {}
                 for method in arguments.methods:
                     if method == "both":
