@@ -9,7 +9,7 @@ for a threshold; another fifth of all tests (none of the booster's). All heads a
 training and validation rows, `SetpointClassifier(model="linear")`: `cross-entropy`, the best on validation of five
 weights and two to four shrinkages each; `auto`, the average of the three best of these and of fits for the goal; and,
 of up to 6,000 rows, `averaged`, the mean of cross-entropy's three best weights, since `auto` averages too. With
-`--trees`, 200 trees of LightGBM on the same features of 18,000 rows instead: what a model that is no head finds there.
+`--trees`, 200 trees of LightGBM on the same features of 18,000 rows: what a model that is no head finds there.
 Shown is recall at the rate of false alarms on test rows. Every draw is a line of FILE.
 
     pip install setpoint lightgbm scikit-learn pandas pyarrow tokenizers safetensors wordllama

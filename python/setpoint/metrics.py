@@ -206,15 +206,15 @@ def fpr_on_flipped(
 ) -> Flipped:
     """The rate of false alarms that labels show, some of them flipped, where the true one is `fpr`.
 
-    Every label is taken to be flipped with the chance `share`, whatever the row. Of labelled positives a share r is then
-    positive in truth, of labelled negatives a share w, and
+    Every label is taken to be flipped with the chance `share`, whatever the row. Of labelled positives a share r is
+    then positive in truth, of labelled negatives a share w, and
 
         fpr' = (1 - w) fpr + w recall,    recall' = (1 - r) fpr + r recall
 
-    are the rates that show: solved for the true ones at every threshold. Scores must be of rows that their model has not
-    seen. Without `share` it is what the surest scores say: the positives among the fifth of the rows that scores lowest,
-    or the negatives among as many of the highest as a fifth of the positives, whichever is less. That is too much where
-    the surest scores are wrong, and nothing tells the difference.
+    are the rates that show: solved for the true ones at every threshold. Scores must be of rows that their model has
+    not seen. Without `share` it is what the surest scores say: the positives among the fifth of the rows that scores
+    lowest, or the negatives among as many of the highest as a fifth of the positives, whichever is less. That is too
+    much where the surest scores are wrong, and nothing tells the difference.
     """
     labels, values = scored(y, scores, positive)
     rate, curve, seen = probability("fpr", fpr), roc_curve(labels, values), labels.mean()

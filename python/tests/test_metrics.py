@@ -168,14 +168,14 @@ def test_the_share_of_flipped_labels_is_what_contradicts_the_surest_scores():
     _, seen, scores = flipped_case(6, 0.1)
     # A tenth of the 10,400 highest is flipped, with a standard error of 0.003, and of the 40,000 lowest of 0.0015.
     assert metrics.fpr_on_flipped(seen, scores, 0.01).share == pytest.approx(0.1, abs=0.015)
-    y, clean, scores = flipped_case(6, 0.0)
+    _, clean, scores = flipped_case(6, 0.0)
     assert metrics.fpr_on_flipped(clean, scores, 0.01) == (0.01, 0.0)
 
 
 def test_labels_that_cannot_be_flipped_so_often_are_refused():
     y, _, scores = flipped_case(2, 0.0)
     assert metrics.fpr_on_flipped(y, scores, 0.02, share=0.0) == (0.02, 0.0)
-    with pytest.raises(setpoint.InputError, match="share=0.3: expected a number from 0 and below 0.2"):
+    with pytest.raises(setpoint.InputError, match=r"share=0\.3: expected a number from 0 and below 0\.2"):
         metrics.fpr_on_flipped(y, scores, 0.02, share=0.3)
     # Scores that say nothing: nearly all of the rarer label may be flipped, and no rate is above 1.
     assert 0.02 <= metrics.fpr_on_flipped(y, np.zeros(len(y)), 0.02).fpr <= 1
