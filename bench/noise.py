@@ -13,7 +13,8 @@ cross-entropy and `auto` (which has ico) as they are, `auto` with
     posterior    each row under both labels, weighed by what score and label say of the true one
     wide         ico's bandwidth 0.1 + 2 times the estimate, in standard deviations (`ico`: 0.1)
 
-Every draw is a line of FILE for each rate.
+Every draw is a line of FILE for each rate; `shipped` are the true rate of false alarms and recall at the threshold
+that ships, the one that holds on flipped calibration rows.
 
     pip install setpoint scikit-learn
     SETPOINT_DATA=path/to/data python bench/noise.py --out FILE [--sets ...] [--seeds 0-9] [--methods ...] [--table]
@@ -102,7 +103,8 @@ def scores(method, X, y, p, test, rate, seed):
     model = SetpointClassifier(goal, model="linear", rotations=3, confidence=None, random_state=seed, **how)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(X[keep], y[keep], sample_weight=weight).decision_function(test)
+        model.fit(X[keep], y[keep], sample_weight=weight)
+        return model.decision_function(test), model.predict(test).astype(bool)
 
 
 def run(arguments):
@@ -130,7 +132,9 @@ def run(arguments):
                     if method == "both":
                         found[method] = sum(found[one] / found[one].std() for one in ("auto", "corrected"))
                     else:
-                        found[method] = scores(method, X[train], seen, p, X[test], share, seed)
+                        found[method], decided = scores(method, X[train], seen, p, X[test], share, seed)
+                        shipped = [100 * decided[y[test] == label].mean() for label in (False, True)]
+                        line[f"{method}, shipped"] = [round(rate, 3) for rate in shipped]
                     line[method] = recall(y[test], found[method], share)
                 with open(arguments.out, "a") as file:
                     file.write(json.dumps(line) + "\n")
