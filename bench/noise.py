@@ -28,17 +28,12 @@ import json
 import warnings
 
 import numpy as np
-from heads import DATA, ijcnn1, lines, recall
+from heads import DATA, ijcnn1, letter, lines, recall
 
 NOISES = [0.0, 0.05, 0.1, 0.2]
 RATES = {"1%": 0.01, "5%": 0.05}
 METHODS = ["cross-entropy", "auto", "ico", "corrected", "both", "trimmed", "half", "co-teaching", "posterior", "wide"]
 ROWS, TEST = 12_000, 30_000
-
-
-def letter():
-    cells = [line.split(",") for line in (DATA / "letter-recognition.data").read_text().split()]
-    return np.array([row[1:] for row in cells], np.float32), np.array([row[0] == "U" for row in cells])
 
 
 def spambase():
