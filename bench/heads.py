@@ -9,8 +9,8 @@ fifth is put aside for a threshold; another fifth of all tests (none of the boos
 three rotations of training and validation rows, `SetpointClassifier(model="linear")`: `cross-entropy`, the best on
 validation of five weights and two to four shrinkages each; `auto`, the average of the three best of these and of fits
 for the goal; and, of up to 6,000 rows, `averaged`, the mean of cross-entropy's three best weights, since `auto`
-averages too. With `--trees`, 200 trees of LightGBM on the same features of 18,000 rows: what a model that is no head
-finds there. Shown is recall at the rate of false alarms on test rows. Every draw is a line of FILE.
+averages too. With `--trees`, 200 trees of LightGBM on the same features of the most rows up to 18,000: what a model
+that is no head finds there. Shown is recall at the rate of false alarms on test rows. Every draw is a line of FILE.
 
     pip install setpoint lightgbm scikit-learn pandas pyarrow tokenizers safetensors wordllama
     SETPOINT_DATA=path/to/data python bench/heads.py --out FILE [--sets ...] [--seeds 0-4] [--table]
@@ -223,7 +223,10 @@ def run(arguments):
         X, y, taken = data[name] = data[name] if name in data else SETS[name]()
         free = np.flatnonzero(~taken) if taken is not None else np.arange(len(y))
         order = np.random.default_rng(seed).permutation(free)
-        for rows in [size for size in ([TREES] if arguments.trees else SIZES) if size <= 0.8 * len(free)]:
+        sizes = [size for size in SIZES if size <= 0.8 * len(free)]
+        if arguments.trees:
+            sizes = [max(size for size in sizes if size <= TREES)]
+        for rows in sizes:
             train, test = np.sort(order[:rows]), np.sort(order[-max(len(free) // 5, 1) :])
             grown = boosted(X[train], y[train], X[test], seed) if arguments.trees else None
             for rate, share in RATES.items():
@@ -254,25 +257,41 @@ def lines(path):
     return [json.loads(line) for line in open(path)] if os.path.exists(path) else []
 
 
+def difference(here, method):
+    d = np.array([line[method] - line["cross-entropy"] for line in here if method in line and "auto" in line])
+    if len(d) < 2:
+        return f"{d[0]:+.1f}" if len(d) else ""
+    return f"{d.mean():+.1f} ± {d.std(ddof=1) / len(d) ** 0.5:.1f}"
+
+
 def table(arguments):
+    """Cross-entropy and what `auto` adds to it; then what trees are ahead by, and all averages."""
     found = collections.defaultdict(lambda: collections.defaultdict(dict))
     for line in lines(arguments.out):
         found[line["set"], line["columns"], line["rows"], line["rate"]][line["seed"]] |= line
-    print("| features | columns | rows, positives | fpr | seeds | cross-entropy | averaged | auto | of ico | trees |")
-    print("|---" * 10 + "|")
-    for (name, columns, rows, rate), here in sorted(found.items()):
-        here = [line for line in here.values() if "auto" in line]
-        if len(here) < 2:
-            continue
-        base = np.array([line["cross-entropy"] for line in here])
+    cells = {key: list(those.values()) for key, those in sorted(found.items())}
+    cells = {key: [line for line in those if "auto" in line] for key, those in cells.items()}
+    print(f"| features | columns | rows, positives | seeds | {' | '.join(RATES)} |")
+    print("|---" * (4 + len(RATES)) + "|")
+    for name, columns, rows in dict.fromkeys(key[:3] for key, those in cells.items() if those):
         shown = []
-        for method in ("averaged", "auto", "trees"):
-            d = np.array([line.get(method, np.nan) for line in here]) - base
-            shown.append("" if np.isnan(d).any() else f"{d.mean():+.2f} ± {d.std(ddof=1) / len(d) ** 0.5:.2f}")
-        positives, of_ico = (np.mean([line[key] for line in here]) for key in ("positives", "of ico"))
-        about = f"{columns} | {rows:,}, {positives:,.0f} | {rate} | {len(here)}"
-        shown.insert(2, f"{100 * of_ico:.0f}%")
-        print(f"| {name} | {about} | {base.mean():.1f} | {' | '.join(shown)} |")
+        for rate in RATES:
+            here = cells[name, columns, rows, rate]
+            shown.append(f"{np.mean([line['cross-entropy'] for line in here]):.1f}, {difference(here, 'auto')}")
+        positives, many = np.mean([line["positives"] for line in here]), len(here)
+        print(f"| {name} | {columns} | {rows:,}, {positives:,.0f} | {many} | {' | '.join(shown)} |")
+    print("\n| features, rows | false alarms | trees, seed 0 | auto | kept of ico |\n|---|---|---|---|---|")
+    for (name, _, rows, rate), here in cells.items():
+        ahead = [line["trees"] - line["cross-entropy"] for line in here if "trees" in line]
+        if ahead:
+            of_ico = np.mean([line["of ico"] for line in here])
+            print(
+                f"| {name}, {rows:,} | {rate} | {ahead[0]:+.1f} | {difference(here, 'auto')} | {100 * of_ico:.0f}% |"
+            )
+    ahead = [
+        line["averaged"] - line["cross-entropy"] for here in cells.values() for line in here if "averaged" in line
+    ]
+    print(f"\naveraged less cross-entropy, {len(ahead)} fits: mean {np.mean(ahead):+.2f}, worst {min(ahead):+.2f}")
 
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
