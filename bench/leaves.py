@@ -30,7 +30,7 @@ ROWS = 60_000
 STEADY = {
     "num_threads": 1,
     "deterministic": True,
-    "force_col_wise": True,
+    "force_row_wise": True,
     "verbosity": -1,
     "feature_pre_filter": False,
 }
@@ -88,15 +88,24 @@ def search(parts, notes, seed):
     return {goal: sorted(those, key=lambda one: -one[0])[:TOGETHER] for goal, those in found.items()}
 
 
-def leaves(booster, x, rounds):
-    """The leaf of each tree that each row falls into, as rows of ones."""
+def leaves(booster, x):
+    """The leaf of each tree that each row falls into."""
+    return booster.predict(x, pred_leaf=True, num_threads=1).reshape(len(x), -1)
+
+
+def values(booster, places):
+    """What the leaves of each tree add to a score, up to the last one of these places."""
+    lasts = enumerate(places.max(0))
+    return [[booster.get_leaf_output(tree, leaf) for leaf in range(last + 1)] for tree, last in lasts]
+
+
+def as_ones(places, width):
+    """A row's leaves as ones, in as many columns a tree as named."""
     from scipy import sparse
 
-    places = booster.predict(x, pred_leaf=True, num_threads=1, num_iteration=rounds).reshape(len(x), -1)
-    width = 1 + max(booster.params["num_leaves"], 31, int(places.max()))
     columns = (places + np.arange(places.shape[1]) * width).astype(np.int32).ravel()
     starts = np.arange(0, len(columns) + 1, places.shape[1])
-    return sparse.csr_matrix((np.ones(len(columns)), columns, starts), (len(x), places.shape[1] * width))
+    return sparse.csr_matrix((np.ones(len(columns)), columns, starts), (len(places), places.shape[1] * width))
 
 
 def changed(start, ones, truth, goal):
@@ -134,23 +143,26 @@ def trial(parts, notes, seed):
     fold = np.random.default_rng(seed).integers(0, FOLDS, len(y))
     places = sorted({place for those in best.values() for _, place, _ in those})
     longest = {p: max(r for those in best.values() for _, place, r in those if place == p) for p in places}
-    again, folded = {}, {}
+    again, folded = {}, {}  # of a fold: the leaves of its rows and of the test rows, and what they add
     for place in places:
         how = notes["configurations"][place], seed + place, notes["categorical"]
         *_, again[place] = grown(x, y, *how, round(more * longest[place]))
         for out in range(FOLDS):
-            *_, folded[place, out] = grown(x[fold != out], y[fold != out], *how, longest[place])
+            *_, booster = grown(x[fold != out], y[fold != out], *how, longest[place])
+            found = leaves(booster, x[fold == out]), leaves(booster, test)
+            worth = values(booster, np.vstack(found))
+            width = max(map(len, worth))
+            worth = np.concatenate([np.pad(those, (0, width - len(those))) for those in worth])
+            folded[place, out] = *found, worth, width
     for goal, those in best.items():
         base, added = 0.0, collections.Counter()
         for _, place, rounds in those:
             scores = raw(again[place], test, 0, round(more * rounds))
             base = base + scores / scores.std() / len(those)
             for out in range(FOLDS):
-                booster, rows = folded[place, out], fold == out
-                start, ones = raw(booster, x[rows], 0, rounds), leaves(booster, x[rows], rounds)
-                on_test = leaves(booster, test, rounds)
-                on_test.resize(on_test.shape[0], max(ones.shape[1], on_test.shape[1]))
-                ones.resize(ones.shape[0], on_test.shape[1])
+                here, there, worth, width = folded[place, out]
+                ones, on_test = as_ones(here[:, :rounds], width), as_ones(there[:, :rounds], width)
+                start, rows = ones @ worth[: rounds * width], fold == out
                 for kind, aim in (("ico", goal), ("log loss", None)):
                     change = changed(start, ones, y[rows] > 0, aim)
                     added[kind] = added[kind] + on_test @ change / start.std() / (FOLDS * len(those))

@@ -79,7 +79,11 @@ def binary(y: Any, positive: Any = None, name: str = "y") -> np.ndarray:
     if positive is not None:
         if shape(positive) != ():
             raise refuse("positive", positive, f"one of the values of {name}")
-        truth = np.ascontiguousarray(labels == positive, dtype=bool)
+        try:
+            truth = np.ascontiguousarray(labels == positive, dtype=bool)
+        except OverflowError:
+            # A whole number beyond all floats is none of them.
+            truth = np.zeros(len(labels), dtype=bool)
         if not truth.any() and labels.dtype.kind in "OUST":
             # True and "True", 1 and "1.0" say the same.
             wanted = group_name(positive)

@@ -16,10 +16,12 @@ from ._settings import probability, read_goal, refuse, setting, shape
 
 __all__ = [
     "Curve",
+    "Flipped",
     "Interval",
     "OperatingPoint",
     "PerQuery",
     "average_precision",
+    "fpr_on_flipped",
     "interval",
     "operating_point",
     "per_query",
@@ -63,6 +65,15 @@ class Interval(NamedTuple):
     upper: float
     confidence: float
     method: str
+
+
+class Flipped(NamedTuple):
+    """What flipped labels make of a rate of false alarms."""
+
+    fpr: float
+    """The rate that they show."""
+    share: float
+    """The share of them that are flipped, as given or estimated."""
 
 
 class PerQuery(NamedTuple):
@@ -188,6 +199,39 @@ def roc_curve(y: Any, scores: Any, *, sample_weight: Any = None, positive: Any =
     if not (true[-1] > 0 and false[-1] > 0):
         raise InputError("y holds one class only: a ROC curve needs both")
     return Curve(false / false[-1], true / true[-1], thresholds)
+
+
+def fpr_on_flipped(
+    y: Any, scores: Any, fpr: float, *, share: Optional[float] = None, positive: Any = None
+) -> Flipped:
+    """The rate of false alarms that labels show, some of them flipped, where the true one is `fpr`.
+
+    Every label is taken to be flipped with the chance `share`, whatever the row. Of labelled positives a share r is
+    then positive in truth, of labelled negatives a share w, and
+
+        fpr' = (1 - w) fpr + w recall,    recall' = (1 - r) fpr + r recall
+
+    are the rates that show: solved for the true ones at every threshold. Scores must be of rows that their model has
+    not seen. Without `share` it is what the surest scores say: the positives among the fifth of the rows that scores
+    lowest, or the negatives among as many of the highest as a fifth of the positives, whichever is less. That is too
+    much where the surest scores are wrong, and nothing tells the difference.
+    """
+    labels, values = scored(y, scores, positive)
+    rate, curve, seen = probability("fpr", fpr), roc_curve(labels, values), labels.mean()
+    most = min(seen, 1 - seen)
+    if share is None:
+        order = np.argsort(values, kind="stable")
+        lowest = labels[order[: max(len(labels) // 5, 1)]].mean()
+        highest = 1 - labels[order[-max(int(labels.sum()) // 5, 1) :]].mean()
+        flipped = float(min(lowest, highest, 0.9 * most))
+    else:
+        flipped = setting("share", share, float)
+        if not 0 <= flipped < most:
+            raise refuse("share", share, f"a number from 0 and below {most:.3g}, the share of the rarer label")
+    true = (seen - flipped) / (1 - 2 * flipped)
+    r, w = (1 - flipped) * true / seen, flipped * true / (1 - seen)
+    false_alarms = (r * curve.x - w * curve.y) / (r - w)
+    return Flipped(float(max(rate, curve.x[false_alarms <= rate].max())), flipped)
 
 
 def pr_curve(y: Any, scores: Any, *, sample_weight: Any = None, positive: Any = None) -> Curve:

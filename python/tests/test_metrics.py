@@ -146,3 +146,36 @@ def test_goals_that_do_not_parse_point_at_the_place():
     assert issubclass(setpoint.GoalError, setpoint.InputError) and issubclass(setpoint.InputError, ValueError)
     with pytest.raises(setpoint.InfeasibleError):
         metrics.value_at([0, 0, 1], [2.0, 3.0, 1.0], "recall @ precision>=0.9")
+
+
+def flipped_case(apart, share):
+    random = np.random.default_rng(5)
+    y = random.random(200_000) < 0.2
+    return y, y ^ (random.random(len(y)) < share), random.normal(size=len(y)) + apart * y
+
+
+@pytest.mark.parametrize("fpr", [0.005, 0.02])
+def test_the_rate_that_flipped_labels_show_is_the_true_one_at_the_same_threshold(fpr):
+    y, seen, scores = flipped_case(2, 0.1)
+    shown = metrics.fpr_on_flipped(seen, scores, fpr, share=0.1)
+    assert shown.share == 0.1 and shown.fpr > fpr
+    at = metrics.operating_point(seen, scores, f"recall @ fpr<={shown.fpr}").thresholds[0]
+    # About 3.5% of 148,000 labelled negatives are above: a standard error of 5e-4, and this is five of them.
+    assert metrics.rates_at(y, scores, at)["fpr"] == pytest.approx(fpr, abs=2.5e-3)
+
+
+def test_the_share_of_flipped_labels_is_what_contradicts_the_surest_scores():
+    _, seen, scores = flipped_case(6, 0.1)
+    # A tenth of the 10,400 highest is flipped, with a standard error of 0.003, and of the 40,000 lowest of 0.0015.
+    assert metrics.fpr_on_flipped(seen, scores, 0.01).share == pytest.approx(0.1, abs=0.015)
+    _, clean, scores = flipped_case(6, 0.0)
+    assert metrics.fpr_on_flipped(clean, scores, 0.01) == (0.01, 0.0)
+
+
+def test_labels_that_cannot_be_flipped_so_often_are_refused():
+    y, _, scores = flipped_case(2, 0.0)
+    assert metrics.fpr_on_flipped(y, scores, 0.02, share=0.0) == (0.02, 0.0)
+    with pytest.raises(setpoint.InputError, match=r"share=0\.3: expected a number from 0 and below 0\.2"):
+        metrics.fpr_on_flipped(y, scores, 0.02, share=0.3)
+    # Scores that say nothing: nearly all of the rarer label may be flipped, and no rate is above 1.
+    assert 0.02 <= metrics.fpr_on_flipped(y, np.zeros(len(y)), 0.02).fpr <= 1

@@ -140,6 +140,7 @@ CASES = [
     (metrics.value_at, {**SCORED, "goal": "recall @ fpr(g)<=30%", "groups": np.arange(ROWS) % 2}, ["groups"]),
     (metrics.rates_at, {**SCORED, "threshold": 0.0}, all_of(metrics.rates_at)),
     (metrics.roc_curve, SCORED, all_of(metrics.roc_curve)),
+    (metrics.fpr_on_flipped, {**SCORED, "fpr": 0.1}, all_of(metrics.fpr_on_flipped)),
     (metrics.roc_auc, SCORED, ["fpr", "recall"]),
     (metrics.pr_auc, SCORED, ["recall"]),
     (metrics.interval, {**SCORED, "goal": GOAL, "replicates": 50}, all_of(metrics.interval)),
