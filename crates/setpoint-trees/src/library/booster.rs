@@ -112,6 +112,8 @@ impl<'d> Booster<'d> {
     /// The training rows' current outputs: probabilities for the objectives `binary` and `multiclass` (class after
     /// class), raw scores (those that boosting started from included) for none.
     ///
+    /// LightGBM's threads end with it: they would spin for a while, and whoever asks computes next.
+    ///
     /// # Errors
     /// If `out` has not one place for each output of each training row.
     pub fn outputs(&self, out: &mut [f64]) -> Result<(), LibraryError> {
@@ -127,6 +129,7 @@ impl<'d> Booster<'d> {
         let code = unsafe {
             (self.library.functions.booster_inner)(self.handle, 0, &raw mut length, out.as_mut_ptr())
         };
+        self.library.rest();
         self.library.check("the training scores", code)
     }
 

@@ -11,6 +11,8 @@ pub(super) const INT32: c_int = 2;
 pub(super) const INT64: c_int = 3;
 /// Its name for raw scores.
 pub(super) const RAW_SCORE: c_int = 1;
+/// OpenMP's name for a pause after which all goes on as before.
+pub(super) const SOFT: c_int = 1;
 
 type Handle = *mut c_void;
 
@@ -19,6 +21,8 @@ macro_rules! functions {
         /// Entry points of a loaded LightGBM. Every one returns 0 for success.
         pub(super) struct Functions {
             pub(super) last_error: unsafe extern "C" fn() -> *const c_char,
+            /// OpenMP's own, of the run time that LightGBM uses; none before OpenMP 5.
+            pub(super) pause: Option<unsafe extern "C" fn(c_int) -> c_int>,
             $(pub(super) $field: unsafe extern "C" fn($($argument),*) -> c_int,)*
         }
 
@@ -39,6 +43,7 @@ macro_rules! functions {
                         last_error: *library
                             .get(b"LGBM_GetLastError\0")
                             .map_err(|_| missing("LGBM_GetLastError"))?,
+                        pause: library.get(b"omp_pause_resource_all\0").ok().map(|found| *found),
                         $($field: *library
                             .get(concat!($symbol, "\0").as_bytes())
                             .map_err(|_| missing($symbol))?,)*

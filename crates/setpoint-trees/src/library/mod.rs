@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use find::{Package, Surroundings};
-use function::Functions;
+use function::{Functions, SOFT};
 
 /// What carries LightGBM.
 const PACKAGE: Package = Package {
@@ -87,6 +87,17 @@ impl Library {
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
+    }
+
+    /// Lets this thread's team of LightGBM's threads go, where the OpenMP run time can; the next call makes another.
+    ///
+    /// Teams that others use in this process stay: in libgomp, each belongs to the thread that called it up, and one that
+    /// is at work is left alone; in LLVM's run time, waiting threads sleep until the next call.
+    fn rest(&self) {
+        if let Some(pause) = self.functions.pause {
+            // SAFETY: OpenMP 5 declares it so; it may be called at any time, and what it refuses changes nothing.
+            unsafe { pause(SOFT) };
+        }
     }
 
     /// Turns a return code into a result.

@@ -195,34 +195,60 @@ vectorised! {
     /// Adds each channel's sum of x and of x y to `sums`.
     fn add_sums(x: &'a [f32], y: &'a [f32], sums: &'a mut [f64]) {
         let channels = sums.len() / 2;
-        let (plain, product) = sums.split_at_mut(channels);
         let mut start = 0;
         while start < channels {
-            let width = LANES.min(channels - start);
-            let (mut a, mut b) = ([0.0f64; LANES], [0.0f64; LANES]);
-            if width == LANES {
-                for (x, y) in x.chunks_exact(channels).zip(y.chunks_exact(channels)) {
-                    let (x, y) = (&x[start..start + LANES], &y[start..start + LANES]);
-                    for lane in 0..LANES {
-                        let value = f64::from(x[lane]);
-                        a[lane] += value;
-                        b[lane] += value * f64::from(y[lane]);
-                    }
-                }
-            } else {
-                for (x, y) in x.chunks_exact(channels).zip(y.chunks_exact(channels)) {
-                    for lane in 0..width {
-                        let value = f64::from(x[start + lane]);
-                        a[lane] += value;
-                        b[lane] += value * f64::from(y[start + lane]);
-                    }
-                }
+            start += match channels - start {
+                WIDE.. => add_some::<WIDE>(x, y, start, sums),
+                LANES.. => add_some::<LANES>(x, y, start, sums),
+                _ => add_some::<1>(x, y, start, sums),
+            };
+        }
+    }
+}
+
+/// Channels summed at a time where there are as many: their values in a row are some cache lines side by side.
+const WIDE: usize = 4 * LANES;
+
+/// Adds the sums of so many channels; how many they are.
+#[inline(always)]
+fn add_some<const WIDTH: usize>(x: &[f32], y: &[f32], start: usize, sums: &mut [f64]) -> usize {
+    let channels = sums.len() / 2;
+    let (mut plain, mut product) = ([0.0f64; WIDTH], [0.0f64; WIDTH]);
+    for (x, y) in x.chunks_exact(channels).zip(y.chunks_exact(channels)) {
+        let (x, y) = (&x[start..start + WIDTH], &y[start..start + WIDTH]);
+        for lane in 0..WIDTH {
+            let value = f64::from(x[lane]);
+            plain[lane] += value;
+            product[lane] += value * f64::from(y[lane]);
+        }
+    }
+    for lane in 0..WIDTH {
+        sums[start + lane] += plain[lane];
+        sums[channels + start + lane] += product[lane];
+    }
+    WIDTH
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_those_of_a_plain_loop_for_any_number_of_channels() {
+        // Each width alone, and all three.
+        for channels in [1, LANES, WIDE, WIDE + LANES + 3] {
+            let x: Vec<f32> = (0..5 * channels).map(|i| (i as f32 * 0.37).sin()).collect();
+            let y: Vec<f32> = x.iter().map(|x| 1.5 - x).collect();
+            let mut sums = vec![0.0; 2 * channels];
+            add_sums(&x, &y, &mut sums);
+            for channel in 0..channels {
+                let own = |values: &[f32]| -> Vec<f64> {
+                    values.iter().skip(channel).step_by(channels).map(|value| f64::from(*value)).collect()
+                };
+                let (x, y) = (own(&x), own(&y));
+                assert_eq!(sums[channel], x.iter().sum::<f64>());
+                assert_eq!(sums[channels + channel], x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>());
             }
-            for lane in 0..width {
-                plain[start + lane] += a[lane];
-                product[start + lane] += b[lane];
-            }
-            start += width;
         }
     }
 }
