@@ -2,6 +2,7 @@
 
 mod rates;
 
+use setpoint::metric::Rows;
 use setpoint::Sample;
 use setpoint::artifact::{self, ModelFile, Tensor, TensorData};
 use setpoint::certify::monitor::{Certified, Known};
@@ -286,13 +287,13 @@ impl Rule for ByShift {
     fn measure(
         &self,
         text: &str,
-        sample: &Sample,
-        scores: &[f32],
+        rows: &dyn Rows,
         base: Option<&[f32]>,
         confidence: f64,
     ) -> Result<EvaluateRecord, Failure> {
+        let (sample, scores) = &rows.whole()?;
         let confusion = self.confusion(sample, scores)?;
-        let decided = self.decisions(sample, &confusion, (scores, &self.shifts), Some(confidence));
+        let decided = self.decisions(sample, &confusion, (&scores[..], &self.shifts), Some(confidence));
         let (at_condition, at_condition_refused) = match shift::best(&self.goal, sample, scores, LOOKS) {
             Ok(found) => {
                 let examples = self.behind_goal(sample);
@@ -355,7 +356,7 @@ impl Rule for ByShift {
 
     fn rates(&self, sample: &Sample, scores: &[f32], confidence: f64) -> Result<Vec<Measure>, Failure> {
         let confusion = self.confusion(sample, scores)?;
-        Ok(self.decisions(sample, &confusion, (scores, &self.shifts), Some(confidence)).overall)
+        Ok(self.decisions(sample, &confusion, (&scores[..], &self.shifts), Some(confidence)).overall)
     }
 
     fn certified(&self) -> Option<Certified<'_>> {

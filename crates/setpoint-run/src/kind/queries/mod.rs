@@ -2,6 +2,7 @@
 
 mod measure;
 
+use setpoint::metric::Rows;
 use setpoint::Sample;
 use setpoint::artifact::{self, ModelFile};
 use setpoint::certify::monitor::{Certified, Known};
@@ -215,11 +216,11 @@ impl Rule for ByPlace {
     fn measure(
         &self,
         text: &str,
-        sample: &Sample,
-        scores: &[f32],
+        rows: &dyn Rows,
         base: Option<&[f32]>,
         confidence: f64,
     ) -> Result<EvaluateRecord, Failure> {
+        let (sample, scores) = &rows.whole()?;
         let queries = self.detailed(sample, scores, base, confidence)?;
         let own = queries.metrics.first().filter(|one| one.name == self.goal.objective());
         let none = || RankError::NoneRelevant {
