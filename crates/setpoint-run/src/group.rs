@@ -146,8 +146,12 @@ pub(crate) fn strangers_of(
     let seen = |name: &String| {
         known.names.contains(name) || pooled.is_some_and(|pooled| pooled.contains(&name.as_str()))
     };
-    let strange: Vec<(String, usize)> =
-        names.iter().cloned().zip(rows.iter().copied()).filter(|(name, rows)| *rows > 0 && !seen(name)).collect();
+    let strange: Vec<(String, usize)> = names
+        .iter()
+        .cloned()
+        .zip(rows.iter().copied())
+        .filter(|(name, rows)| *rows > 0 && !seen(name))
+        .collect();
     let never = if pooled.is_some() { "training never saw" } else { "training pooled, or never saw," };
     (!strange.is_empty()).then(|| {
         format!(

@@ -71,11 +71,7 @@ pub fn counted(counts: &Counts) -> Confusion {
 }
 
 /// The rate of each condition, and of each group where it is per group; `None` where undefined.
-pub fn conditions(
-    goal: &Goal,
-    groups: &[String],
-    margins: &dyn Rows,
-) -> Result<Vec<Option<f64>>, Failure> {
+pub fn conditions(goal: &Goal, groups: &[String], margins: &dyn Rows) -> Result<Vec<Option<f64>>, Failure> {
     let counts = confusion::of(margins, 0.0)?;
     let found = margins.about().groups;
     let by_group = match (goal.column(), found) {

@@ -208,7 +208,9 @@ impl<'a> Known<'a> {
                 self.stored.insert(StoredRows::new(scratch, spill.bytes))
             }
         };
-        let Some(sample) = self.about.take().map(Table::into_sample).transpose()?.flatten() else { return Ok(()) };
+        let Some(sample) = self.about.take().map(Table::into_sample).transpose()?.flatten() else {
+            return Ok(());
+        };
         let scores = joined(std::mem::take(&mut self.by[0].1), sample.len());
         let rows: Vec<u32> = (0..sample.len() as u32).collect();
         for (rows, scores) in rows.chunks(STORED).zip(scores.chunks(STORED)) {
@@ -340,13 +342,16 @@ mod tests {
             ..Roles::default()
         };
         let split = SplitPlan::default();
-        let read = Table::read(&few, &options, &roles).unwrap();
-        let parts = split.split(&read, 0).unwrap();
-        let mut loaded = load(read, &parts, None, &ModelChoice::Linear).unwrap();
-        let goal = "recall @ fpr<=20%".parse().unwrap();
-        let job = Job::new(goal, ModelChoice::Linear, &Map::new(), &split, Some(0.9)).unwrap();
-        train(&job, &mut loaded, &mut Silent, None).unwrap().file.save(&file).unwrap();
-        let (_, model) = crate::model::open_all(&file).unwrap().remove(0);
+        let trained = |roles: &Roles| {
+            let read = Table::read(&few, &options, roles).unwrap();
+            let parts = split.split(&read, 0).unwrap();
+            let mut loaded = load(read, &parts, None, &ModelChoice::Linear).unwrap();
+            let goal = "recall @ fpr<=20%".parse().unwrap();
+            let job = Job::new(goal, ModelChoice::Linear, &Map::new(), &split, Some(0.9)).unwrap();
+            train(&job, &mut loaded, &mut Silent, None).unwrap().file.save(&file).unwrap();
+            crate::model::open_all(&file).unwrap().remove(0).1
+        };
+        let model = trained(&roles);
         let encoder = model.schema.encoder().unwrap();
         let held = load_more(&many, &options, &roles, encoder, &model.blueprint).unwrap();
         let reading = |spill| Reading {
@@ -370,6 +375,8 @@ mod tests {
         assert!(held.importance.is_some());
         assert_eq!(scored, held);
         // Labels and scores on disk: with weights and groups, with either, with none.
+        let drop = ["w", "g", "who"].map(str::to_owned).to_vec();
+        let certified = trained(&Roles { label: column("y"), drop, ..Roles::default() });
         let spill = Spill { bytes: 1 << 20, directory: folder.clone() };
         for (weight, group) in [(true, true), (true, false), (false, true), (false, false)] {
             let roles = Roles {
@@ -380,15 +387,18 @@ mod tests {
             };
             let measured = |spill| {
                 let reading = Reading { roles: &roles, ..reading(spill) };
-                let (mut examples, ..) = load_scored(&many, &reading, &model).unwrap();
+                let (mut examples, ..) = load_scored(&many, &reading, &certified).unwrap();
                 assert_eq!(examples.stored().is_some(), spill.is_some());
-                evaluate(&model, &mut examples, 2, 0.9).unwrap()
+                evaluate(&certified, &mut examples, 2, 0.9).unwrap()
             };
             let held = measured(None);
-            assert!(held.certificate.is_some() && held.groups.len() == if group { 3 } else { 0 });
+            assert_eq!(
+                (held.drift.len(), held.groups.len()),
+                (usize::from(!weight), if group { 3 } else { 0 })
+            );
             assert_eq!(measured(Some(&spill)), held);
         }
-        let refused = load_scored(&many, &reading(Some(&spill)), &model).unwrap_err().message;
+        let refused = load_scored(&many, &reading(Some(&spill)), &model).map(|_| ()).unwrap_err().message;
         assert!(refused.contains("rows that belong together need all of them in memory"), "{refused}");
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
         let reading = Reading { piece: PIECE, ..reading(None) };

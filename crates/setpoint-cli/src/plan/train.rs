@@ -1,13 +1,12 @@
 //! A training run, checked.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use setpoint::goal::{Goal, GoalText};
 use setpoint::message::quote;
 use setpoint_data::{
-    ClassOptions, ImageOptions, QuerySource, ReadOptions, Roles, Several, SplitPlan, list,
-    recognise_images,
+    ClassOptions, ImageOptions, QuerySource, ReadOptions, Roles, Several, SplitPlan, list, recognise_images,
 };
 use setpoint_run::{CnnSize, Failure, Job, ModelChoice, check_volume, confidence_of_each};
 

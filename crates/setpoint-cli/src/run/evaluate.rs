@@ -7,8 +7,8 @@ use setpoint::message::{clip, quote};
 use setpoint_data::{LabelSchema, Roles, Spill};
 use setpoint_report::{EvaluateRecord, LabelsRecord, ReportRecord, Together, to_json};
 use setpoint_run::{
-    Decision, Examples, Failure, ImageSchema, Opened, PIECE, Reading, Schema, check_volume, hold_images, load_scored,
-    open_all,
+    Decision, Examples, Failure, ImageSchema, Opened, PIECE, Reading, Schema, check_volume, hold_images,
+    load_scored, open_all,
 };
 
 use super::progress::{Display, line};

@@ -204,11 +204,11 @@ impl Rule for ByBand {
         let (sample, scores) = &rows.whole()?;
         let counts = self.counts(sample, scores)?;
         let cuts = Cuts::new(sample, scores)?;
-        let (at_condition, at_condition_refused) =
-            match measurer.at_condition(&self.goal, false, rows, &cuts) {
-                Ok(at) => (Some(at), None),
-                Err(failure) => (None, Some(failure.message)),
-            };
+        let (at_condition, at_condition_refused) = match measurer.at_condition(&self.goal, false, rows, &cuts)
+        {
+            Ok(at) => (Some(at), None),
+            Err(failure) => (None, Some(failure.message)),
+        };
         let certificate = self.shipped.certificate.as_ref();
         let test = |certificate| frontier_drift(&self.goal, certificate, false, sample, scores);
         let (drifts, drift_refused) = match certificate.map(test) {

@@ -214,11 +214,9 @@ impl Rule for ByThreshold {
             None => Ok::<_, Failure>(None),
         })?;
         record.constraint_names = measure::condition_names(operating, &names);
-        record.constraint_examples = decided.map(|pair| {
-            pair.map_or_else(Vec::new, |margins| measure::examples(operating, &names, &margins))
-        });
-        record.examples = decided
-            .map(|pair| pair.map_or(0, |margins| measure::support(&margins).behind("")));
+        record.constraint_examples = decided
+            .map(|pair| pair.map_or_else(Vec::new, |margins| measure::examples(operating, &names, &margins)));
+        record.examples = decided.map(|pair| pair.map_or(0, |margins| measure::support(&margins).behind("")));
         record.operating = operating.to_string();
         record.thresholds.clone_from(&shipped.thresholds);
         record.groups = shipped

@@ -100,7 +100,12 @@ pub fn drift_of(certificate: &Certificate, rows: &dyn Rows) -> Result<Vec<Drift>
         }
     });
     done?;
-    certificate.conditions.iter().zip(counted).map(|(certified, counted)| counted.test(certified, level)).collect()
+    certificate
+        .conditions
+        .iter()
+        .zip(counted)
+        .map(|(certified, counted)| counted.test(certified, level))
+        .collect()
 }
 
 /// The examples that each condition of a certificate is about, by the name of their group; all of them without one.

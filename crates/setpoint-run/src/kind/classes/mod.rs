@@ -2,7 +2,6 @@
 
 mod rates;
 
-use setpoint::metric::Rows;
 use setpoint::Sample;
 use setpoint::artifact::{self, ModelFile, Tensor, TensorData};
 use setpoint::certify::monitor::{Certified, Known};
@@ -11,6 +10,7 @@ use setpoint::certify::{
 };
 use setpoint::class::{ClassProbability, Classes, Confusion, decide, shift, standard_error};
 use setpoint::goal::{ClassCondition, ClassGoal, ClassObjective, Direction};
+use setpoint::metric::Rows;
 use setpoint::metric::interval::normal_quantile;
 use setpoint_data::Codes;
 use setpoint_report::{

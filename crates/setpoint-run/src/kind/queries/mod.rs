@@ -2,12 +2,12 @@
 
 mod measure;
 
-use setpoint::metric::Rows;
 use setpoint::Sample;
 use setpoint::artifact::{self, ModelFile};
 use setpoint::certify::monitor::{Certified, Known};
 use setpoint::certify::{Certificate, MeanCertificate, certify_mean};
 use setpoint::goal::{Direction, QueryGoal, QueryMetric};
+use setpoint::metric::Rows;
 use setpoint::rank::{Empty, Queries, RankError, Values, places};
 use setpoint_data::{Codes, LabelRule, Positive};
 use setpoint_report::{

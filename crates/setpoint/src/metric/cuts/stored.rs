@@ -278,7 +278,10 @@ mod tests {
                 assert_eq!(cuts.partition_point(0..count, holds), place);
             }
             let (whole, all) = rows.whole().unwrap();
-            assert_eq!((whole.labels(), whole.weights(), &all[..]), (sample.labels(), sample.weights(), &scores[..]));
+            assert_eq!(
+                (whole.labels(), whole.weights(), &all[..]),
+                (sample.labels(), sample.weights(), &scores[..])
+            );
             rows.check().unwrap();
         }
     }
