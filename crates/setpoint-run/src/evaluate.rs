@@ -1,13 +1,10 @@
 //! A model on labelled data: rates with intervals, and whether its certificate still holds.
 
-use setpoint::Sample;
-use setpoint::metric::{Rows, StoredRows};
+use setpoint::metric::Rows;
 use setpoint_report::EvaluateRecord;
 
-use crate::blueprint::{Held, Scored};
 use crate::examples::Examples;
 use crate::failure::Failure;
-use crate::group::{spell_as, strangers_of};
 use crate::importance::Subject;
 use crate::model::Opened;
 
@@ -25,11 +22,11 @@ pub fn evaluate(
     confidence: f64,
 ) -> Result<EvaluateRecord, Failure> {
     let (rule, goal) = (model.decision.rule(), &model.document.goal);
-    let (mut record, unknown) = if let Held::Scored(Scored { stored: Some(rows), .. }) = &mut examples.held {
-        let unknown = call_groups(model, rows)?;
+    let (mut record, unknown) = if let Some(rows) = examples.stored() {
+        // Goals with thresholds by group are not measured there, so that groups are called as they are.
         let record = rule.measure(goal, rows, None, confidence);
         rows.check()?;
-        (record?, unknown)
+        (record?, None)
     } else {
         let (sample, unknown) = rule.as_trained(model.pooled().as_deref(), &examples.sample)?;
         examples.sample = sample;
@@ -51,31 +48,4 @@ pub fn evaluate(
     let alike = record.decided_alike();
     record.notes.extend(unknown.into_iter().chain(caution).chain(alike));
     Ok(record)
-}
-
-/// Calls the groups of rows on disk as the model does; with what to know of them.
-fn call_groups(model: &Opened, rows: &mut StoredRows) -> Result<Option<String>, Failure> {
-    let Some((column, found)) = rows.found() else { return Ok(None) };
-    // A row for each.
-    let (names, counts): (Vec<String>, Vec<usize>) = found.into_iter().unzip();
-    let codes = (0..names.len() as u32).collect();
-    let each = Sample::new(vec![true; names.len()])?.with_groups(column, names.clone(), codes)?;
-    let pooled = model.pooled();
-    let (called, _) = model.decision.rule().as_trained(pooled.as_deref(), &each)?;
-    let unknown = match &model.decision.threshold()?.shipped.groups {
-        None => None,
-        Some(known) => {
-            let spelled = spell_as(&each, &known.names)?;
-            spelled.groups().and_then(|groups| {
-                let mut rows = vec![0; groups.names().len()];
-                groups.codes().iter().zip(&counts).for_each(|(code, count)| rows[*code as usize] += count);
-                strangers_of(known, pooled.as_deref(), groups.names(), &rows)
-            })
-        }
-    };
-    if let Some(groups) = called.groups() {
-        let place = |name: &str| Some(groups.codes()[names.iter().position(|other| other == name)?]);
-        rows.call(groups.names().to_vec(), place);
-    }
-    Ok(unknown)
 }

@@ -128,30 +128,16 @@ pub(crate) fn strangers(
     names: &[String],
     codes: &[u32],
 ) -> Option<String> {
-    let mut rows = vec![0; names.len()];
-    codes.iter().for_each(|code| rows[*code as usize] += 1);
-    strangers_of(known, pooled, names, &rows)
-}
-
-/// The same where it is known how many rows have each name.
-pub(crate) fn strangers_of(
-    known: &artifact::Groups,
-    pooled: Option<&[&str]>,
-    names: &[String],
-    rows: &[usize],
-) -> Option<String> {
     if !known.names.iter().any(|name| name == POOL) {
         return None;
     }
+    let mut rows = vec![0; names.len()];
+    codes.iter().for_each(|code| rows[*code as usize] += 1);
     let seen = |name: &String| {
         known.names.contains(name) || pooled.is_some_and(|pooled| pooled.contains(&name.as_str()))
     };
-    let strange: Vec<(String, usize)> = names
-        .iter()
-        .cloned()
-        .zip(rows.iter().copied())
-        .filter(|(name, rows)| *rows > 0 && !seen(name))
-        .collect();
+    let strange: Vec<(String, usize)> =
+        names.iter().cloned().zip(rows).filter(|(name, rows)| *rows > 0 && !seen(name)).collect();
     let never = if pooled.is_some() { "training never saw" } else { "training pooled, or never saw," };
     (!strange.is_empty()).then(|| {
         format!(

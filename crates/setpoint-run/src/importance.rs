@@ -246,6 +246,7 @@ fn some_rows(examples: &Examples, most: usize) -> Result<(Held, Sample), Failure
     taken.sort_unstable_by_key(|(row, _)| *row);
     let (taken, stands_for): (Vec<u32>, Vec<f64>) = taken.into_iter().unzip();
     let (some, _) = rows.pick(&taken)?;
+    rows.check()?;
     let weights = stands_for.iter().enumerate();
     let weights = weights.map(|(row, stands_for)| (some.weight(row) * stands_for) as f32).collect();
     Ok((examples.held.view(&taken)?, some.with_weights(weights)?))

@@ -223,8 +223,9 @@ impl<'a> Known<'a> {
     fn finish(mut self, again: Box<Again>) -> Result<(Option<Examples>, Option<Notes>), Failure> {
         if let (Some(spill), Some(_)) = (self.spill, &self.stored) {
             self.store(spill)?;
-            let (rows, by) = (self.stored.as_ref().map_or(0, |stored| stored.about().rows), Vec::new());
-            let held = Held::Scored(Scored { rows, by, again, stored: self.stored });
+            let stored = self.stored.map(StoredRows::finish);
+            let rows = stored.as_ref().map_or(0, |stored| stored.about().rows);
+            let held = Held::Scored(Scored { rows, by: Vec::new(), again, stored });
             return Ok((Some(Examples { held, sample: Sample::none() }), self.notes));
         }
         let Some(sample) = self.about.map(Table::into_sample).transpose()?.flatten() else {

@@ -262,6 +262,7 @@ mod tests {
                 let own: Vec<f32> = piece.iter().map(|row| scores[*row as usize]).collect();
                 rows.push(&sample.select(piece), &own).unwrap();
             }
+            let rows = rows.finish();
             let (cuts, held) = (rows.cuts().unwrap(), Cuts::new(&sample, &scores).unwrap());
             let count = held.len();
             let written: Vec<Cut> = held.walk(0..count).collect();

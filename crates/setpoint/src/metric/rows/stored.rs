@@ -19,11 +19,9 @@ pub struct StoredRows {
     positives: usize,
     weighted: bool,
     column: Option<String>,
-    /// Names of groups, and for each that was found in the rows its place among them.
+    /// Names of groups, in their order once all rows are there, and for each as it was found its place among them.
     names: Vec<String>,
     place: Vec<u32>,
-    /// Groups as they were found, and how many rows have each.
-    found: Vec<(String, usize)>,
 }
 
 /// Where the columns of some rows are.
@@ -50,7 +48,6 @@ impl StoredRows {
             column: None,
             names: Vec::new(),
             place: Vec::new(),
-            found: Vec::new(),
         }
     }
 
@@ -72,15 +69,12 @@ impl StoredRows {
         if let Some(groups) = sample.groups() {
             self.column = Some(groups.column().to_owned());
             let place = |name: &String| {
-                self.found.iter().position(|(found, _)| found == name).unwrap_or_else(|| {
-                    self.found.push((name.clone(), 0));
-                    self.found.len() - 1
+                self.names.iter().position(|found| found == name).unwrap_or_else(|| {
+                    self.names.push(name.clone());
+                    self.names.len() - 1
                 })
             };
             let places: Vec<usize> = groups.names().iter().map(place).collect();
-            for (group, place) in places.iter().enumerate() {
-                self.found[*place].1 += groups.rows(group).len();
-            }
             codes.extend(groups.codes().iter().map(|code| places[*code as usize] as u32));
         }
         self.pieces.push(Piece {
@@ -93,18 +87,15 @@ impl StoredRows {
         Ok(())
     }
 
-    /// The groups that the rows have, with how many rows each has, in the order of their names.
+    /// The same, complete.
     #[must_use]
-    pub fn found(&self) -> Option<(&str, Vec<(String, usize)>)> {
-        let mut found = self.found.clone();
-        found.sort();
-        Some((self.column.as_deref()?, found))
-    }
-
-    /// Calls the groups by these names; `name` says for each that the rows have which of them it is.
-    pub fn call(&mut self, names: Vec<String>, name: impl Fn(&str) -> Option<u32>) {
-        self.place = self.found.iter().filter_map(|(found, _)| name(found)).collect();
-        self.names = names;
+    pub fn finish(mut self) -> Self {
+        let found = std::mem::take(&mut self.names);
+        self.names.clone_from(&found);
+        self.names.sort_unstable();
+        self.place =
+            found.iter().map(|name| self.names.partition_point(|other| other < name) as u32).collect();
+        self
     }
 
     fn read(&self, piece: &Piece) -> Result<(Sample, Vec<f32>), MetricError> {
