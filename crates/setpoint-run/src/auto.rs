@@ -19,6 +19,17 @@ use crate::train::{Job, Trained};
 /// The confidence at which an interval of a normal law is one standard error to each side.
 const ONE_ERROR: f64 = 0.682_689_492;
 
+/// How one model stands beside another, by the rows of validation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Clearly better.
+    Ahead,
+    /// These rows cannot tell.
+    Level,
+    /// Clearly worse, or not to be compared.
+    Behind,
+}
+
 /// A kind of model, trained.
 pub struct Contender {
     /// What it was trained for; its model is never [`ModelChoice::Auto`].
@@ -77,7 +88,7 @@ pub fn train_best(job: &Job, train: &mut TrainOne<'_>) -> Result<Contender, Fail
     let Some(best) = best else {
         return Err(reason.unwrap_or_else(|| Failure::input("there is no kind of model to train")));
     };
-    let (mut best, of_average) = average::or_best(tried, best)?;
+    let (mut best, of_average) = average::or_best(tried, best, &records)?;
     records.extend(of_average);
     let record = &mut best.trained.record;
     records.iter_mut().for_each(|one| one.kept = one.model == record.model);
@@ -98,19 +109,20 @@ fn is_trees(kind: &ModelChoice) -> bool {
 impl Contender {
     /// Whether it is better than a simpler one by more than the standard error of the difference, which goes to the record.
     fn beats(&self, simpler: &Self, record: &mut KindRecord) -> Result<bool, Failure> {
-        self.unseen().map_or(Ok(false), |own| simpler.beaten_by(own, record))
+        self.unseen().map_or(Ok(false), |own| Ok(simpler.beside(own, record)? == Standing::Ahead))
     }
 
-    /// Whether it is beaten by what gives the validation rows these scores, unseen.
-    pub(crate) fn beaten_by(&self, own: &[f32], record: &mut KindRecord) -> Result<bool, Failure> {
+    /// How what gives the validation rows these scores, unseen, stands beside it.
+    pub(crate) fn beside(&self, own: &[f32], record: &mut KindRecord) -> Result<Standing, Failure> {
         let kind = kind_of(&self.job, &self.loaded)?;
         let (Some(part), Some(other)) = (&self.loaded.parts.validation, self.unseen()) else {
-            return Ok(false);
+            return Ok(Standing::Behind);
         };
         let value = |scores: &[f32]| kind.value(&part.sample, scores);
         let (own_value, other_value) = match (value(own)?, value(other)?) {
             (Some(own), Some(other)) => (own, other),
-            (own, other) => return Ok(own.is_some() && other.is_none()),
+            (Some(_), None) => return Ok(Standing::Ahead),
+            _ => return Ok(Standing::Behind),
         };
         let (gain, first, second) = match kind.direction() {
             Direction::Down => (other_value - own_value, other, own),
@@ -119,17 +131,24 @@ impl Contender {
         let interval = kind.difference(&part.sample, first, second, ONE_ERROR);
         let error = interval.map(|interval| (interval.upper - interval.lower) / 2.0);
         (record.gain, record.standard_error) = (Some(gain), error);
-        if gain > error.unwrap_or_default() {
-            return Ok(true);
+        match error.unwrap_or_default() {
+            error if gain > error => return Ok(Standing::Ahead),
+            error if gain < -error => return Ok(Standing::Behind),
+            _ => {}
         }
-        let AnyGoal::Two(goal) = goal_of(&self.job, &self.loaded)? else { return Ok(false) };
+        let AnyGoal::Two(goal) = goal_of(&self.job, &self.loaded)? else { return Ok(Standing::Behind) };
         let Settings { shared_threshold, seed, .. } = self.job.settings;
         let judge = Judge { goal: &goal, shared_threshold, sample: &part.sample, seed };
         let clearly =
             |gain: Gain, errors: f64| gain.difference > errors * gain.standard_error.unwrap_or(f64::INFINITY);
-        Ok(gain >= 0.0
+        let ahead = gain >= 0.0
             && (judge.gain_around(own, other)?.is_some_and(|gain| clearly(gain, 1.0))
-                || clearly(saved(&part.sample, own, other), 2.0)))
+                || clearly(saved(&part.sample, own, other), 2.0));
+        Ok(match ahead {
+            true => Standing::Ahead,
+            false if clearly(saved(&part.sample, other, own), 2.0) => Standing::Behind,
+            false => Standing::Level,
+        })
     }
 
     /// The validation rows' scores by what has not seen them.

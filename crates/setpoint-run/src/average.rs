@@ -12,7 +12,7 @@ use setpoint_data::Encoder;
 use setpoint_report::KindRecord;
 use setpoint_trees::Ensemble;
 
-use crate::auto::Contender;
+use crate::auto::{Contender, Standing};
 use crate::blueprint::{Blueprint, Held};
 use crate::choice::ModelChoice;
 use crate::examples::Examples;
@@ -23,13 +23,17 @@ use crate::schema::Schema;
 use crate::scorer::Scorer;
 use crate::train::{Job, ship};
 
-/// The best of what was tried, or the average of two of them where that is clearly better, with what is to be said of it.
+/// The best of what was tried, or the average of two of them, with what is to be said of it.
+///
+/// The average is taken where it is clearly better; and where the goal's values of the two, which are in these records, differ by
+/// no more than the standard error, unless it is clearly worse: a coin would decide between them otherwise.
 ///
 /// # Errors
 /// If what ships with the average cannot be chosen or measured.
 pub(crate) fn or_best(
     mut tried: Vec<Contender>,
     best: usize,
+    records: &[KindRecord],
 ) -> Result<(Contender, Option<KindRecord>), Failure> {
     let clock = Instant::now();
     let Some((scorer, encoder, unseen)) = of(&tried)? else { return Ok((tried.swap_remove(best), None)) };
@@ -40,7 +44,10 @@ pub(crate) fn or_best(
         Some(part) => kind_of(&own.job, &own.loaded)?.value(&part.sample, &unseen)?,
         None => None,
     };
-    if !own.beaten_by(&unseen, &mut record)? {
+    let apart = |one: &KindRecord| Some(one.gain?.abs() > one.standard_error?);
+    let undecided = records.iter().any(|one| apart(one) == Some(false));
+    let standing = own.beside(&unseen, &mut record)?;
+    if !(standing == Standing::Ahead || undecided && standing == Standing::Level) {
         record.seconds = clock.elapsed().as_secs_f64();
         return Ok((tried.swap_remove(best), Some(record)));
     }

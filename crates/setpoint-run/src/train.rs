@@ -163,12 +163,6 @@ impl Job {
             ))),
             // Trees do not rotate: 1 keeps them from training on the validation rows in the end.
             given if given.is_some() || matches!(self.model, ModelChoice::Trees { .. }) => Ok(given),
-            // Rows that belong together must not change places.
-            None if !queries
-                && loaded.parts.train.as_ref().is_some_and(|part| part.sample.entities().is_some()) =>
-            {
-                Ok(Some(1))
-            }
             _ => {
                 let rows = |part: &Option<Examples>| part.as_ref().map_or(0, |part| part.sample.len());
                 let rows = rows(&loaded.parts.train) + rows(&loaded.parts.validation);

@@ -17,7 +17,7 @@ use crate::conclude::{Step, TreesFit};
 use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::Rows;
-use crate::judge::{halves, mean_gain, pick};
+use crate::judge::{mean_gain, pick};
 use crate::purpose::Referee;
 use crate::recipe::{Chosen, Recipe, ranked};
 use crate::retrain::Retraining;
@@ -126,7 +126,7 @@ impl Session<'_> {
         wanted: &[Retraining<'_>],
         combine: &dyn Fn(&[Ensemble]) -> Result<Ensemble, TreesError>,
     ) -> Result<Vec<f32>, TreesError> {
-        let (halves, outputs) = (halves(judge.sample), judge.purpose.outputs());
+        let (halves, outputs) = (judge.sample.deal(2), judge.purpose.outputs());
         let mut held_out = vec![0.0; judge.sample.len() * outputs];
         for own in [0, 1] {
             let rows = Some((HALVES[own], &halves[own][..]));
@@ -151,7 +151,7 @@ impl Session<'_> {
         searched: &[Searched],
         folded: &[&Chosen<'_>],
     ) -> Result<[Measured; 2], TreesError> {
-        let halves = halves(judge.sample);
+        let halves = judge.sample.deal(2);
         let mut measured = [Measured::default(); 2];
         let mut best = Vec::new();
         for own in [0, 1] {

@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-use setpoint::Sample;
 use setpoint::goal::AnyGoal;
 use setpoint::train::method::{ClassCrossEntropy, CrossEntropy, Loss};
 use setpoint::train::{Gain, TrainError};
@@ -53,25 +52,6 @@ impl Referee<'_> {
     }
 }
 
-/// The rows in two halves, every label of every group dealt out in turn, or whole queries.
-pub(crate) fn halves(sample: &Sample) -> [Vec<u32>; 2] {
-    if let Some(queries) = sample.queries() {
-        return [0, 1].map(|half| {
-            (half..queries.len()).step_by(2).flat_map(|query| queries.rows(query)).copied().collect()
-        });
-    }
-    let groups = sample.groups();
-    let mut next = vec![[0; 2]; groups.map_or(1, |groups| groups.names().len())];
-    let mut halves = [Vec::new(), Vec::new()];
-    for (row, label) in sample.labels().iter().enumerate() {
-        let group = groups.map_or(0, |groups| groups.codes()[row] as usize);
-        let turn = &mut next[group][usize::from(*label)];
-        halves[*turn % 2].push(row as u32);
-        *turn += 1;
-    }
-    halves
-}
-
 /// The mean of gains on two halves, whose errors are independent; `None` where one is missing.
 pub(crate) fn mean_gain(halves: [Option<Gain>; 2]) -> Option<Gain> {
     let [Some(first), Some(second)] = halves else { return None };
@@ -88,19 +68,9 @@ pub(crate) fn pick(values: &[f32], outputs: usize, rows: &[u32]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use setpoint::Sample;
     use setpoint::goal::Goal;
     use setpoint::train::Judge;
-
-    #[test]
-    fn halves_share_out_every_row_and_label() {
-        let sample = Sample::new((0..101).map(|row| row % 7 == 0).collect()).unwrap();
-        let halves = halves(&sample);
-        let mut rows = halves.concat();
-        rows.sort_unstable();
-        assert_eq!(rows, (0..101).collect::<Vec<u32>>());
-        let positives = |half: &[u32]| half.iter().filter(|row| **row % 7 == 0).count();
-        assert!(positives(&halves[0]).abs_diff(positives(&halves[1])) <= 1);
-    }
 
     #[test]
     fn a_choice_looks_at_neighbouring_rates_too() {

@@ -15,7 +15,7 @@ use crate::ensemble::Ensemble;
 use crate::error::TreesError;
 use crate::features::{Data, Rows};
 use crate::ico::Derivatives;
-use crate::judge::{halves, mean_gain, pick};
+use crate::judge::{mean_gain, pick};
 use crate::parameters::Parameters;
 use crate::purpose::Referee;
 use crate::recipe::Chosen;
@@ -181,7 +181,7 @@ impl Session<'_> {
         let fine = Parameters { learning_rate: FINE_RATE * parameters.learning_rate, ..parameters };
         let grown = self.grow_after(goal, &name, fine, (&train, &held_out))?;
         let mut gains = [None; 2];
-        let parts = halves(judge.sample);
+        let parts = judge.sample.deal(2);
         for own in [0, 1] {
             let samples = [own, 1 - own].map(|half| judge.sample.select(&parts[half]));
             let chosen = Chosen::new(&grown, &Referee { sample: &samples[0], ..*judge }, Some(&parts[own]));

@@ -8,7 +8,7 @@ mod together;
 
 pub use error::SampleError;
 pub use stakes::Stakes;
-pub use together::{Entities, Groups};
+pub use together::{Entities, Groups, share_out};
 
 use together::codes_like;
 
@@ -187,20 +187,29 @@ impl Sample {
         selected
     }
 
-    /// The row numbers of each fold: every label of every group is dealt out in turn, or whole queries.
-    pub(crate) fn deal(&self, folds: usize) -> Vec<Vec<u32>> {
+    /// The row numbers of each fold: every label of every group is dealt out in turn, or whole queries or entities.
+    #[must_use]
+    pub fn deal(&self, folds: usize) -> Vec<Vec<u32>> {
         if let Some(queries) = self.queries() {
             let of_fold = |fold| (fold..queries.len()).step_by(folds);
             return (0..folds)
                 .map(|fold| of_fold(fold).flat_map(|query| queries.rows(query)).copied().collect())
                 .collect();
         }
-        let groups = self.groups();
-        let mut next = vec![[0; 2]; groups.map_or(1, |groups| groups.names().len())];
         let mut dealt = vec![Vec::new(); folds];
-        for (row, label) in self.labels().iter().enumerate() {
-            let group = groups.map_or(0, |groups| groups.codes()[row] as usize);
-            let turn = &mut next[group][usize::from(*label)];
+        let kinds = 2 * self.groups().map_or(1, |groups| groups.names().len());
+        let kind = |row: usize| {
+            2 * self.groups().map_or(0, |groups| groups.codes()[row] as usize) + usize::from(self.labels[row])
+        };
+        if let Some(entities) = self.together() {
+            let order = (0..entities.len()).collect();
+            let fold_of = share_out(entities.of(), order, (kinds, &kind), &vec![1.0 / folds as f64; folds]);
+            (0..).zip(entities.of()).for_each(|(row, entity)| dealt[fold_of[*entity as usize]].push(row));
+            return dealt;
+        }
+        let mut next = vec![0; kinds];
+        for row in 0..self.len() {
+            let turn = &mut next[kind(row)];
             dealt[*turn % folds].push(row as u32);
             *turn += 1;
         }
@@ -454,6 +463,29 @@ mod tests {
         assert_eq!(groups.rows(1), [0, 3]);
         assert_eq!(sample.totals(), ClassTotals { positives: 5.0, negatives: 10.0 });
         assert_eq!(groups.totals()[1], ClassTotals { positives: 1.0, negatives: 8.0 });
+    }
+
+    #[test]
+    fn entities_are_dealt_whole_and_labels_about_evenly() {
+        let labels: Vec<bool> = (0..600).map(|row| row * 7919 % 11 == 0).collect();
+        let of: Vec<u32> = (0..600).map(|row| (row * row) % 97 % 40).collect();
+        let sample = Sample::new(labels).unwrap().with_entities("who", &of).unwrap();
+        let folds = sample.deal(3);
+        let mut rows = folds.concat();
+        rows.sort_unstable();
+        assert_eq!(rows, (0..600).collect::<Vec<u32>>());
+        for (fold, rows) in folds.iter().enumerate() {
+            let others = folds.iter().enumerate().filter(|(other, _)| *other != fold);
+            let others: Vec<u32> = others.flat_map(|(_, rows)| rows).map(|row| of[*row as usize]).collect();
+            assert!(rows.iter().all(|row| !others.contains(&of[*row as usize])));
+            // No entity has more than 3% of the rows.
+            let positives = rows.iter().filter(|row| sample.labels()[**row as usize]).count();
+            assert!(
+                rows.len().abs_diff(200) <= 20 && positives.abs_diff(18) <= 4,
+                "{positives} of {}",
+                rows.len()
+            );
+        }
     }
 
     #[test]

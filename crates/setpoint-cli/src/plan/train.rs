@@ -157,14 +157,13 @@ impl TrainPlan {
     }
 }
 
-/// Rows that belong together, or follow each other in time, must not change places.
+/// Rows that follow each other in time must not change places.
 fn rotations(args: &TrainArgs, given: Option<usize>) -> Result<Option<usize>, Failure> {
-    let fixed = args.split_by.is_some() || args.split_time.is_some();
     match given {
-        Some(rotations) if rotations > 1 && fixed => Err(Failure::input(format!(
-            "--rotations {rotations}: rows split by --split-by or --split-time cannot change places; leave it out"
+        Some(rotations) if rotations > 1 && args.split_time.is_some() => Err(Failure::input(format!(
+            "--rotations {rotations}: rows split by --split-time cannot change places; leave it out"
         ))),
-        None if fixed => Ok(Some(1)),
+        None if args.split_time.is_some() => Ok(Some(1)),
         given => Ok(given),
     }
 }

@@ -1,47 +1,15 @@
 //! An entity's rows stay together.
 
+use setpoint::sample::share_out;
+
 use super::{Kinds, shuffle};
 
-/// The part of each row.
-///
-/// Entities come largest first, in random order among equals, and each goes
-/// where it brings the positives and negatives of the parts, or their classes, closest to their
-/// shares: where it lowers sum (count - target)^2 / target the most.
+/// The part of each row, the largest entities first, in random order among equals.
 pub(super) fn split(of: &[u32], entities: usize, kinds: Kinds<'_>, shares: &[f64], seed: u64) -> Vec<u8> {
-    let count = kinds.count();
-    let mut sizes = vec![vec![0.0; count]; entities];
-    let mut totals = vec![0.0; count];
-    for (row, entity) in of.iter().enumerate() {
-        sizes[*entity as usize][kinds.of(row)] += 1.0;
-        totals[kinds.of(row)] += 1.0;
-    }
     let mut order: Vec<usize> = (0..entities).collect();
     shuffle(&mut order, seed);
-    order.sort_by(|a, b| sizes[*b].iter().sum::<f64>().total_cmp(&sizes[*a].iter().sum::<f64>()));
-    let mut counts = vec![vec![0.0; count]; shares.len()];
-    let mut part_of_entity = vec![0; entities];
-    for entity in order {
-        let size = &sizes[entity];
-        let cost = |part: usize| -> f64 {
-            (0..count)
-                .filter(|class| totals[*class] > 0.0)
-                .map(|class| {
-                    let target = shares[part] * totals[class];
-                    let away = counts[part][class] - target;
-                    ((away + size[class]).powi(2) - away.powi(2)) / target
-                })
-                .sum()
-        };
-        let mut chosen = 0;
-        for part in 1..shares.len() {
-            if cost(part) < cost(chosen) {
-                chosen = part;
-            }
-        }
-        part_of_entity[entity] = chosen as u8;
-        (0..count).for_each(|class| counts[chosen][class] += size[class]);
-    }
-    of.iter().map(|entity| part_of_entity[*entity as usize]).collect()
+    let part_of_entity = share_out(of, order, (kinds.count(), &|row| kinds.of(row)), shares);
+    of.iter().map(|entity| part_of_entity[*entity as usize] as u8).collect()
 }
 
 #[cfg(test)]

@@ -194,7 +194,8 @@ fn columns_that_are_split_off_are_the_last_ones() {
         |column, rows, into| into.copy_from_slice(&values[column * 200..][rows]),
         |_, rows, into| into.iter_mut().zip(rows).for_each(|(into, row)| *into = row as u32 % 4),
     );
-    let one = Sparse { columns: 8, starts: (0..=rows).collect(), indices: vec![5; rows], values: vec![2.0; rows] };
+    let one =
+        Sparse { columns: 8, starts: (0..=rows).collect(), indices: vec![5; rows], values: vec![2.0; rows] };
     let whole = whole.with_entries(one).unwrap();
     let row_of = |features: &Features, row: usize| {
         let mut into = vec![f32::NAN; features.columns()];

@@ -128,3 +128,47 @@ pub(super) fn codes_like<'g>(groups: &'g mut Option<Groups>, others: &Groups) ->
     groups.names.clone_from(&others.names);
     &mut groups.of
 }
+
+/// The part of each entity, by each row's entity and kind (label, class) and the parts' shares.
+///
+/// Entities come largest first, in this order among equals, and each goes where it brings the kinds' counts of the parts
+/// closest to their shares: where it lowers sum (count - target)^2 / target the most.
+#[must_use]
+pub fn share_out(
+    of: &[u32],
+    mut order: Vec<usize>,
+    (kinds, kind): (usize, &dyn Fn(usize) -> usize),
+    shares: &[f64],
+) -> Vec<usize> {
+    let mut sizes = vec![vec![0.0; kinds]; order.len()];
+    let mut totals = vec![0.0; kinds];
+    for (row, entity) in of.iter().enumerate() {
+        sizes[*entity as usize][kind(row)] += 1.0;
+        totals[kind(row)] += 1.0;
+    }
+    order.sort_by(|a, b| sizes[*b].iter().sum::<f64>().total_cmp(&sizes[*a].iter().sum::<f64>()));
+    let mut counts = vec![vec![0.0; kinds]; shares.len()];
+    let mut part_of_entity = vec![0; order.len()];
+    for entity in order {
+        let size = &sizes[entity];
+        let cost = |part: usize| -> f64 {
+            (0..kinds)
+                .filter(|kind| totals[*kind] > 0.0)
+                .map(|kind| {
+                    let target = shares[part] * totals[kind];
+                    let away = counts[part][kind] - target;
+                    ((away + size[kind]).powi(2) - away.powi(2)) / target
+                })
+                .sum()
+        };
+        let mut chosen = 0;
+        for part in 1..shares.len() {
+            if cost(part) < cost(chosen) {
+                chosen = part;
+            }
+        }
+        part_of_entity[entity] = chosen;
+        (0..kinds).for_each(|kind| counts[chosen][kind] += size[kind]);
+    }
+    part_of_entity
+}

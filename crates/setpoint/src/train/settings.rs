@@ -238,7 +238,7 @@ settings! {
         /// Seed of the split and of mini-batches
         seed: u64 = 0;
         /// How often train and validation rows change places, the fits averaged; 1: never
-        rotations: Option<usize> = None, "3 for auto with a calibration share or queries, on at most 100,000 rows that may be split at random, else 1" => ROTATIONS;
+        rotations: Option<usize> = None, "3 for auto with a calibration share or queries, on at most 100,000 rows that are not split by time, else 1" => ROTATIONS;
     }
     "Threshold" {
         /// One threshold for all groups: predict needs no group, and the model itself must meet the
