@@ -79,7 +79,7 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "SIZE", value_parser = bytes, conflicts_with = "scores")]
     pub memory: Option<usize>,
     /// Folder of the scratch file [default: that of the data]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", requires = "memory")]
     pub scratch: Option<PathBuf>,
     /// Which rows are results of the same query.
     #[command(flatten)]

@@ -91,8 +91,8 @@ pub fn drift_of(certificate: &Certificate, rows: &dyn Rows) -> Result<Vec<Drift>
         weights.add(sample)?;
         let cohorts = cohorts(certificate, sample, scores)?;
         counted.resize_with(certificate.conditions.len(), Counted::default);
-        let conditions = certificate.conditions.iter().zip(&mut counted);
-        conditions.map(|(certified, counted)| counted.add(certificate, certified, &cohorts, level)).collect()
+        let mut conditions = certificate.conditions.iter().zip(&mut counted);
+        conditions.try_for_each(|(certified, counted)| counted.add(certificate, certified, &cohorts, level))
     };
     rows.each(&mut |sample, scores| {
         if done.is_ok() {
