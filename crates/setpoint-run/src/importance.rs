@@ -189,6 +189,9 @@ fn columns(encoder: &Encoder) -> Vec<Column> {
     columns
 }
 
+/// Rows by a hash of their place.
+type First = BinaryHeap<(u64, u32)>;
+
 /// At most so many rows: as many of each label in each group as there is room for, weighted back to what they stand
 /// for; of queries, whole ones.
 fn some_rows(examples: &Examples, most: usize) -> Result<(Held, Sample), Failure> {
@@ -215,7 +218,7 @@ fn some_rows(examples: &Examples, most: usize) -> Result<(Held, Sample), Failure
         return Ok((examples.held.view(&rows)?, sample.select(&rows)));
     }
     // How many there are of each, and as many of them as may be taken: those that come first by a hash of their place.
-    let mut strata: BTreeMap<(bool, u32), (usize, BinaryHeap<(u64, u32)>)> = BTreeMap::new();
+    let mut strata: BTreeMap<(bool, u32), (usize, First)> = BTreeMap::new();
     let mut place = 0;
     rows.each(&mut |sample, _| {
         for (row, label) in sample.labels().iter().enumerate() {

@@ -356,7 +356,7 @@ impl Rule for ByShift {
 
     fn rates(&self, sample: &Sample, scores: &[f32], confidence: f64) -> Result<Vec<Measure>, Failure> {
         let confusion = self.confusion(sample, scores)?;
-        Ok(self.decisions(sample, &confusion, (&scores[..], &self.shifts), Some(confidence)).overall)
+        Ok(self.decisions(sample, &confusion, (scores, &self.shifts), Some(confidence)).overall)
     }
 
     fn certified(&self) -> Option<Certified<'_>> {
