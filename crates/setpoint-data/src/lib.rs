@@ -68,7 +68,7 @@ pub use offset::narrow;
 pub use query::QuerySource;
 pub use read::{Format, ReadError, ReadOptions, Separator, Spill, hash};
 pub use role::{DEFAULT_MISSING, RoleError, Roles, list};
-pub use split::{PARTS, Parts, Places, SplitError, SplitPlan, later_half, shuffle};
+pub use split::{PARTS, Parts, Places, SplitError, SplitPlan, later_half, mix, shuffle};
 pub use table::Table;
 pub use time::{DatePart, time_key, time_text};
 

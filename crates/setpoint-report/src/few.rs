@@ -69,6 +69,14 @@ impl Support {
         Self { positives, negatives, predicted_positive, predicted_negative }
     }
 
+    /// Adds that of other examples.
+    pub fn add(&mut self, other: &Self) {
+        self.positives += other.positives;
+        self.negatives += other.negatives;
+        self.predicted_positive += other.predicted_positive;
+        self.predicted_negative += other.predicted_negative;
+    }
+
     /// Examples that a rate is a share of; of a rate that is none, the fewer of both classes.
     #[must_use]
     pub fn behind(&self, rate: &str) -> u64 {

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use setpoint::features::Features;
+use setpoint::metric::StoredRows;
 use setpoint::model::{Architecture, Images, Inputs, Linear, Model, ModelError, Network};
 
 use setpoint_data::Encoder;
@@ -59,6 +60,8 @@ pub struct Scored {
     pub(crate) by: Vec<(Scorer, Arc<Vec<f32>>)>,
     /// Reads some of them again, which ascend.
     pub(crate) again: Box<Again>,
+    /// Labels and scores, where they are too many for memory as well.
+    pub(crate) stored: Option<StoredRows>,
 }
 
 impl Held {

@@ -1,5 +1,6 @@
 //! A model on labelled data: rates with intervals, and whether its certificate still holds.
 
+use setpoint::metric::Rows;
 use setpoint_report::EvaluateRecord;
 
 use crate::examples::Examples;
@@ -20,16 +21,24 @@ pub fn evaluate(
     columns: usize,
     confidence: f64,
 ) -> Result<EvaluateRecord, Failure> {
-    let rule = model.decision.rule();
-    let (sample, unknown) = rule.as_trained(model.pooled().as_deref(), &examples.sample)?;
-    examples.sample = sample;
-    let scores = examples.scores(&model.scorer)?;
-    let baseline = model.baseline.as_ref().filter(|_| rule.compares());
-    let base = baseline.map(|baseline| examples.scores(baseline)).transpose()?;
-    let base = base.as_deref().map(Vec::as_slice);
-    let mut record = rule.measure(&model.document.goal, &examples.sample, &scores, base, confidence)?;
+    let (rule, goal) = (model.decision.rule(), &model.document.goal);
+    let (mut record, unknown) = if let Some(rows) = examples.stored() {
+        // Goals with thresholds by group are not measured there, so that groups are called as they are.
+        let record = rule.measure(goal, rows, None, confidence);
+        rows.check()?;
+        (record?, None)
+    } else {
+        let (sample, unknown) = rule.as_trained(model.pooled().as_deref(), &examples.sample)?;
+        examples.sample = sample;
+        let scores = examples.scores(&model.scorer)?;
+        let baseline = model.baseline.as_ref().filter(|_| rule.compares());
+        let base = baseline.map(|baseline| examples.scores(baseline)).transpose()?;
+        let base = base.as_deref().map(Vec::as_slice);
+        let rows = (&examples.sample, &scores[..]);
+        (rule.measure(goal, &rows, base, confidence)?, unknown)
+    };
     if record.at_condition.is_some() {
-        let (kind, goal) = (model.decision.kind(), &model.document.goal);
+        let kind = model.decision.kind();
         let subject = Subject { kind: &*kind, scorer: &model.scorer, schema: &model.schema, goal };
         record.importance = subject.importance(examples, columns, confidence)?;
     }

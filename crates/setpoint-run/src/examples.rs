@@ -8,6 +8,7 @@ use setpoint::artifact::Groups;
 use setpoint::features::Stored;
 use setpoint::goal::Goal;
 use setpoint::message::{clip, counted, list, quote};
+use setpoint::metric::StoredRows;
 use setpoint::train::Part;
 use setpoint_data::{
     Encoder, Identifier, Notes, OutOfFold, Parts, Table, Telling, later_half, select_sample,
@@ -43,6 +44,14 @@ impl Examples {
             return own.map(|(_, scores)| Arc::clone(scores)).ok_or_else(unknown);
         }
         scorer.scores(&mut self.held).map(Arc::new)
+    }
+
+    /// Labels and scores that are on disk, of which the sample knows nothing.
+    pub(crate) fn stored(&self) -> Option<&StoredRows> {
+        match &self.held {
+            Held::Scored(scored) => scored.stored.as_ref(),
+            _ => None,
+        }
     }
 
     /// The examples as the core trains on them; `None` for trees, which it does not.

@@ -12,6 +12,7 @@ use setpoint::metric::MetricError;
 use setpoint::model::ModelError;
 use setpoint::rank::RankError;
 use setpoint::sample::SampleError;
+use setpoint::scratch::ScratchError;
 use setpoint::threshold::ThresholdError;
 use setpoint::train::TrainError;
 use setpoint_data::{EncodeError, LabelError, SplitError};
@@ -89,6 +90,7 @@ input_errors!(
     ParseError,
     ModelError,
     SampleError,
+    ScratchError,
     setpoint_data::Error,
     EncodeError,
     LabelError,

@@ -213,7 +213,7 @@ pub fn evaluate_scores(rows: &ScoredRows<'_>, confidence: f64) -> Result<Evaluat
     let by_rank = chosen.shipped(|threshold| ranked.rank(threshold));
     let decision = rows.decision(by_rank);
     let (text, by_rank) = (rows.goal.to_string(), &decision.shipped);
-    let mut record = decision.measure(&text, &sample, &ranked.ranks()?, None, confidence)?;
+    let mut record = decision.measure(&text, &(&sample, &ranked.ranks()?[..]), None, confidence)?;
     record.thresholds.clone_from(&chosen.thresholds);
     for group in &mut record.groups {
         group.threshold = chosen.thresholds[by_rank.place_of(&group.column, &group.group)?];

@@ -9,14 +9,15 @@
 //! interval   those that lose most: the paired bootstrap of the first shuffle, moved to the mean
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 
 use setpoint::Sample;
 use setpoint::features::Sparse;
 use setpoint::goal::Direction;
+use setpoint::metric::Rows;
 use setpoint::model::Linear;
-use setpoint_data::{Encoder, Encoding, Form, Inputs, shuffle};
+use setpoint_data::{Encoder, Encoding, Form, Inputs, mix, shuffle};
 use setpoint_report::{ColumnRecord, ImportanceRecord, WeightRecord};
 
 use crate::blueprint::Held;
@@ -188,13 +189,22 @@ fn columns(encoder: &Encoder) -> Vec<Column> {
     columns
 }
 
+/// Rows by a hash of their place.
+type First = BinaryHeap<(u64, u32)>;
+
 /// At most so many rows: as many of each label in each group as there is room for, weighted back to what they stand
 /// for; of queries, whole ones.
 fn some_rows(examples: &Examples, most: usize) -> Result<(Held, Sample), Failure> {
     let sample = &examples.sample;
-    if sample.len() <= most {
-        let all: Vec<u32> = (0..sample.len() as u32).collect();
-        return Ok((examples.held.view(&all)?, sample.clone()));
+    let here = (sample, &[][..]);
+    let rows: &dyn Rows = match examples.stored() {
+        Some(stored) => stored,
+        None => &here,
+    };
+    let count = rows.about().rows;
+    if count <= most {
+        let all: Vec<u32> = (0..count as u32).collect();
+        return Ok((examples.held.view(&all)?, rows.pick(&all)?.0));
     }
     if let Some(queries) = sample.queries() {
         let mut rows = Vec::new();
@@ -207,31 +217,42 @@ fn some_rows(examples: &Examples, most: usize) -> Result<(Held, Sample), Failure
         rows.sort_unstable();
         return Ok((examples.held.view(&rows)?, sample.select(&rows)));
     }
-    let mut rows = Vec::new();
-    // How many there are of each, and as many of them as may be taken.
-    let mut strata: BTreeMap<(bool, u32), (usize, Vec<u32>)> = BTreeMap::new();
-    for row in drawn(sample.len(), SEED) {
-        let group = sample.groups().map_or(0, |groups| groups.codes()[row as usize]);
-        let (count, first) = strata.entry((sample.labels()[row as usize], group)).or_default();
-        *count += 1;
-        if first.len() < most {
-            first.push(row);
+    // How many there are of each, and as many of them as may be taken: those that come first by a hash of their place.
+    let mut strata: BTreeMap<(bool, u32), (usize, First)> = BTreeMap::new();
+    let mut place = 0;
+    rows.each(&mut |sample, _| {
+        for (row, label) in sample.labels().iter().enumerate() {
+            let group = sample.groups().map_or(0, |groups| groups.codes()[row]);
+            let (count, first) = strata.entry((*label, group)).or_default();
+            *count += 1;
+            let own = (mix(u64::from(place)), place);
+            if first.len() < most {
+                first.push(own);
+            } else if let Some(mut last) = first.peek_mut().filter(|last| own < **last) {
+                *last = own;
+            }
+            place += 1;
         }
-    }
-    let mut strata: Vec<(usize, Vec<u32>)> = strata.into_values().collect();
+    });
+    let mut strata: Vec<(usize, Vec<u32>)> = strata
+        .into_values()
+        .map(|(count, first)| (count, first.into_sorted_vec().into_iter().map(|(_, row)| row).collect()))
+        .collect();
     strata.sort_by_key(|(count, _)| *count);
-    let (mut room, mut left) = (most, strata.len());
+    let (mut room, mut left, mut taken) = (most, strata.len(), Vec::new());
     for (count, stratum) in strata {
-        let taken = count.min((room / left).max(1));
-        let stands_for = count as f64 / taken as f64;
-        rows.extend(stratum[..taken].iter().map(|row| (*row, stands_for)));
-        (room, left) = (room.saturating_sub(taken), left - 1);
+        let own = count.min((room / left).max(1));
+        let stands_for = count as f64 / own as f64;
+        taken.extend(stratum[..own].iter().map(|row| (*row, stands_for)));
+        (room, left) = (room.saturating_sub(own), left - 1);
     }
-    rows.sort_unstable_by_key(|(row, _)| *row);
-    let weights =
-        rows.iter().map(|(row, stands_for)| (sample.weight(*row as usize) * stands_for) as f32).collect();
-    let rows: Vec<u32> = rows.into_iter().map(|(row, _)| row).collect();
-    Ok((examples.held.view(&rows)?, sample.select(&rows).with_weights(weights)?))
+    taken.sort_unstable_by_key(|(row, _)| *row);
+    let (taken, stands_for): (Vec<u32>, Vec<f64>) = taken.into_iter().unzip();
+    let (some, _) = rows.pick(&taken)?;
+    rows.check()?;
+    let weights = stands_for.iter().enumerate();
+    let weights = weights.map(|(row, stands_for)| (some.weight(row) * stands_for) as f32).collect();
+    Ok((examples.held.view(&taken)?, some.with_weights(weights)?))
 }
 
 /// What each column of the matrix is called within its column of the table, what it adds to the score, and how far

@@ -3,7 +3,7 @@
 use setpoint::Sample;
 use setpoint::goal::{Area, Curve, Goal, Objective, Rate};
 use setpoint::metric::interval::{self, Bootstrap, Interval};
-use setpoint::metric::{Cuts, MetricError, confusion, pr, roc, value_of};
+use setpoint::metric::{Cuts, MetricError, OfGroup, Rows, confusion, pr, roc, value_of};
 use setpoint::train::{Judge, TrainError};
 use setpoint_report::{AtCondition, Bounds, GroupRecord, Measured, widened};
 
@@ -36,9 +36,9 @@ pub(crate) struct Measurer {
 
 impl Measurer {
     /// Fewer replicates on large samples, where intervals are narrow anyway.
-    fn bootstrap(&self, sample: &Sample) -> Bootstrap {
+    fn bootstrap(&self, rows: usize) -> Bootstrap {
         let needed = (2.0 / (1.0 - self.confidence)).ceil() as usize;
-        let replicates = (40_000_000 / sample.len().max(1)).clamp(200, 1000).max(5 * needed);
+        let replicates = (40_000_000 / rows.max(1)).clamp(200, 1000).max(5 * needed);
         Bootstrap { replicates, confidence: self.confidence, seed: 0 }
     }
 
@@ -46,12 +46,11 @@ impl Measurer {
     fn around(
         &self,
         value: f64,
-        sample: &Sample,
-        scores: &[f32],
+        rows: &dyn Rows,
         metric: impl Fn(&Cuts) -> Result<f64, MetricError> + Sync,
     ) -> Option<Bounds> {
-        let estimate = self.bootstrap(sample).around(value, sample, scores, metric).ok()?;
-        Some(bounds(estimate.interval, drawn(sample, "stratified bootstrap")))
+        let estimate = self.bootstrap(rows.about().rows).around(value, rows, metric).ok()?;
+        Some(bounds(estimate.interval, drawn(rows.about().together, "stratified bootstrap")))
     }
 
     /// Groups and their thresholds are solved anew for each replicate, so there are fewer of them,
@@ -68,30 +67,33 @@ impl Measurer {
         let bootstrap =
             Bootstrap { replicates: (5 * needed).min(400).max(needed), confidence: self.confidence, seed: 0 };
         let estimate = bootstrap.estimate_by_group(sample, metric).ok()?;
-        Some(bounds(estimate.interval, drawn(sample, "bootstrap by group and label")))
+        Some(bounds(estimate.interval, drawn(sample.together().is_some(), "bootstrap by group and label")))
     }
 
-    /// The goal's value where its conditions hold exactly on the sample, whose cuts by these scores are given.
+    /// The goal's value where its conditions hold exactly on the rows, whose cuts are given.
     pub(crate) fn at_condition(
         &self,
         goal: &Goal,
         shared_threshold: bool,
-        sample: &Sample,
-        scores: &[f32],
+        rows: &dyn Rows,
         cuts: &Cuts,
     ) -> Result<AtCondition, Failure> {
-        let value = match goal.column() {
-            Some(_) => Judge { shared_threshold, ..Judge::new(goal, sample) }.exact(scores)?,
-            None => value_of(goal, cuts).map_err(TrainError::from)?.value,
-        };
-        let interval = if goal.column().is_some() {
-            self.by_group(sample, |sample, rows| drawn_value(goal, shared_threshold, sample, scores, rows))
-        } else if goal.objective == Objective::Area(Area::whole(Curve::Roc)) {
-            self.roc_auc(value, sample, scores, cuts)
+        let (value, interval) = if goal.column().is_some() {
+            let (sample, scores) = &rows.whole()?;
+            let value = Judge { shared_threshold, ..Judge::new(goal, sample) }.exact(scores)?;
+            let drawn =
+                |sample: &Sample, rows: &[u32]| drawn_value(goal, shared_threshold, sample, scores, rows);
+            (value, self.by_group(sample, drawn))
         } else {
-            self.around(value, sample, scores, |cuts| value_of(goal, cuts).map(|value| value.value))
+            let value = value_of(goal, cuts).map_err(TrainError::from)?.value;
+            let area = goal.objective == Objective::Area(Area::whole(Curve::Roc));
+            let interval = match area {
+                true => self.roc_auc(value, rows, cuts),
+                false => self.around(value, rows, |cuts| value_of(goal, cuts).map(|value| value.value)),
+            };
+            (value, interval)
         };
-        Ok(AtCondition { value, interval, examples: fewer_of_both(sample) })
+        Ok(AtCondition { value, interval, examples: rows.about().fewer() as u64 })
     }
 
     /// How much a goal's value differs between two score vectors of the same rows, `first` less
@@ -111,26 +113,28 @@ impl Measurer {
             });
         }
         let value = |cuts: &Cuts| value_of(goal, cuts).map(|value| value.value);
-        let found = self.bootstrap(sample).difference(sample, first, second, value).ok()?;
-        Some(bounds(found.interval, drawn(sample, "paired stratified bootstrap")))
+        let found = self.bootstrap(sample.len()).difference(sample, first, second, value).ok()?;
+        Some(bounds(found.interval, drawn(sample.together().is_some(), "paired stratified bootstrap")))
     }
 
     /// Rates of the decisions `margin >= 0`, those left out that are undefined.
-    pub(crate) fn rates(
-        &self,
-        sample: &Sample,
-        margins: &[f32],
-        rates: &[Rate],
-    ) -> Result<Vec<Measured>, Failure> {
-        let counts = confusion::at(sample, margins, 0.0)?;
-        let support = measure::support(sample, margins);
+    pub(crate) fn rates(&self, margins: &dyn Rows, rates: &[Rate]) -> Result<Vec<Measured>, Failure> {
+        let (about, counts) = (margins.about(), confusion::of(margins, 0.0)?);
+        let support = measure::support(margins);
+        let exact = |rate| match about.together {
+            true => {
+                let (sample, margins) = margins.whole()?;
+                interval::of_rate(rate, &sample, &margins, 0.0, self.confidence)
+            }
+            false if about.weighted => Err(MetricError::Weighted { method: "a binomial interval" }),
+            false => interval::of_counts(rate, &counts, self.confidence),
+        };
         let measured = rates.iter().filter_map(|rate| {
             let rate = *rate;
             let value = rate.of(&counts)?;
-            let exact = interval::of_rate(rate, sample, margins, 0.0, self.confidence);
-            let interval = match exact {
-                Ok(interval) => Some(bounds(interval, drawn(sample, "Clopper-Pearson"))),
-                Err(_) => self.around(value, sample, margins, |cuts| {
+            let interval = match exact(rate) {
+                Ok(interval) => Some(bounds(interval, drawn(about.together, "Clopper-Pearson"))),
+                Err(_) => self.around(value, margins, |cuts| {
                     let counts = cuts.counts_at(cuts.cut_of(0.0));
                     rate.of(&counts).ok_or_else(|| MetricError::Undefined {
                         metric: rate.to_string(),
@@ -149,59 +153,51 @@ impl Measurer {
     pub(crate) fn groups(
         &self,
         shipped: &Shipped,
-        sample: &Sample,
-        margins: &[f32],
+        margins: &dyn Rows,
         rates: &[Rate],
     ) -> Result<Vec<GroupRecord>, Failure> {
-        let Some(groups) = sample.groups() else { return Ok(Vec::new()) };
-        let mut records = Vec::with_capacity(groups.names().len());
-        for (code, name) in groups.names().iter().enumerate() {
-            let rows = groups.rows(code);
-            let part = sample.select(rows);
-            let of_part: Vec<f32> = rows.iter().map(|row| margins[*row as usize]).collect();
+        let Some((column, names)) = margins.about().groups else { return Ok(Vec::new()) };
+        let mut records = Vec::with_capacity(names.len());
+        for (group, name) in names.iter().enumerate() {
+            let part = OfGroup { rows: margins, group };
             records.push(GroupRecord {
-                column: groups.column().to_owned(),
+                column: column.to_owned(),
                 group: name.clone(),
-                rows: rows.len() as u64,
-                threshold: widened(shipped.of_group(groups.column(), name)?),
-                confusion: measure::counted(&confusion::at(&part, &of_part, 0.0)?),
-                rates: self.rates(&part, &of_part, rates)?,
+                rows: part.about().rows as u64,
+                threshold: widened(shipped.of_group(column, name)?),
+                confusion: measure::counted(&confusion::of(&part, 0.0)?),
+                rates: self.rates(&part, rates)?,
             });
         }
         Ok(records)
     }
 
     /// Areas that need no threshold.
-    pub(crate) fn ranking(&self, sample: &Sample, scores: &[f32], cuts: &Cuts) -> Vec<Measured> {
+    pub(crate) fn ranking(&self, rows: &dyn Rows, cuts: &Cuts) -> Vec<Measured> {
         let [area, precision] = [roc::auc(cuts).ok(), pr::average_precision(cuts).ok()];
-        let examples = fewer_of_both(sample);
+        let examples = rows.about().fewer() as u64;
         let area = area.map(|value| {
-            let interval = self.roc_auc(value, sample, scores, cuts);
+            let interval = self.roc_auc(value, rows, cuts);
             Measured { name: "roc-auc".to_owned(), value, interval, examples }
         });
         let precision = precision.map(|value| {
-            let interval = self.around(value, sample, scores, pr::average_precision);
+            let interval = self.around(value, rows, pr::average_precision);
             Measured { name: "average precision".to_owned(), value, interval, examples }
         });
         area.into_iter().chain(precision).collect()
     }
 
-    fn roc_auc(&self, value: f64, sample: &Sample, scores: &[f32], cuts: &Cuts) -> Option<Bounds> {
-        match interval::delong_of(sample, cuts, self.confidence) {
+    fn roc_auc(&self, value: f64, rows: &dyn Rows, cuts: &Cuts) -> Option<Bounds> {
+        match interval::delong_of(rows, cuts, self.confidence) {
             Ok(found) => Some(bounds(found.interval, "DeLong")),
-            Err(_) => self.around(value, sample, scores, roc::auc),
+            Err(_) => self.around(value, rows, roc::auc),
         }
     }
 }
 
-fn fewer_of_both(sample: &Sample) -> u64 {
-    let positives = sample.labels().iter().filter(|label| **label).count();
-    positives.min(sample.len() - positives) as u64
-}
-
 /// The method's name, or that of the one in its place where rows come in entities.
-fn drawn(sample: &Sample, method: &'static str) -> &'static str {
-    if sample.together().is_some() { "bootstrap of entities" } else { method }
+fn drawn(together: bool, method: &'static str) -> &'static str {
+    if together { "bootstrap of entities" } else { method }
 }
 
 /// The goal's value on examples that were drawn, with the scores of their places.

@@ -58,7 +58,7 @@ pub use image::{hold_images, load_images, split_images};
 pub use kind::{ByBand, ByPlace, ByShift, ByThreshold, Decision, Decisions, Predicted, class_goal};
 pub use memory::{check_memory, too_many};
 pub use model::{Opened, open, open_all, opened};
-pub use more::{PIECE, load_more, load_scored};
+pub use more::{PIECE, Reading, load_more, load_scored};
 pub use operate::{
     Drawn, Meant, Recertified, add, add_unlabelled, begin, monitor_record, recertify, resume, sample,
 };

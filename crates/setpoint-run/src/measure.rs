@@ -2,7 +2,7 @@
 
 use setpoint::Sample;
 use setpoint::goal::{Constraint, Counts, Goal, Rate, Relation};
-use setpoint::metric::{Condition, confusion};
+use setpoint::metric::{Condition, OfGroup, Rows, confusion};
 use setpoint_report::{Confusion, MoneyRecord, Shipped, Support, UnmetRecord};
 
 use crate::failure::Failure;
@@ -18,13 +18,17 @@ pub fn shipped(goal: &Goal, sample: &Sample, margins: &[f32]) -> Result<Shipped,
         fpr: Rate::FalsePositiveRate.of(&counts),
         precision: Rate::Precision.of(&counts),
         confusion: counted(&counts),
-        support: support(sample, margins),
+        support: support(&(sample, margins)),
     })
 }
 
 /// How many examples stand behind rates of the decisions `margin >= 0`.
-pub fn support(sample: &Sample, margins: &[f32]) -> Support {
-    Support::of(sample.labels(), margins.iter().map(|margin| *margin >= 0.0))
+pub fn support(margins: &dyn Rows) -> Support {
+    let mut all = Support::default();
+    margins.each(&mut |sample, margins| {
+        all.add(&Support::of(sample.labels(), margins.iter().map(|margin| *margin >= 0.0)));
+    });
+    all
 }
 
 /// What decisions pay, where the goal is in money; those are `margin >= 0`.
@@ -42,7 +46,7 @@ pub fn money(
         paid.sum::<f64>() / rows
     };
     let interval = confidence.and_then(|confidence| {
-        let measured = Measurer { confidence }.rates(sample, margins, &[money.rate()]).ok()?;
+        let measured = Measurer { confidence }.rates(&(sample, margins), &[money.rate()]).ok()?;
         measured.into_iter().next()?.interval
     });
     Ok(Some(MoneyRecord {
@@ -67,15 +71,11 @@ pub fn counted(counts: &Counts) -> Confusion {
 }
 
 /// The rate of each condition, and of each group where it is per group; `None` where undefined.
-pub fn conditions(
-    goal: &Goal,
-    groups: &[String],
-    sample: &Sample,
-    margins: &[f32],
-) -> Result<Vec<Option<f64>>, Failure> {
-    let counts = confusion::at(sample, margins, 0.0)?;
-    let by_group = match (goal.column(), sample.groups()) {
-        (Some(_), Some(_)) => confusion::per_group(sample, margins, 0.0)?,
+pub fn conditions(goal: &Goal, groups: &[String], margins: &dyn Rows) -> Result<Vec<Option<f64>>, Failure> {
+    let counts = confusion::of(margins, 0.0)?;
+    let found = margins.about().groups;
+    let by_group = match (goal.column(), found) {
+        (Some(_), Some(_)) => confusion::of_groups(margins, 0.0)?,
         _ => Vec::new(),
     };
     let known = |rate: &Rate| by_group.iter().filter_map(|counts| rate.of(counts)).collect::<Vec<f64>>();
@@ -85,7 +85,7 @@ pub fn conditions(
             Constraint::Rate { rate, .. } => rates.push(rate.of(&counts)),
             Constraint::Top(_) => rates.push(Rate::PositiveRate.of(&counts)),
             Constraint::PerGroup { rate, .. } => rates.extend(groups.iter().map(|name| {
-                let names = sample.groups()?.names();
+                let (_, names) = found?;
                 rate.of(&by_group[names.iter().position(|other| other == name)?])
             })),
             Constraint::Gap { rate, .. } => rates.push(extremes(&known(rate)).map(|(low, high)| high - low)),
@@ -98,16 +98,12 @@ pub fn conditions(
 }
 
 /// How many examples each of [`conditions`] rests on.
-pub fn examples(goal: &Goal, groups: &[String], sample: &Sample, margins: &[f32]) -> Vec<u64> {
-    let whole = support(sample, margins);
-    let of_group = |rows: &[u32]| {
-        let labels: Vec<bool> = rows.iter().map(|row| sample.labels()[*row as usize]).collect();
-        Support::of(&labels, rows.iter().map(|row| margins[*row as usize] >= 0.0))
-    };
+pub fn examples(goal: &Goal, groups: &[String], margins: &dyn Rows) -> Vec<u64> {
+    let whole = support(margins);
     let known = |rate: &Rate, name: &String| {
-        let of = sample.groups()?;
-        let place = of.names().iter().position(|other| other == name)?;
-        Some(of_group(of.rows(place)).behind(&rate.to_string()))
+        let (_, names) = margins.about().groups?;
+        let group = names.iter().position(|other| other == name)?;
+        Some(support(&OfGroup { rows: margins, group }).behind(&rate.to_string()))
     };
     let by_group =
         |rate: &Rate| groups.iter().map(|name| known(rate, name).unwrap_or(0)).collect::<Vec<u64>>();
@@ -140,13 +136,8 @@ pub fn condition_names(goal: &Goal, groups: &[String]) -> Vec<String> {
 }
 
 /// The conditions that these decisions do not meet; `k=` and `top=` choose among rows and limit no rate.
-pub fn unmet(
-    goal: &Goal,
-    groups: &[String],
-    sample: &Sample,
-    margins: &[f32],
-) -> Result<Vec<UnmetRecord>, Failure> {
-    let rates = conditions(goal, groups, sample, margins)?;
+pub fn unmet(goal: &Goal, groups: &[String], margins: &dyn Rows) -> Result<Vec<UnmetRecord>, Failure> {
+    let rates = conditions(goal, groups, margins)?;
     let limits = goal.constraints.iter().flat_map(|constraint| {
         let each = if matches!(constraint, Constraint::PerGroup { .. }) { groups.len() } else { 1 };
         std::iter::repeat_n(constraint, each)
@@ -202,7 +193,7 @@ mod tests {
             ("f1", vec![], vec![]),
         ] {
             let goal: Goal = goal.parse().unwrap();
-            assert_eq!(conditions(&goal, &names, &sample, &margins).unwrap(), rates, "{goal}");
+            assert_eq!(conditions(&goal, &names, &(&sample, &margins[..])).unwrap(), rates, "{goal}");
             assert_eq!(condition_names(&goal, &names), called);
         }
     }
@@ -229,7 +220,7 @@ mod tests {
             ("f1", ""),
         ] {
             let goal: Goal = goal.parse().unwrap();
-            let unmet = unmet(&goal, &names, &sample, &margins).unwrap();
+            let unmet = unmet(&goal, &names, &(&sample, &margins[..])).unwrap();
             let text: Vec<String> = unmet.iter().map(ToString::to_string).collect();
             assert_eq!(text.join("; "), said, "{goal}");
         }

@@ -3,12 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use setpoint::Sample;
+use setpoint::certify::needs_frontier;
 use setpoint::features::{Features, Stored};
-use setpoint_data::{Dataset, Encoder, Notes, Positive, ReadOptions, Roles, Table, hash};
+use setpoint::metric::{Rows, StoredRows};
+use setpoint::scratch::Scratch;
+use setpoint_data::{Dataset, Encoder, Notes, Positive, ReadOptions, Roles, Spill, Table, hash};
 
-use crate::blueprint::{Blueprint, Held, Scored};
+use crate::blueprint::{Again, Blueprint, Held, Scored};
 use crate::examples::{Examples, notes};
 use crate::failure::Failure;
+use crate::kind::Decision;
 use crate::memory::Growing;
 use crate::model::Opened;
 use crate::scorer::Scorer;
@@ -47,19 +52,40 @@ fn no_labels(path: &Path) -> Failure {
 /// Bytes of rows that are held at a time.
 pub const PIECE: usize = 32 << 20;
 
+/// Bytes that a row takes beside its features while it is measured: label, score, and the sorted scores, in lists that grow.
+const ROW: usize = 16;
+
+/// Rows of a piece on disk.
+const STORED: usize = 1 << 20;
+
+/// How rows of another file are to be read.
+pub struct Reading<'a> {
+    /// How the file is.
+    pub options: &'a ReadOptions,
+    /// What its columns are.
+    pub roles: &'a Roles,
+    /// Bytes of features that are held at a time.
+    pub piece: usize,
+    /// Whether the baseline is to score them too.
+    pub baseline: bool,
+    /// Where labels and scores go that are too many for memory.
+    pub spill: Option<&'a Spill>,
+    /// Whether what needs all of them in memory is refused where they are too many for it.
+    pub strict: bool,
+}
+
 /// Labelled rows of another file for a model of tables: held where they are no more than a piece of so many bytes, else
-/// scored piece by piece; by the baseline too, where that is wanted.
+/// scored piece by piece; by the baseline too, where that is wanted. Labels and scores go to a scratch file where they take more memory
+/// than they may, and where they can be measured there.
 ///
 /// # Errors
 /// If they are not the model's, or have no labels.
 pub fn load_scored(
     path: &Path,
-    options: &ReadOptions,
-    roles: &Roles,
+    reading: &Reading<'_>,
     model: &Opened,
-    piece: usize,
-    baseline: bool,
 ) -> Result<(Examples, Option<String>, Vec<String>), Failure> {
+    let Reading { options, roles, piece, baseline, .. } = *reading;
     let (encoder, blueprint) = (model.schema.encoder()?, &model.blueprint);
     let known = encoder.label.is_some() && roles.positive == Positive::Auto && roles.queries.is_none();
     if !known {
@@ -68,32 +94,13 @@ pub fn load_scored(
     }
     let baseline = model.baseline.iter().filter(|_| baseline || model.decision.rule().compares());
     let scorers = std::iter::once(&model.scorer).chain(baseline);
-    let mut by: Vec<(Scorer, Vec<Vec<f32>>)> = scorers.map(|scorer| (scorer.clone(), Vec::new())).collect();
-    let (mut about, mut all_notes, mut last, mut ended) = (None::<Table>, None::<Notes>, None, Ok(()));
-    let mut score = |mut table: Table| -> Result<(), Failure> {
-        let next = table.take_about();
-        match &mut about {
-            Some(about) => about.append_about(next),
-            None => about = Some(next),
-        }
-        if table.rows() == 0 {
-            return Ok(());
-        }
-        let (mut held, data) = hold_all(table, encoder, blueprint)?;
-        for (scorer, scores) in &mut by {
-            scores.push(scorer.scores(&mut held)?);
-        }
-        match &mut all_notes {
-            Some(all) => all.merge(data.notes),
-            None => all_notes = Some(data.notes),
-        }
-        Ok(())
-    };
-    let mut several = false;
+    let mut known = Known::new(reading, model, encoder, scorers.cloned().collect());
+    let (mut last, mut ended, mut several) = (None, Ok(()), false);
     let mut take = |table: Table| {
         // The first is scored once a second comes.
         if let Some(before) = last.replace(table) {
-            (several, ended) = (true, score(before));
+            several = true;
+            ended = known.add(before);
         }
         ended.is_ok()
     };
@@ -113,22 +120,146 @@ pub fn load_scored(
         let sample = data.sample.ok_or_else(|| no_labels(path))?;
         return Ok((Examples { held, sample }, hash, notes(&data.notes, Some(path))));
     }
-    score(last)?;
-    let sample = about.map(Table::into_sample).transpose()?.flatten().ok_or_else(|| no_labels(path))?;
+    known.add(last)?;
     let again = {
         let (path, options, roles) = (path.to_owned(), options.clone(), roles.clone());
         let (encoder, blueprint) = (encoder.clone(), blueprint.clone());
         move |rows: &[u32]| read_again(&path, &options, &roles, &encoder, &blueprint, piece, rows)
     };
-    // A list that grows leaves as much behind as it has, which comes back late.
-    let whole = |pieces: Vec<Vec<f32>>| {
-        let mut scores = Vec::with_capacity(sample.len());
-        pieces.into_iter().for_each(|piece| scores.extend(piece));
-        Arc::new(scores)
+    let (examples, all_notes) = known.finish(Box::new(again))?;
+    let examples = examples.ok_or_else(|| no_labels(path))?;
+    Ok((examples, hash, all_notes.map_or_else(Vec::new, |all| notes(&all, Some(path)))))
+}
+
+/// What is known of the rows that have been read.
+struct Known<'a> {
+    model: &'a Opened,
+    encoder: &'a Encoder,
+    about: Option<Table>,
+    by: Vec<(Scorer, Vec<Vec<f32>>)>,
+    notes: Option<Notes>,
+    spill: Option<&'a Spill>,
+    /// What needs all rows in memory.
+    needs_all: Option<&'static str>,
+    strict: bool,
+    stored: Option<StoredRows>,
+}
+
+impl<'a> Known<'a> {
+    fn new(reading: &Reading<'a>, model: &'a Opened, encoder: &'a Encoder, scorers: Vec<Scorer>) -> Self {
+        Self {
+            model,
+            encoder,
+            about: None,
+            by: scorers.into_iter().map(|scorer| (scorer, Vec::new())).collect(),
+            notes: None,
+            spill: reading.spill,
+            needs_all: needs_all(model, reading),
+            strict: reading.strict,
+            stored: None,
+        }
+    }
+
+    fn add(&mut self, mut table: Table) -> Result<(), Failure> {
+        let next = table.take_about();
+        match &mut self.about {
+            Some(about) => about.append_about(next),
+            None => self.about = Some(next),
+        }
+        if table.rows() == 0 {
+            return Ok(());
+        }
+        let (mut held, data) = hold_all(table, self.encoder, &self.model.blueprint)?;
+        for (scorer, scores) in &mut self.by {
+            scores.push(scorer.scores(&mut held)?);
+        }
+        match &mut self.notes {
+            Some(all) => all.merge(data.notes),
+            None => self.notes = Some(data.notes),
+        }
+        self.make_room()
+    }
+
+    /// Writes labels and scores to the scratch file, where they take too much memory.
+    fn make_room(&mut self) -> Result<(), Failure> {
+        let rows = self.about.as_ref().map_or(0, Table::rows);
+        let Some(spill) = self.spill.filter(|spill| rows * ROW > spill.bytes) else { return Ok(()) };
+        match self.needs_all {
+            Some(what) if self.strict => Err(Failure::input(format!(
+                "‹memory›: labels and scores take more than that, and {what} need all of them in memory"
+            ))),
+            Some(_) => Ok(()),
+            None => self.store(spill),
+        }
+    }
+
+    fn store(&mut self, spill: &Spill) -> Result<(), Failure> {
+        let stored = match &mut self.stored {
+            Some(stored) => stored,
+            None => {
+                let scratch = match Scratch::create(&spill.directory) {
+                    // Nobody asked for it.
+                    Err(_) if !self.strict => {
+                        self.spill = None;
+                        return Ok(());
+                    }
+                    scratch => scratch?,
+                };
+                self.stored.insert(StoredRows::new(scratch, spill.bytes))
+            }
+        };
+        let Some(sample) = self.about.take().map(Table::into_sample).transpose()?.flatten() else {
+            return Ok(());
+        };
+        let scores = joined(std::mem::take(&mut self.by[0].1), sample.len());
+        let rows: Vec<u32> = (0..sample.len() as u32).collect();
+        for (rows, scores) in rows.chunks(STORED).zip(scores.chunks(STORED)) {
+            stored.push(&sample.select(rows), scores)?;
+        }
+        Ok(())
+    }
+
+    /// The examples; none if there are no labels.
+    fn finish(mut self, again: Box<Again>) -> Result<(Option<Examples>, Option<Notes>), Failure> {
+        if let (Some(spill), Some(_)) = (self.spill, &self.stored) {
+            self.store(spill)?;
+            let stored = self.stored.map(StoredRows::finish);
+            let rows = stored.as_ref().map_or(0, |stored| stored.about().rows);
+            let held = Held::Scored(Scored { rows, by: Vec::new(), again, stored });
+            return Ok((Some(Examples { held, sample: Sample::none() }), self.notes));
+        }
+        let Some(sample) = self.about.map(Table::into_sample).transpose()?.flatten() else {
+            return Ok((None, self.notes));
+        };
+        let whole = |pieces| Arc::new(joined(pieces, sample.len()));
+        let by = self.by.into_iter().map(|(scorer, pieces)| (scorer, whole(pieces))).collect();
+        let held = Held::Scored(Scored { rows: sample.len(), by, again, stored: None });
+        Ok((Some(Examples { held, sample }), self.notes))
+    }
+}
+
+/// Scores of pieces, one after the other. A list that grows leaves as much behind as it has, which comes back late.
+fn joined(pieces: Vec<Vec<f32>>, rows: usize) -> Vec<f32> {
+    let mut scores = Vec::with_capacity(rows);
+    pieces.into_iter().for_each(|piece| scores.extend(piece));
+    scores
+}
+
+/// What needs the labels and scores of all rows in memory, if anything does.
+fn needs_all(model: &Opened, reading: &Reading<'_>) -> Option<&'static str> {
+    let roles = reading.roles;
+    let Decision::Threshold(decision) = &model.decision else {
+        return Some("models that do not decide by one threshold");
     };
-    let by = by.into_iter().map(|(scorer, pieces)| (scorer, whole(pieces))).collect();
-    let held = Held::Scored(Scored { rows: sample.len(), by, again: Box::new(again) });
-    Ok((Examples { held, sample }, hash, all_notes.map_or_else(Vec::new, |all| notes(&all, Some(path)))))
+    let tested = decision.shipped.certificate.is_some();
+    let reasons = [
+        (reading.baseline, "reports"),
+        (decision.goal.column().is_some(), "goals on groups"),
+        (decision.goal.money().is_some(), "goals in money"),
+        (tested && needs_frontier(&decision.goal), "tests of this goal's certificate"),
+        (roles.split_by.is_some() || roles.split_by_if_there.is_some(), "rows that belong together"),
+    ];
+    reasons.into_iter().find_map(|(needs, what)| needs.then_some(what))
 }
 
 /// Some rows of a file, which ascend.
@@ -163,7 +294,6 @@ mod tests {
     use std::fmt::Write as _;
 
     use serde_json::Map;
-    use setpoint::Sample;
     use setpoint::train::Silent;
     use setpoint_data::SplitPlan;
 
@@ -213,16 +343,27 @@ mod tests {
             ..Roles::default()
         };
         let split = SplitPlan::default();
-        let read = Table::read(&few, &options, &roles).unwrap();
-        let parts = split.split(&read, 0).unwrap();
-        let mut loaded = load(read, &parts, None, &ModelChoice::Linear).unwrap();
-        let goal = "recall @ fpr<=20%".parse().unwrap();
-        let job = Job::new(goal, ModelChoice::Linear, &Map::new(), &split, Some(0.9)).unwrap();
-        train(&job, &mut loaded, &mut Silent, None).unwrap().file.save(&file).unwrap();
-        let (_, model) = crate::model::open_all(&file).unwrap().remove(0);
+        let trained = |roles: &Roles| {
+            let read = Table::read(&few, &options, roles).unwrap();
+            let parts = split.split(&read, 0).unwrap();
+            let mut loaded = load(read, &parts, None, &ModelChoice::Linear).unwrap();
+            let goal = "recall @ fpr<=20%".parse().unwrap();
+            let job = Job::new(goal, ModelChoice::Linear, &Map::new(), &split, Some(0.9)).unwrap();
+            train(&job, &mut loaded, &mut Silent, None).unwrap().file.save(&file).unwrap();
+            crate::model::open_all(&file).unwrap().remove(0).1
+        };
+        let model = trained(&roles);
         let encoder = model.schema.encoder().unwrap();
         let held = load_more(&many, &options, &roles, encoder, &model.blueprint).unwrap();
-        let scored = load_scored(&many, &options, &roles, &model, 1, false).unwrap();
+        let reading = |spill| Reading {
+            options: &options,
+            roles: &roles,
+            piece: 1,
+            baseline: false,
+            spill,
+            strict: true,
+        };
+        let scored = load_scored(&many, &reading(None), &model).unwrap();
         assert!(matches!(scored.0.held, Held::Scored(_)));
         let about = |sample: &Sample| {
             let groups = sample.groups().map(|groups| (groups.names().to_vec(), groups.codes().to_vec()));
@@ -234,7 +375,36 @@ mod tests {
             [held.0, scored.0].map(|mut examples| evaluate(&model, &mut examples, 2, 0.9).unwrap());
         assert!(held.importance.is_some());
         assert_eq!(scored, held);
-        let whole = load_scored(&few, &options, &roles, &model, PIECE, false).unwrap();
+        // Labels and scores on disk: with weights and groups, with either, with none.
+        let drop = ["w", "g", "who"].map(str::to_owned).to_vec();
+        let certified = trained(&Roles { label: column("y"), drop, ..Roles::default() });
+        let spill = Spill { bytes: 1 << 20, directory: folder.clone() };
+        for (weight, group) in [(true, true), (true, false), (false, true), (false, false)] {
+            let roles = Roles {
+                label: column("y"),
+                weight: column("w").filter(|_| weight),
+                group: column("g").filter(|_| group),
+                ..Roles::default()
+            };
+            let measured = |spill| {
+                let reading = Reading { roles: &roles, ..reading(spill) };
+                let (mut examples, ..) = load_scored(&many, &reading, &certified).unwrap();
+                assert_eq!(examples.stored().is_some(), spill.is_some());
+                // The importance of columns takes most of the time.
+                evaluate(&certified, &mut examples, if weight == group { 1 } else { 0 }, 0.9).unwrap()
+            };
+            let held = measured(None);
+            assert_eq!(
+                (held.drift.len(), held.groups.len()),
+                (usize::from(!weight), if group { 3 } else { 0 })
+            );
+            assert_eq!(measured(Some(&spill)), held);
+        }
+        let refused = load_scored(&many, &reading(Some(&spill)), &model).map(|_| ()).unwrap_err().message;
+        assert!(refused.contains("rows that belong together need all of them in memory"), "{refused}");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
+        let reading = Reading { piece: PIECE, ..reading(None) };
+        let whole = load_scored(&few, &reading, &model).unwrap();
         assert!(matches!(whole.0.held, Held::Model(_)));
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -67,7 +67,7 @@ pub fn report_training(
         let (Some(part), Some(scores)) = (part, scores) else { continue };
         let beside = base.get(name).and_then(Option::as_deref);
         let mut evaluation =
-            rule.measure(&record.goal, &part.sample, scores, beside, described.confidence)?;
+            rule.measure(&record.goal, &(&part.sample, &scores[..]), beside, described.confidence)?;
         evaluation.artifact.clone_from(&record.artifact);
         evaluation.label.clone_from(&record.label);
         evaluation.data_hash.clone_from(if name == "test" && loaded.test_hash.is_some() {

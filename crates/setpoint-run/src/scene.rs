@@ -2,8 +2,8 @@
 
 use setpoint::certify::{Certificate, Method};
 use setpoint::goal::{Constraint, Curve, Direction, Goal, Objective, Rate, Relation, parse_conditions};
-use setpoint::metric::Cuts;
 use setpoint::metric::interval::normal_quantile;
+use setpoint::metric::{Cuts, Rows};
 use setpoint_report::picture::{MoneySweep, Pictures, Scene as Drawn, Subject as Pictured};
 use setpoint_report::{
     AtCondition, Bounds, Circumstances, ComparisonRecord, ConditionRecord, NaturalCount, ReportRecord,
@@ -154,9 +154,8 @@ fn comparison(
     let goal = &decision.goal;
     let (model, base) = (model?, shown.base?);
     let measurer = Measurer { confidence };
-    let cuts = Cuts::new(shown.sample, base).ok()?;
-    let baseline = measurer.at_condition(goal, decision.shared_threshold, shown.sample, base, &cuts).ok()?;
-    drop(cuts);
+    let rows = (shown.sample, base);
+    let baseline = measurer.at_condition(goal, decision.shared_threshold, &rows, &rows.cuts().ok()?).ok()?;
     let (first, second) = match goal.objective.direction() {
         Direction::Down => (base, shown.scores),
         _ => (shown.scores, base),

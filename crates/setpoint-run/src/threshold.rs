@@ -1,11 +1,14 @@
 //! The thresholds that ship: certified where held-out data can prove them, else exact.
 
+use std::borrow::Cow;
+
 use setpoint::certify::{
     Certificate, CertifyError, CertifyOptions, FrontierOptions, certify, certify_along, frontier,
     needs_frontier, sequence,
 };
 use setpoint::goal::Goal;
 use setpoint::message::{list, quote};
+use setpoint::metric::{About, MetricError, Rows};
 use setpoint::problem::ProblemOptions;
 use setpoint::sample::Groups;
 use setpoint::threshold::{ThresholdError, exact};
@@ -134,24 +137,23 @@ impl Shipped {
 
     /// How far each score is above its threshold: positive decisions are those of 0 or more.
     pub fn margins(&self, sample: &Sample, scores: &[f32]) -> Result<Vec<f32>, Failure> {
-        let of_row = match &self.groups {
-            None => None,
-            Some(groups) => {
-                let found = sample.groups().filter(|found| found.column() == groups.column);
-                let found = found.ok_or_else(|| {
-                    Failure::input(format!(
-                        "the model has thresholds by {:?} and the data has no such groups; give the group of each row with ‹group›",
-                        groups.column
-                    ))
-                })?;
-                Some((self.by_code(found)?, found.codes()))
-            }
-        };
-        Ok(margins(scores, &self.thresholds, of_row.as_ref().map(|(by, codes)| (by.as_slice(), *codes))))
+        Ok(self.over(&(sample, scores))?.of(sample, scores))
     }
 
-    fn by_code(&self, found: &Groups) -> Result<Vec<f32>, Failure> {
-        found.names().iter().map(|name| self.of_group(found.column(), name)).collect()
+    /// The same of rows wherever they are.
+    pub fn over<'a>(&'a self, rows: &'a dyn Rows) -> Result<Margins<'a>, Failure> {
+        let by_code = self.groups.as_ref().map(|groups| {
+            let found = rows.about().groups.filter(|(column, _)| *column == groups.column);
+            let (column, names) = found.ok_or_else(|| self.no_groups(&groups.column))?;
+            names.iter().map(|name| self.of_group(column, name)).collect::<Result<_, _>>()
+        });
+        Ok(Margins { rows, thresholds: &self.thresholds, by_code: by_code.transpose()? })
+    }
+
+    fn no_groups(&self, column: &str) -> Failure {
+        Failure::input(format!(
+            "the model has thresholds by {column:?} and the data has no such groups; give the group of each row with ‹group›"
+        ))
     }
 
     /// The threshold of a group.
@@ -174,6 +176,36 @@ impl Shipped {
                 list(&groups.names)
             ))
         })
+    }
+}
+
+/// Rows with the margins of their scores in the place of these.
+pub struct Margins<'a> {
+    rows: &'a dyn Rows,
+    thresholds: &'a [f32],
+    by_code: Option<Vec<f32>>,
+}
+
+impl Margins<'_> {
+    fn of(&self, sample: &Sample, scores: &[f32]) -> Vec<f32> {
+        let codes = sample.groups().map_or(&[][..], Groups::codes);
+        margins(scores, self.thresholds, self.by_code.as_ref().map(|by_code| (&by_code[..], codes)))
+    }
+}
+
+impl Rows for Margins<'_> {
+    fn about(&self) -> About<'_> {
+        self.rows.about()
+    }
+
+    fn each(&self, take: &mut dyn FnMut(&Sample, &[f32])) {
+        self.rows.each(&mut |sample, scores| take(sample, &self.of(sample, scores)));
+    }
+
+    fn whole(&self) -> Result<(Cow<'_, Sample>, Cow<'_, [f32]>), MetricError> {
+        let (sample, scores) = self.rows.whole()?;
+        let margins = self.of(&sample, &scores);
+        Ok((sample, Cow::Owned(margins)))
     }
 }
 

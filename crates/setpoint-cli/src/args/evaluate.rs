@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::train::bytes;
 use super::{ImageArgs, MeasuredQueryArgs, ReadArgs, ReportFlags, ScoresArgs};
 use crate::plan::Files;
 
@@ -11,6 +12,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   setpoint evaluate fraud.safetensors january.csv
   setpoint evaluate fraud.safetensors january.csv --json > january.json
+  setpoint evaluate fraud.safetensors decade.parquet --memory 200MB --scratch /fast/disk
   setpoint evaluate fraud.safetensors january.csv --check || echo \"the certificate no longer holds\"
 
 The scores of any other model, with the threshold that is in use, and the test of its certificate:
@@ -72,6 +74,13 @@ pub struct MeasureArgs {
     /// Columns whose importance for the goal is shown, those that matter most; 0 for none, which is faster
     #[arg(long, value_name = "N", default_value_t = setpoint_run::COLUMNS)]
     pub importance: usize,
+    /// Memory that labels and scores may take: more of them go to a scratch file, to the same result. Without it they
+    /// go there from 1GB on, where they can be measured there
+    #[arg(long, value_name = "SIZE", value_parser = bytes, conflicts_with = "scores")]
+    pub memory: Option<usize>,
+    /// Folder of the scratch file [default: that of the data]
+    #[arg(long, value_name = "DIR", requires = "memory")]
+    pub scratch: Option<PathBuf>,
     /// Which rows are results of the same query.
     #[command(flatten)]
     pub queries: MeasuredQueryArgs,

@@ -82,6 +82,8 @@ impl RowsArgs {
             split_by: self.split_by.clone(),
             confidence: String::new(),
             importance: 0,
+            memory: None,
+            scratch: None,
             queries: MeasuredQueryArgs { of: self.queries.clone(), empty_queries: None },
             read: self.read.clone(),
             images: self.images.clone(),

@@ -185,7 +185,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// Bytes of a size such as `2GB`.
-fn bytes(text: &str) -> Result<usize, String> {
+pub fn bytes(text: &str) -> Result<usize, String> {
     let text = text.trim();
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
     let powers = [("b", 0), ("kb", 1), ("mb", 2), ("gb", 3), ("tb", 4)];

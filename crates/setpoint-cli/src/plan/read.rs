@@ -1,7 +1,9 @@
 //! Flags that several commands share.
 
+use std::path::{Path, PathBuf};
+
 use setpoint::message::{clip, quote};
-use setpoint_data::{Format, Positive, ReadOptions, Separator};
+use setpoint_data::{Format, Positive, ReadOptions, Separator, Spill};
 
 use crate::args::ReadArgs;
 use setpoint_run::Failure;
@@ -24,6 +26,12 @@ pub fn read_options(args: &ReadArgs) -> Result<ReadOptions, Failure> {
     });
     let header = args.header.as_deref().map(|header| header == "yes");
     Ok(ReadOptions { format, separator, header, hash: true, spill: None })
+}
+
+/// Where rows go that are too many for this much memory: to a folder, or beside the data.
+pub fn spill(bytes: usize, scratch: Option<&PathBuf>, data: &Path) -> Spill {
+    let beside = data.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Spill { bytes, directory: scratch.cloned().unwrap_or_else(|| beside.to_owned()) }
 }
 
 /// Which labels are positive.

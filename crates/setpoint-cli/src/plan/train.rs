@@ -1,20 +1,19 @@
 //! A training run, checked.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use setpoint::goal::{Goal, GoalText};
 use setpoint::message::quote;
 use setpoint_data::{
-    ClassOptions, ImageOptions, QuerySource, ReadOptions, Roles, Several, Spill, SplitPlan, list,
-    recognise_images,
+    ClassOptions, ImageOptions, QuerySource, ReadOptions, Roles, Several, SplitPlan, list, recognise_images,
 };
 use setpoint_run::{CnnSize, Failure, Job, ModelChoice, check_volume, confidence_of_each};
 
 use super::image::image_options;
 use super::label::{file_name, goals, joined, labels, reports_of};
 use super::query::{check_queries, empty_queries, query_source};
-use super::read::{confidence, positive, read_options};
+use super::read::{confidence, positive, read_options, spill};
 use crate::args::{CnnArg, ImageArgs, ModelArg, ReportFlags, TrainArgs};
 
 /// Everything a training run needs to know.
@@ -128,11 +127,12 @@ impl TrainPlan {
         if let Value::Object(recorded) = recorded(args, &job.goal) {
             job.recorded.extend(recorded);
         }
+        let spills = args.memory.map(|bytes| spill(bytes, args.scratch.as_ref(), &data));
         Ok(Self {
             label: None,
             run_file: Some(args.path.clone()).filter(|path| crate::config::is_run_file(path)),
             test: args.test.clone(),
-            read: ReadOptions { spill: spill(args, &data), ..read_options(&args.read)? },
+            read: ReadOptions { spill: spills, ..read_options(&args.read)? },
             data,
             images: image_options(&args.images)?,
             roles,
@@ -155,13 +155,6 @@ impl TrainPlan {
             _ => None,
         }
     }
-}
-
-/// Where rows go that are too many for memory.
-fn spill(args: &TrainArgs, data: &Path) -> Option<Spill> {
-    let beside = data.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let directory = args.scratch.clone().unwrap_or_else(|| beside.to_owned());
-    args.memory.map(|bytes| Spill { bytes, directory })
 }
 
 /// Rows that follow each other in time must not change places.

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use setpoint::message::{clip, quote};
-use setpoint_data::{LabelSchema, Roles};
+use setpoint_data::{LabelSchema, Roles, Spill};
 use setpoint_report::{EvaluateRecord, LabelsRecord, ReportRecord, Together, to_json};
 use setpoint_run::{
-    Decision, Examples, Failure, ImageSchema, Opened, PIECE, Schema, check_volume, hold_images, load_scored,
-    open_all,
+    Decision, Examples, Failure, ImageSchema, Opened, PIECE, Reading, Schema, check_volume, hold_images,
+    load_scored, open_all,
 };
 
 use super::progress::{Display, line};
@@ -17,8 +17,11 @@ use super::{images, print, report, say_notes, show};
 use crate::args::{EvaluateArgs, MeasureArgs, ReportFlags, in_flags};
 use crate::interrupt;
 use crate::plan::{
-    confidence, empty_queries, image_options, labels, positive, query_source, read_options, reports_of,
+    confidence, empty_queries, image_options, labels, positive, query_source, read_options, reports_of, spill,
 };
+
+/// What labels and scores may take in memory, where nothing is said.
+const MEMORY: usize = 1_000_000_000;
 
 /// Measures a model, or that of each label.
 pub fn evaluate(args: &EvaluateArgs, quiet: bool) -> Result<(), Failure> {
@@ -177,7 +180,9 @@ pub fn measure_all(
         let wanted = reports_of(wanted, label.as_deref());
         let args = MeasureArgs { label: label.clone().or_else(|| args.label.clone()), ..args.clone() };
         let compared = report::any(&wanted);
-        let (mut examples, hash, notes) = labelled_rows(&args, data, &model, compared, display)?;
+        let limit = spill(args.memory.unwrap_or(MEMORY), args.scratch.as_ref(), data);
+        let (mut examples, hash, notes) =
+            labelled_rows(&args, data, &model, compared, Some(&limit), display)?;
         interrupt::check()?;
         display.show("measuring");
         let mut record = setpoint_run::evaluate(&model, &mut examples, args.importance, confidence)?;
@@ -224,12 +229,13 @@ fn reported(mut measured: Measured, args: &MeasureArgs, display: &mut Display) -
 }
 
 /// Labelled rows or images as the model takes them, the digest of their file, and notes on them; whether the model is
-/// to be compared with its baseline on them.
+/// to be compared with its baseline on them. Labels and scores may go to disk where a place for them is given.
 pub fn labelled_rows(
     args: &MeasureArgs,
     data: &Path,
     model: &Opened,
     compared: bool,
+    spill: Option<&Spill>,
     display: &mut Display,
 ) -> Result<(Examples, Option<String>, Vec<String>), Failure> {
     display.show(&format!("reading {}", data.display()));
@@ -237,7 +243,10 @@ pub fn labelled_rows(
     let (examples, hash, mut notes) = match &model.schema {
         Schema::Table(_) => {
             let options = read_options(&args.read)?;
-            load_scored(data, &options, &roles, model, PIECE, compared)?
+            let strict = args.memory.is_some();
+            let (options, roles) = (&options, &roles);
+            let reading = Reading { options, roles, piece: PIECE, baseline: compared, spill, strict };
+            load_scored(data, &reading, model)?
         }
         Schema::Images(schema) => labelled_images(args, data, model, schema, &roles, display)?,
     };

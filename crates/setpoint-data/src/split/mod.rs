@@ -24,7 +24,7 @@ use thiserror::Error;
 use crate::dataset::Codes;
 use crate::table::Table;
 
-pub use place::Places;
+pub use place::{Places, mix};
 pub use time::later_half;
 
 /// The parts there can be, in the order of time.

@@ -5,7 +5,7 @@ use setpoint::artifact::ModelFile;
 use setpoint::certify::monitor::{Certified, Known, Sketch};
 use setpoint::certify::{Certificate, frontier_drift};
 use setpoint::goal::{Constraint, Counts, Direction, Goal, Rate};
-use setpoint::metric::{Condition, Cuts, confusion, interval};
+use setpoint::metric::{Condition, Cuts, Rows, confusion, interval};
 use setpoint_data::Codes;
 use setpoint_report::{
     AtCondition, BandRecord, Bounds, CertificateRecord, ComparisonRecord, ConditionRecord, EvaluateRecord,
@@ -196,19 +196,19 @@ impl Rule for ByBand {
     fn measure(
         &self,
         text: &str,
-        sample: &Sample,
-        scores: &[f32],
+        rows: &dyn Rows,
         _: Option<&[f32]>,
         confidence: f64,
     ) -> Result<EvaluateRecord, Failure> {
         let measurer = Measurer { confidence };
+        let (sample, scores) = &rows.whole()?;
         let counts = self.counts(sample, scores)?;
         let cuts = Cuts::new(sample, scores)?;
-        let (at_condition, at_condition_refused) =
-            match measurer.at_condition(&self.goal, false, sample, scores, &cuts) {
-                Ok(at) => (Some(at), None),
-                Err(failure) => (None, Some(failure.message)),
-            };
+        let (at_condition, at_condition_refused) = match measurer.at_condition(&self.goal, false, rows, &cuts)
+        {
+            Ok(at) => (Some(at), None),
+            Err(failure) => (None, Some(failure.message)),
+        };
         let certificate = self.shipped.certificate.as_ref();
         let test = |certificate| frontier_drift(&self.goal, certificate, false, sample, scores);
         let (drifts, drift_refused) = match certificate.map(test) {
@@ -228,7 +228,7 @@ impl Rule for ByBand {
             thresholds: self.shipped.thresholds.iter().copied().map(widened).collect(),
             confusion: Some(counted(&counts)),
             band: Some(Self::record(&counts)),
-            ranking: measurer.ranking(sample, scores, &cuts),
+            ranking: measurer.ranking(rows, &cuts),
             certificate: certificate.cloned().map(CertificateRecord::new),
             certificate_refused: self.shipped.refused.clone(),
             drift: drifts.iter().map(drift_record).collect(),
@@ -267,8 +267,8 @@ impl Rule for ByBand {
         let model = record.evaluation().and_then(|evaluation| evaluation.at_condition.clone());
         record.comparison = shown.base.and_then(|base| {
             let (model, measurer) = (model?, Measurer { confidence: *confidence });
-            let cuts = Cuts::new(shown.sample, base).ok()?;
-            let baseline = measurer.at_condition(&self.goal, false, shown.sample, base, &cuts).ok()?;
+            let rows = (shown.sample, base);
+            let baseline = measurer.at_condition(&self.goal, false, &rows, &rows.cuts().ok()?).ok()?;
             let (gain, first, second) = match self.goal.objective.direction() {
                 Direction::Down => (baseline.value - model.value, base, shown.scores),
                 _ => (model.value - baseline.value, shown.scores, base),

@@ -27,6 +27,7 @@ use setpoint::artifact::ModelFile;
 use setpoint::certify::Certificate;
 use setpoint::certify::monitor::{Certified, Known};
 use setpoint::goal::{AnyGoal, ClassGoal, ClassObjective, Direction, Goal, GoalText};
+use setpoint::metric::Rows;
 use setpoint::train::selection::as_fraction;
 use setpoint_data::{Codes, cost_table};
 use setpoint_report::{
@@ -184,12 +185,11 @@ pub(crate) trait Rule {
         sample: &Sample,
     ) -> Result<(Sample, Option<String>), Failure>;
 
-    /// Measures scores and the decisions on them; with those of cross-entropy beside, where they are known.
+    /// Measures scores and the decisions on them, as far as it can without all rows in memory; with those of cross-entropy beside, where they are known.
     fn measure(
         &self,
         text: &str,
-        sample: &Sample,
-        scores: &[f32],
+        rows: &dyn Rows,
         base: Option<&[f32]>,
         confidence: f64,
     ) -> Result<EvaluateRecord, Failure>;

@@ -3,9 +3,9 @@
 use setpoint::Sample;
 use setpoint::artifact::{ModelFile, Tensor, TensorData};
 use setpoint::certify::monitor::{Certified, Known, Sketch};
-use setpoint::certify::{Certificate, Drift, Verdict, drift, frontier_drift, needs_frontier};
+use setpoint::certify::{Certificate, Drift, Verdict, drift_of, frontier_drift, needs_frontier};
 use setpoint::goal::{Constraint, Direction, Goal, Top};
-use setpoint::metric::{Cuts, confusion};
+use setpoint::metric::{Rows, confusion};
 use setpoint::train::{Judge, MethodChoice};
 use setpoint_data::Codes;
 use setpoint_report::{
@@ -206,21 +206,17 @@ impl Rule for ByThreshold {
             None => Ok::<_, Failure>(None),
         })?;
         record.unmet = decided.try_map(|pair| match pair {
-            Some((sample, margins)) => measure::unmet(operating, &names, sample, margins),
+            Some(margins) => measure::unmet(operating, &names, margins),
             None => Ok::<_, Failure>(Vec::new()),
         })?;
         record.constraint = decided.try_map(|pair| match pair {
-            Some((sample, margins)) => measure::conditions(operating, &names, sample, margins).map(Some),
+            Some(margins) => measure::conditions(operating, &names, margins).map(Some),
             None => Ok::<_, Failure>(None),
         })?;
         record.constraint_names = measure::condition_names(operating, &names);
-        record.constraint_examples = decided.map(|pair| {
-            pair.map_or_else(Vec::new, |(sample, margins)| {
-                measure::examples(operating, &names, sample, margins)
-            })
-        });
-        record.examples = decided
-            .map(|pair| pair.map_or(0, |(sample, margins)| measure::support(sample, margins).behind("")));
+        record.constraint_examples = decided
+            .map(|pair| pair.map_or_else(Vec::new, |margins| measure::examples(operating, &names, &margins)));
+        record.examples = decided.map(|pair| pair.map_or(0, |margins| measure::support(&margins).behind("")));
         record.operating = operating.to_string();
         record.thresholds.clone_from(&shipped.thresholds);
         record.groups = shipped
@@ -279,36 +275,40 @@ impl Rule for ByThreshold {
     fn measure(
         &self,
         text: &str,
-        sample: &Sample,
-        scores: &[f32],
+        rows: &dyn Rows,
         _: Option<&[f32]>,
         confidence: f64,
     ) -> Result<EvaluateRecord, Failure> {
         let Self { goal, shipped, shared_threshold, .. } = self;
-        let margins = shipped.margins(sample, scores)?;
+        let margins = shipped.over(rows)?;
         let measurer = Measurer { confidence };
-        let counts = confusion::at(sample, &margins, 0.0)?;
+        let (about, counts) = (rows.about(), confusion::of(&margins, 0.0)?);
         let operating = goal.operating();
-        let found = sample.groups().filter(|groups| operating.column() == Some(groups.column()));
-        let names = found.map_or_else(Vec::new, |groups| groups.names().to_vec());
-        let (at_threshold, unmet) = (
-            measurer.rates(sample, &margins, &RATES)?,
-            measure::unmet(&operating, &names, sample, &margins)?,
-        );
-        let money = measure::money(goal, sample, &margins, Some(confidence))?;
-        let groups = measurer.groups(shipped, sample, &margins, &RATES)?;
-        // Of many rows there is room for one of these.
-        drop(margins);
-        let cuts = Cuts::new(sample, scores)?;
+        let found = about.groups.filter(|(column, _)| operating.column() == Some(*column));
+        let names = found.map_or_else(Vec::new, |(_, names)| names.to_vec());
+        let (at_threshold, unmet) =
+            (measurer.rates(&margins, &RATES)?, measure::unmet(&operating, &names, &margins)?);
+        let money = match goal.money() {
+            Some(_) => {
+                let (sample, margins) = &margins.whole()?;
+                measure::money(goal, sample, margins, Some(confidence))?
+            }
+            None => None,
+        };
+        let groups = measurer.groups(shipped, &margins, &RATES)?;
+        let cuts = rows.cuts()?;
         let (at_condition, at_condition_refused) =
-            match measurer.at_condition(goal, *shared_threshold, sample, scores, &cuts) {
+            match measurer.at_condition(goal, *shared_threshold, rows, &cuts) {
                 Ok(at) => (Some(at), None),
                 Err(failure) => (None, Some(failure.message)),
             };
         let certificate = shipped.certificate.clone();
         let test = |one: &Certificate| match needs_frontier(goal) {
-            true => frontier_drift(goal, one, *shared_threshold, sample, scores),
-            false => drift(one, sample, scores),
+            true => {
+                let (sample, scores) = &rows.whole()?;
+                frontier_drift(goal, one, *shared_threshold, sample, scores)
+            }
+            false => drift_of(one, rows),
         };
         let (drifts, drift_refused) = match certificate.as_ref().map(test) {
             None => (Vec::new(), None),
@@ -318,8 +318,8 @@ impl Rule for ByThreshold {
         Ok(EvaluateRecord {
             goal: text.to_owned(),
             operating: operating.to_string(),
-            rows: sample.len() as u64,
-            positives: Some(sample.labels().iter().filter(|label| **label).count() as u64),
+            rows: about.rows as u64,
+            positives: Some(about.positives as u64),
             at_condition,
             at_condition_refused,
             at_threshold,
@@ -327,7 +327,7 @@ impl Rule for ByThreshold {
             thresholds: shipped.thresholds.iter().copied().map(widened).collect(),
             confusion: Some(measure::counted(&counts)),
             money,
-            ranking: measurer.ranking(sample, scores, &cuts),
+            ranking: measurer.ranking(rows, &cuts),
             groups,
             certificate: certificate.map(CertificateRecord::new),
             approximate: shipped.approximate.clone().map(CertificateRecord::new),
@@ -367,7 +367,7 @@ impl Rule for ByThreshold {
 
     fn rates(&self, sample: &Sample, scores: &[f32], confidence: f64) -> Result<Vec<Rate>, Failure> {
         let margins = self.shipped.margins(sample, scores)?;
-        Measurer { confidence }.rates(sample, &margins, &SHARES)
+        Measurer { confidence }.rates(&(sample, &margins[..]), &SHARES)
     }
 
     fn certified(&self) -> Option<Certified<'_>> {
@@ -460,13 +460,13 @@ fn group_rates(
 ) -> Result<(Vec<GroupRecord>, Option<String>), Failure> {
     let grouped = |(name, pair): (&'static str, &Option<(_, _)>)| {
         let (sample, margins): (&Sample, &[f32]) = (*pair)?;
-        sample.groups().map(|_| (name, sample, margins))
+        sample.groups().map(|_| (name, (sample, margins)))
     };
-    let Some((name, sample, margins)) = decided.iter().filter_map(grouped).last() else {
+    let Some((name, margins)) = decided.iter().filter_map(grouped).last() else {
         return Ok((Vec::new(), None));
     };
     let measurer = Measurer { confidence: job.confidence.unwrap_or(0.95) };
-    Ok((measurer.groups(shipped, sample, margins, &SHARES)?, Some(name.to_owned())))
+    Ok((measurer.groups(shipped, &margins, &SHARES)?, Some(name.to_owned())))
 }
 
 /// The share of the positives, by weight.

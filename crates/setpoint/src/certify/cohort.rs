@@ -110,9 +110,25 @@ impl<'a> Cohort<'a> {
 
 /// Refuses weights that differ: a binomial test counts examples, each once.
 pub(super) fn check_weights(sample: &Sample) -> Result<(), CertifyError> {
-    let Some(weights) = sample.weights() else { return Ok(()) };
-    match weights.iter().position(|weight| *weight != weights[0]) {
-        Some(index) => Err(CertifyError::Weighted { first: weights[0], index, other: weights[index] }),
-        None => Ok(()),
+    Weights::default().add(sample)
+}
+
+/// Weights that must not differ.
+#[derive(Default)]
+pub(super) struct Weights {
+    first: Option<f32>,
+    rows: usize,
+}
+
+impl Weights {
+    /// Refuses those of more rows where they differ.
+    pub fn add(&mut self, sample: &Sample) -> Result<(), CertifyError> {
+        let weights = sample.weights().unwrap_or_default();
+        let first = *self.first.get_or_insert(weights.first().copied().unwrap_or(1.0));
+        if let Some(place) = weights.iter().position(|weight| *weight != first) {
+            return Err(CertifyError::Weighted { first, index: self.rows + place, other: weights[place] });
+        }
+        self.rows += sample.len();
+        Ok(())
     }
 }

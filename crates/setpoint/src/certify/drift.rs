@@ -15,10 +15,11 @@ use std::fmt;
 
 use super::certificate::{Certificate, CertifiedCondition, Method};
 use super::claim::Claim;
-use super::cohort::{Cohort, check_weights};
+use super::cohort::{Cohort, Weights};
 use super::entity::{Bets, EntityClaim, Test};
 use super::error::{CertifyError, of_group, percent};
 use crate::goal::{Constraint, parse_conditions};
+use crate::metric::Rows;
 use crate::sample::Sample;
 
 /// What new data says about a certified condition.
@@ -76,10 +77,35 @@ pub struct Drift {
 /// column, or the entities that the certificate counts, a group has no threshold, or the certificate
 /// cannot be read.
 pub fn drift(certificate: &Certificate, sample: &Sample, scores: &[f32]) -> Result<Vec<Drift>, CertifyError> {
-    check_weights(sample)?;
-    let cohorts = cohorts(certificate, sample, scores)?;
+    drift_of(certificate, &(sample, scores))
+}
+
+/// The same of rows wherever they are.
+///
+/// # Errors
+/// As [`drift`].
+pub fn drift_of(certificate: &Certificate, rows: &dyn Rows) -> Result<Vec<Drift>, CertifyError> {
     let level = 1.0 - certificate.confidence_each;
-    certificate.conditions.iter().map(|certified| test(certificate, certified, &cohorts, level)).collect()
+    let (mut counted, mut weights, mut done) = (Vec::new(), Weights::default(), Ok(()));
+    let mut add = |sample: &Sample, scores: &[f32]| {
+        weights.add(sample)?;
+        let cohorts = cohorts(certificate, sample, scores)?;
+        counted.resize_with(certificate.conditions.len(), Counted::default);
+        let mut conditions = certificate.conditions.iter().zip(&mut counted);
+        conditions.try_for_each(|(certified, counted)| counted.add(certificate, certified, &cohorts, level))
+    };
+    rows.each(&mut |sample, scores| {
+        if done.is_ok() {
+            done = add(sample, scores);
+        }
+    });
+    done?;
+    certificate
+        .conditions
+        .iter()
+        .zip(counted)
+        .map(|(certified, counted)| counted.test(certified, level))
+        .collect()
 }
 
 /// The examples that each condition of a certificate is about, by the name of their group; all of them without one.
@@ -148,47 +174,64 @@ pub(super) fn threshold_of(
         .ok_or(CertifyError::Damaged { reason: "a condition is on a group without a threshold" })
 }
 
-fn test(
-    certificate: &Certificate,
-    certified: &CertifiedCondition,
-    cohorts: &[Cohort],
-    level: f64,
-) -> Result<Drift, CertifyError> {
-    let claim = Claim::of(&condition_of(certified)?)?;
-    let threshold = threshold_of(certificate, certified)?;
-    let group = certified.group.as_deref();
-    // A group without new examples has nothing to tell.
-    let cohort = cohorts.iter().find(|cohort| cohort.name() == group);
-    let (counted, examples) = claim.share(&cohort.map(|cohort| cohort.tally(threshold)).unwrap_or_default());
-    // The threshold is fixed, so every entity tests it.
-    let entities =
-        cohort.and_then(|cohort| EntityClaim::new(&claim, cohort, level, Test::Betting, Some(&[])));
-    let p_value = match &entities {
-        Some(entities) => {
+/// What new examples come to by one condition.
+#[derive(Default)]
+struct Counted {
+    /// What the rate counts, and out of how many.
+    share: (u64, u64),
+    /// Of rows in entities, which are all in one piece.
+    p_value: Option<f64>,
+}
+
+impl Counted {
+    fn add(
+        &mut self,
+        certificate: &Certificate,
+        certified: &CertifiedCondition,
+        cohorts: &[Cohort],
+        level: f64,
+    ) -> Result<(), CertifyError> {
+        let claim = Claim::of(&condition_of(certified)?)?;
+        let threshold = threshold_of(certificate, certified)?;
+        // A group without new examples has nothing to tell.
+        let Some(cohort) = cohorts.iter().find(|cohort| cohort.name() == certified.group.as_deref()) else {
+            return Ok(());
+        };
+        let (counted, examples) = claim.share(&cohort.tally(threshold));
+        self.share = (self.share.0 + counted, self.share.1 + examples);
+        // The threshold is fixed, so every entity tests it.
+        if let Some(entities) = EntityClaim::new(&claim, cohort, level, Test::Betting, Some(&[])) {
             let counts = entities.counts(threshold);
             // The assumption of the certificate, or what is seen to break it.
             let largest = match certified.method {
                 Method::Betting { largest, .. } => entities.largest(&counts).max(largest as f64),
                 _ => entities.largest(&counts),
             };
-            Bets::for_violation(&claim, largest).p_value(&counts, level)
+            self.p_value = Some(Bets::for_violation(&claim, largest).p_value(&counts, level));
         }
-        None => claim.opposite_tail(examples, claim.bad(counted, examples)),
-    };
-    let observed = (examples > 0).then(|| counted as f64 / examples as f64);
-    let verdict = Verdict::of(&claim, observed, p_value, level);
-    Ok(Drift {
-        condition: certified.condition.clone(),
-        group: certified.group.clone(),
-        examples,
-        counted,
-        noun: claim.noun(),
-        observed,
-        p_value,
-        level,
-        survives_mix: claim.rate.survives_mix(),
-        verdict,
-    })
+        Ok(())
+    }
+
+    fn test(self, certified: &CertifiedCondition, level: f64) -> Result<Drift, CertifyError> {
+        let claim = Claim::of(&condition_of(certified)?)?;
+        let (counted, examples) = self.share;
+        let binomial = || claim.opposite_tail(examples, claim.bad(counted, examples));
+        let p_value = self.p_value.unwrap_or_else(binomial);
+        let observed = (examples > 0).then(|| counted as f64 / examples as f64);
+        let verdict = Verdict::of(&claim, observed, p_value, level);
+        Ok(Drift {
+            condition: certified.condition.clone(),
+            group: certified.group.clone(),
+            examples,
+            counted,
+            noun: claim.noun(),
+            observed,
+            p_value,
+            level,
+            survives_mix: claim.rate.survives_mix(),
+            verdict,
+        })
+    }
 }
 
 impl fmt::Display for Drift {

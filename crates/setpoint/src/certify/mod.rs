@@ -65,7 +65,7 @@ pub use certificate::{Certificate, CertifiedAmount, CertifiedCondition, Certifie
 pub use class::{
     ClassCertificate, apart, certifiable, certify_classes, class_drift, class_sequence, class_survives_mix,
 };
-pub use drift::{Drift, Verdict, drift};
+pub use drift::{Drift, Verdict, drift, drift_of};
 pub use error::CertifyError;
 pub use frontier::{
     FrontierOptions, certify_along, certify_apart, frontier, frontier_drift, mean_bound, needs_frontier,

@@ -1,6 +1,6 @@
 //! Counted decisions at a threshold that is already there: what a user gets.
 
-use super::MetricError;
+use super::{MetricError, Rows};
 use crate::goal::{Counts, Rate};
 use crate::sample::Sample;
 
@@ -10,7 +10,20 @@ use crate::sample::Sample;
 /// If there is not one finite score for each example, or the threshold is NaN.
 pub fn at(sample: &Sample, scores: &[f32], threshold: f32) -> Result<Counts, MetricError> {
     check(sample, scores, threshold)?;
-    Ok(count(sample, scores, threshold, 0..sample.len()))
+    of(&(sample, scores), threshold)
+}
+
+/// The same of rows wherever they are.
+///
+/// # Errors
+/// If the threshold is NaN.
+pub fn of(rows: &dyn Rows, threshold: f32) -> Result<Counts, MetricError> {
+    let mut counts = Counts::default();
+    if threshold.is_nan() {
+        return Err(MetricError::Threshold);
+    }
+    rows.each(&mut |sample, scores| count(&mut counts, sample, scores, threshold, 0..sample.len()));
+    Ok(counts)
 }
 
 /// The weighted counts of positive decisions at or above the upper threshold and negative ones below the lower.
@@ -28,9 +41,26 @@ pub fn between(sample: &Sample, scores: &[f32], [upper, lower]: [f32; 2]) -> Res
 /// As [`at`], or if the sample has no groups.
 pub fn per_group(sample: &Sample, scores: &[f32], threshold: f32) -> Result<Vec<Counts>, MetricError> {
     check(sample, scores, threshold)?;
-    let groups = sample.groups().ok_or(MetricError::NoGroups)?;
-    let rows = |group| groups.rows(group).iter().map(|row| *row as usize);
-    Ok((0..groups.names().len()).map(|group| count(sample, scores, threshold, rows(group))).collect())
+    of_groups(&(sample, scores), threshold)
+}
+
+/// The same of rows wherever they are.
+///
+/// # Errors
+/// If the threshold is NaN, or the rows have no groups.
+pub fn of_groups(rows: &dyn Rows, threshold: f32) -> Result<Vec<Counts>, MetricError> {
+    let (_, names) = rows.about().groups.ok_or(MetricError::NoGroups)?;
+    if threshold.is_nan() {
+        return Err(MetricError::Threshold);
+    }
+    let mut counts = vec![Counts::default(); names.len()];
+    rows.each(&mut |sample, scores| {
+        for (group, counts) in counts.iter_mut().enumerate() {
+            let own = sample.groups().map_or(&[][..], |groups| groups.rows(group));
+            count(counts, sample, scores, threshold, own.iter().map(|row| *row as usize));
+        }
+    });
+    Ok(counts)
 }
 
 /// Every rate of these counts, with `None` where it is undefined.
@@ -44,8 +74,14 @@ fn check(sample: &Sample, scores: &[f32], threshold: f32) -> Result<(), MetricEr
     if threshold.is_nan() { Err(MetricError::Threshold) } else { Ok(()) }
 }
 
-fn count(sample: &Sample, scores: &[f32], threshold: f32, rows: impl Iterator<Item = usize>) -> Counts {
-    let mut counts = Counts::default();
+/// Adds rows to counts, one after the other.
+fn count(
+    counts: &mut Counts,
+    sample: &Sample,
+    scores: &[f32],
+    threshold: f32,
+    rows: impl Iterator<Item = usize>,
+) {
     for row in rows {
         let cell = match (sample.labels()[row], scores[row] >= threshold) {
             (true, true) => &mut counts.true_positives,
@@ -60,7 +96,6 @@ fn count(sample: &Sample, scores: &[f32], threshold: f32, rows: impl Iterator<It
     }
     counts.positives = counts.true_positives + counts.false_negatives;
     counts.negatives = counts.false_positives + counts.true_negatives;
-    counts
 }
 
 #[cfg(test)]

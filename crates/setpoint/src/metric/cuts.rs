@@ -5,15 +5,20 @@
 //! threshold falls, and true and false positives can only grow.
 //!
 //! Of rows that all count alike, four bytes each are kept: the sorted scores of each class, whose places are the counts. They
-//! are gone through one after the other ([`Cuts::walk`]), or found from the nearest of some known cuts.
+//! are gone through one after the other ([`Cuts::walk`]), or found from the nearest of some known cuts. So are rows that are
+//! sorted on disk ([`Stored`]).
+
+mod stored;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::sort::{descending, score_of, sort_keys};
-use super::{MetricError, Sorted};
+use super::{MetricError, Rows, Sorted};
 use crate::goal::{Counts, Rate};
 use crate::sample::{Sample, SampleError};
+use crate::scratch::Scratch;
+use stored::{Steps, Stored};
 
 /// Every so many cuts one is known.
 const EVERY: usize = 128;
@@ -31,6 +36,7 @@ pub struct Cuts {
 enum Columns {
     Alike(Alike),
     Sums(Sums),
+    Stored(Stored),
 }
 
 /// Rows that count alike.
@@ -188,6 +194,16 @@ impl Cuts {
         Ok(Self { columns: Columns::Alike(Alike::new(sample, scores)), rows: sample.len() })
     }
 
+    /// Sorts rows on disk, in so many bytes of memory.
+    pub(super) fn on_disk(
+        rows: &dyn Rows,
+        scratch: &Arc<Scratch>,
+        memory: usize,
+    ) -> Result<Self, MetricError> {
+        let stored = Stored::sort(rows, scratch, memory)?;
+        Ok(Self { columns: Columns::Stored(stored), rows: rows.about().rows })
+    }
+
     /// Sorts and counts some rows only, such as those of one group.
     ///
     /// # Errors
@@ -267,6 +283,7 @@ impl Cuts {
         match &self.columns {
             Columns::Alike(alike) => alike.cuts,
             Columns::Sums(sums) => sums.true_positives.len(),
+            Columns::Stored(stored) => stored.cuts,
         }
     }
 
@@ -281,7 +298,11 @@ impl Cuts {
             Columns::Alike(alike) if !places.is_empty() => alike.from(places.start),
             _ => ([0; 2], f32::INFINITY),
         };
-        Walk { cuts: self, places, at, up_to }
+        let steps = match &self.columns {
+            Columns::Stored(stored) if !places.is_empty() => Some(stored.walk(places.start)),
+            _ => None,
+        };
+        Walk { cuts: self, places, at, up_to, steps }
     }
 
     /// All of them, each with the one before it.
@@ -293,9 +314,12 @@ impl Cuts {
 
     /// All of them, from the last to the first.
     pub fn backwards(&self) -> impl Iterator<Item = Cut> {
-        let block = |block: usize| block * EVERY..self.len().min((block + 1) * EVERY);
-        let blocks = (0..self.len().div_ceil(EVERY)).rev();
-        blocks.flat_map(move |own| self.walk(block(own)).collect::<Vec<_>>().into_iter().rev())
+        let (known, place): (usize, Box<dyn Fn(usize) -> usize>) = match &self.columns {
+            Columns::Stored(stored) => (stored.known(), Box::new(|known| stored.place(known))),
+            _ => (self.len().div_ceil(EVERY), Box::new(|known| self.len().min(known * EVERY))),
+        };
+        let block = move |known: usize| place(known)..place(known + 1);
+        (0..known).rev().flat_map(move |own| self.walk(block(own)).collect::<Vec<_>>().into_iter().rev())
     }
 
     /// The first of these cuts of which this no longer holds; it must hold first and then not.
@@ -322,6 +346,7 @@ impl Cuts {
                 Alike::cut(i, at, up_to, alike.after(at))
             }
             Columns::Sums(sums) => sums.cut(i),
+            Columns::Stored(stored) => stored.walk(i).next(),
         }
     }
 
@@ -331,6 +356,7 @@ impl Cuts {
         match &self.columns {
             Columns::Alike(alike) => alike.keys[0].len() as f64,
             Columns::Sums(sums) => sums.true_positives[self.len() - 1],
+            Columns::Stored(stored) => stored.totals[0],
         }
     }
 
@@ -340,6 +366,7 @@ impl Cuts {
         match &self.columns {
             Columns::Alike(alike) => alike.keys[1].len() as f64,
             Columns::Sums(sums) => sums.false_positives[self.len() - 1],
+            Columns::Stored(stored) => stored.totals[1],
         }
     }
 
@@ -394,12 +421,13 @@ impl Cuts {
     #[must_use]
     pub fn cut_of(&self, threshold: f32) -> usize {
         match &self.columns {
-            Columns::Alike(_) if threshold.is_nan() => 0,
+            _ if threshold.is_nan() => 0,
             Columns::Alike(alike) => {
                 let key = descending(threshold);
                 alike.place([0, 1].map(|class| alike.keys[class].partition_point(|other| *other <= key)))
             }
             Columns::Sums(sums) => sums.scores.partition_point(|score| *score >= threshold),
+            Columns::Stored(stored) => stored.cut_of(threshold),
         }
     }
 
@@ -451,6 +479,8 @@ pub struct Walk<'a> {
     /// How many of each class the next one predicts positive, of rows that count alike.
     at: [usize; 2],
     up_to: f32,
+    /// Of rows on disk.
+    steps: Option<Steps>,
 }
 
 impl Iterator for Walk<'_> {
@@ -458,6 +488,9 @@ impl Iterator for Walk<'_> {
 
     fn next(&mut self) -> Option<Cut> {
         let place = self.places.next()?;
+        if let Some(steps) = &mut self.steps {
+            return Some(steps.next());
+        }
         Some(match &self.cuts.columns {
             Columns::Alike(alike) => {
                 let after = alike.after(self.at);
@@ -466,6 +499,7 @@ impl Iterator for Walk<'_> {
                 cut
             }
             Columns::Sums(sums) => sums.cut(place),
+            Columns::Stored(_) => return None,
         })
     }
 }

@@ -6,6 +6,7 @@ use super::Condition;
 use crate::goal::{Curve, Rate, Relation};
 use crate::message::{number, quote};
 use crate::sample::SampleError;
+use crate::scratch::ScratchError;
 
 /// Why a metric or an interval was refused.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -14,6 +15,9 @@ pub enum MetricError {
     /// The sample and the scores do not fit, or the sample lacks a class.
     #[error(transparent)]
     Sample(#[from] SampleError),
+    /// Rows on disk cannot be kept, or read.
+    #[error(transparent)]
+    Scratch(#[from] ScratchError),
     /// No threshold satisfies a condition.
     #[error("{}", infeasible(condition, *best, *recall, given))]
     Infeasible {

@@ -18,6 +18,7 @@ mod condition;
 mod cuts;
 mod error;
 mod rank;
+mod rows;
 mod sort;
 
 pub mod band;
@@ -44,6 +45,7 @@ pub use error::MetricError;
 pub use operating_point::OperatingPoint;
 pub use rank::Ranked;
 pub use ranking::TopCut;
+pub use rows::{About, OfGroup, Rows, StoredRows};
 pub use sort::Sorted;
 
 use crate::goal::{Area, Constraint, Curve, Goal, Objective, Rate};

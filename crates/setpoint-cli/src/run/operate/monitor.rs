@@ -42,7 +42,7 @@ pub fn monitor(args: &MonitorArgs, quiet: bool) -> Result<(), Failure> {
         rows.notes
     } else {
         let (mut examples, _, mut notes) =
-            labelled_rows(&args.rows.measure(), &args.data, &model, false, &mut display)?;
+            labelled_rows(&args.rows.measure(), &args.data, &model, false, None, &mut display)?;
         let scores = examples.scores(&model.scorer)?;
         notes.extend(add(&mut monitor, &model, &examples.sample, &scores)?);
         notes

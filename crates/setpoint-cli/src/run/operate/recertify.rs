@@ -26,7 +26,8 @@ pub fn recertify(args: &RecertifyArgs, quiet: bool) -> Result<(), Failure> {
     let mut display = Display::new(quiet);
     let mut measure = args.rows.measure();
     measure.weight = args.inclusion.clone().or(measure.weight);
-    let (mut examples, hash, mut notes) = labelled_rows(&measure, &args.data, &model, false, &mut display)?;
+    let (mut examples, hash, mut notes) =
+        labelled_rows(&measure, &args.data, &model, false, None, &mut display)?;
     let scores = examples.scores(&model.scorer)?;
     let meant = match (&args.inclusion, prevalence, &args.unlabelled) {
         (Some(_), ..) => {

@@ -10,6 +10,7 @@ use setpoint::certify::{
 };
 use setpoint::class::{ClassProbability, Classes, Confusion, decide, shift, standard_error};
 use setpoint::goal::{ClassCondition, ClassGoal, ClassObjective, Direction};
+use setpoint::metric::Rows;
 use setpoint::metric::interval::normal_quantile;
 use setpoint_data::Codes;
 use setpoint_report::{
@@ -286,13 +287,13 @@ impl Rule for ByShift {
     fn measure(
         &self,
         text: &str,
-        sample: &Sample,
-        scores: &[f32],
+        rows: &dyn Rows,
         base: Option<&[f32]>,
         confidence: f64,
     ) -> Result<EvaluateRecord, Failure> {
+        let (sample, scores) = &rows.whole()?;
         let confusion = self.confusion(sample, scores)?;
-        let decided = self.decisions(sample, &confusion, (scores, &self.shifts), Some(confidence));
+        let decided = self.decisions(sample, &confusion, (&scores[..], &self.shifts), Some(confidence));
         let (at_condition, at_condition_refused) = match shift::best(&self.goal, sample, scores, LOOKS) {
             Ok(found) => {
                 let examples = self.behind_goal(sample);

@@ -7,6 +7,7 @@ use setpoint::artifact::{self, ModelFile};
 use setpoint::certify::monitor::{Certified, Known};
 use setpoint::certify::{Certificate, MeanCertificate, certify_mean};
 use setpoint::goal::{Direction, QueryGoal, QueryMetric};
+use setpoint::metric::Rows;
 use setpoint::rank::{Empty, Queries, RankError, Values, places};
 use setpoint_data::{Codes, LabelRule, Positive};
 use setpoint_report::{
@@ -215,11 +216,11 @@ impl Rule for ByPlace {
     fn measure(
         &self,
         text: &str,
-        sample: &Sample,
-        scores: &[f32],
+        rows: &dyn Rows,
         base: Option<&[f32]>,
         confidence: f64,
     ) -> Result<EvaluateRecord, Failure> {
+        let (sample, scores) = &rows.whole()?;
         let queries = self.detailed(sample, scores, base, confidence)?;
         let own = queries.metrics.first().filter(|one| one.name == self.goal.objective());
         let none = || RankError::NoneRelevant {

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 
 use super::draws::{Draws, Fewer, MOST};
 use super::{Interval, check_confidence};
-use crate::metric::{Cuts, MetricError, Sorted};
+use crate::metric::{Cuts, MetricError, Rows, Sorted};
 use crate::sample::{Sample, SampleError};
 
 /// How to draw.
@@ -73,29 +73,24 @@ impl Bootstrap {
         M: Fn(&Cuts) -> Result<f64, MetricError> + Sync,
     {
         let value = metric(&Cuts::new(sample, scores)?)?;
-        self.around(value, sample, scores, metric)
+        self.around(value, &(sample, scores), metric)
     }
 
     /// The same where the metric's value on the sample is known.
     ///
     /// # Errors
     /// As [`estimate`](Self::estimate).
-    pub fn around<M>(
-        &self,
-        value: f64,
-        sample: &Sample,
-        scores: &[f32],
-        metric: M,
-    ) -> Result<Estimate, MetricError>
+    pub fn around<M>(&self, value: f64, rows: &dyn Rows, metric: M) -> Result<Estimate, MetricError>
     where
         M: Fn(&Cuts) -> Result<f64, MetricError> + Sync,
     {
-        if let Some(fewer) = Fewer::of(sample, false, self.seed, MOST) {
-            return Ok(fewer.scaled(self.estimate(&fewer.sample, &fewer.pick(scores), metric)?, value));
+        if let Some(fewer) = Fewer::of(rows, false, self.seed, MOST)? {
+            return Ok(fewer.scaled(self.estimate(&fewer.sample, &fewer.scores, metric)?, value));
         }
-        let sorted = Sorted::new(sample, scores)?;
+        let (sample, scores) = rows.whole()?;
+        let sorted = Sorted::new(&sample, &scores)?;
         let cuts = sorted.cuts();
-        self.resample(sample.len(), &Draws::of(sample), value, cuts, |times, cuts| {
+        self.resample(sample.len(), &Draws::of(&sample), value, cuts, |times, cuts| {
             sorted.recount(times, cuts);
             metric(cuts)
         })
@@ -142,7 +137,7 @@ impl Bootstrap {
             })
         };
         let all: Vec<u32> = (0..sample.len() as u32).collect();
-        match Fewer::of(sample, true, self.seed, MOST) {
+        match Fewer::of(&(sample, &[][..]), true, self.seed, MOST)? {
             Some(fewer) => Ok(fewer.scaled(draw(&fewer.sample, &fewer.rows)?, metric(sample, &all)?)),
             None => draw(sample, &all),
         }
@@ -163,9 +158,9 @@ impl Bootstrap {
     where
         M: Fn(&Cuts) -> Result<f64, MetricError> + Sync,
     {
-        if let Some(fewer) = Fewer::of(sample, false, self.seed, MOST) {
+        if let Some(fewer) = Fewer::of(&(sample, first), false, self.seed, MOST)? {
             let value = metric(&Cuts::new(sample, first)?)? - metric(&Cuts::new(sample, second)?)?;
-            let few = self.difference(&fewer.sample, &fewer.pick(first), &fewer.pick(second), metric)?;
+            let few = self.difference(&fewer.sample, &fewer.scores, &fewer.pick(second), metric)?;
             return Ok(fewer.scaled(few, value));
         }
         let sorted = (Sorted::new(sample, first)?, Sorted::new(sample, second)?);
@@ -371,7 +366,7 @@ mod tests {
         let metric = |cuts: &Cuts| pr::average_precision(cuts);
         for sample in [sample, entities] {
             let all = few(1).estimate(&sample, &scores, metric).unwrap();
-            let drawn = |most| Fewer::of(&sample, false, 1, most);
+            let drawn = |most| Fewer::of(&(&sample, &scores[..]), false, 1, most).unwrap();
             let fewer = drawn(10_000).unwrap();
             if let Draws::Rows(strata) = Draws::of(&sample) {
                 // Of each class, one of every six.
@@ -384,7 +379,7 @@ mod tests {
                     .for_each(|rows| assert_eq!(kept(rows), (0..rows.len() / 6).collect::<Vec<_>>()));
             }
             assert!((9_990..=10_000).contains(&fewer.rows.len()));
-            let found = few(2).estimate(&fewer.sample, &fewer.pick(&scores), metric).unwrap();
+            let found = few(2).estimate(&fewer.sample, &fewer.scores, metric).unwrap();
             let found = fewer.scaled(found, all.value);
             // Two standard deviations from 200 draws each: 5% and 5%, and what 10,000 rows say of the spread.
             let ratio = found.standard_error / all.standard_error;

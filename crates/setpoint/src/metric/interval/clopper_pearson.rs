@@ -69,8 +69,15 @@ pub fn of_rate(
     if let Some(entities) = sample.together() {
         return by_entity(&entity_counts(rate, sample, entities, scores, threshold)?, confidence);
     }
-    let counts = confusion::at(sample, scores, threshold)?;
-    let (successes, trials) = share(rate, &counts).ok_or(MetricError::NotAProportion { rate })?;
+    of_counts(rate, &confusion::at(sample, scores, threshold)?, confidence)
+}
+
+/// The same from counts of rows without weights that are draws of their own.
+///
+/// # Errors
+/// If the rate is no share of examples, or has none.
+pub fn of_counts(rate: Rate, counts: &Counts, confidence: f64) -> Result<Interval, MetricError> {
+    let (successes, trials) = share(rate, counts).ok_or(MetricError::NotAProportion { rate })?;
     clopper_pearson(successes as u64, trials as u64, confidence)
 }
 

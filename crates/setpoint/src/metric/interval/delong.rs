@@ -15,7 +15,7 @@
 //! min(m, n) disjoint pairs, all in the right order, give an exact binomial bound instead.
 
 use super::{Interval, check_confidence, clopper_pearson, normal_quantile, sigmoid};
-use crate::metric::{Cuts, MetricError, roc};
+use crate::metric::{Cuts, MetricError, Rows, roc};
 use crate::sample::Sample;
 
 /// The area under the roc curve with its standard error and interval.
@@ -35,16 +35,18 @@ pub struct DeLong {
 /// If the sample has weights, fewer than two examples of a class, the scores do not fit, or the
 /// confidence is not in (0, 1).
 pub fn delong(sample: &Sample, scores: &[f32], confidence: f64) -> Result<DeLong, MetricError> {
-    check(sample, confidence)?;
-    delong_of(sample, &Cuts::new(sample, scores)?, confidence)
+    let rows = (sample, scores);
+    check(&rows, confidence)?;
+    delong_of(&rows, &rows.cuts()?, confidence)
 }
 
-fn check(sample: &Sample, confidence: f64) -> Result<(), MetricError> {
+fn check(rows: &dyn Rows, confidence: f64) -> Result<(), MetricError> {
     check_confidence(confidence)?;
-    if sample.weights().is_some() {
+    let about = rows.about();
+    if about.weighted {
         return Err(MetricError::Weighted { method: "DeLong's variance" });
     }
-    if sample.together().is_some() {
+    if about.together {
         return Err(MetricError::Together { method: "DeLong's variance" });
     }
     Ok(())
@@ -54,8 +56,8 @@ fn check(sample: &Sample, confidence: f64) -> Result<(), MetricError> {
 ///
 /// # Errors
 /// As [`delong`].
-pub fn delong_of(sample: &Sample, cuts: &Cuts, confidence: f64) -> Result<DeLong, MetricError> {
-    check(sample, confidence)?;
+pub fn delong_of(rows: &dyn Rows, cuts: &Cuts, confidence: f64) -> Result<DeLong, MetricError> {
+    check(rows, confidence)?;
     let auc = roc::auc(cuts)?;
     let (positives, negatives) = (cuts.positives(), cuts.negatives());
     let fewest = positives.min(negatives);

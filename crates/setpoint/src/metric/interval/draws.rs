@@ -4,6 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Estimate, Interval};
+use crate::metric::{MetricError, Rows};
 use crate::sample::{Entities, Sample};
 
 /// Rows that replicates draw from at most, about.
@@ -78,6 +79,7 @@ fn stratum(group: usize, label: bool) -> usize {
 pub(super) struct Fewer {
     pub(super) rows: Vec<u32>,
     pub(super) sample: Sample,
+    pub(super) scores: Vec<f32>,
     /// How much less a metric of all rows strays.
     scale: f64,
 }
@@ -85,24 +87,33 @@ pub(super) struct Fewer {
 impl Fewer {
     /// One row, or entity, of each few to draw from, where there are more than so many rows; by group, or not. Nothing is
     /// listed but what is kept.
-    pub(super) fn of(sample: &Sample, by_group: bool, seed: u64, most: usize) -> Option<Self> {
-        let groups = sample.groups().filter(|_| by_group);
-        let stratum = |(row, label): (usize, &bool)| {
-            stratum(groups.map_or(0, |groups| groups.codes()[row] as usize), *label)
+    pub(super) fn of(
+        rows: &dyn Rows,
+        by_group: bool,
+        seed: u64,
+        most: usize,
+    ) -> Result<Option<Self>, MetricError> {
+        let about = rows.about();
+        let names = about.groups.filter(|_| by_group).map_or(1, |(_, names)| names.len());
+        let group = |sample: &Sample, row: usize| match sample.groups().filter(|_| by_group) {
+            Some(groups) => groups.codes()[row] as usize,
+            None => 0,
         };
-        let strata = || sample.labels().iter().enumerate().map(stratum);
-        let counts = match sample.together() {
-            Some(entities) => vec![entities.len()],
-            None => {
-                let mut counts = vec![0; 2 * groups.map_or(1, |groups| groups.names().len())];
-                strata().for_each(|stratum| counts[stratum] += 1);
-                counts
-            }
+        let strata = |take: &mut dyn FnMut(usize)| {
+            rows.each(&mut |sample, _| {
+                let labels = sample.labels().iter().enumerate();
+                labels.for_each(|(row, label)| take(stratum(group(sample, row), *label)));
+            });
         };
-        let least = counts.iter().copied().filter(|rows| *rows > 0).min()?;
-        let share = (sample.len() / most).min(least / LEAST);
+        let mut counts = vec![0; 2 * names];
+        match about.together {
+            true => rows.each(&mut |sample, _| counts = vec![sample.together().map_or(0, Entities::len)]),
+            false => strata(&mut |stratum| counts[stratum] += 1),
+        }
+        let Some(least) = counts.iter().copied().filter(|rows| *rows > 0).min() else { return Ok(None) };
+        let share = (about.rows / most).min(least / LEAST);
         if share < 2 {
-            return None;
+            return Ok(None);
         }
         let mut generator = ChaCha8Rng::seed_from_u64(seed);
         generator.set_stream(u64::MAX);
@@ -110,25 +121,27 @@ impl Fewer {
             (0..count / share).map(|run| run * share + generator.random_range(0..share)).collect()
         };
         let kept: Vec<Vec<usize>> = counts.iter().map(|count| places(*count)).collect();
-        let rows: Vec<u32> = match sample.together() {
-            Some(entities) => {
-                let mut of = vec![false; entities.len()];
-                kept[0].iter().for_each(|place| of[*place] = true);
-                (0..).zip(entities.of()).filter(|(_, own)| of[**own as usize]).map(|(row, _)| row).collect()
-            }
-            None => {
-                // How many rows of each have gone by, and how many of them were kept.
-                let mut seen = vec![(0, 0); kept.len()];
-                let mut take = |stratum: usize| {
-                    let (gone, next) = &mut seen[stratum];
-                    let taken = kept[stratum].get(*next) == Some(gone);
-                    (*gone, *next) = (*gone + 1, *next + usize::from(taken));
-                    taken
-                };
-                (0..).zip(strata()).filter(|(_, stratum)| take(*stratum)).map(|(row, _)| row).collect()
-            }
-        };
-        Some(Self { sample: sample.select(&rows), rows, scale: (1.0 / share as f64).sqrt() })
+        let (mut taken, mut row) = (Vec::new(), 0..);
+        if about.together {
+            let mut of = vec![false; counts[0]];
+            kept[0].iter().for_each(|place| of[*place] = true);
+            rows.each(&mut |sample, _| {
+                let entities = sample.together().map_or(&[][..], Entities::of);
+                let own = entities.iter().zip(row.by_ref()).filter(|(own, _)| of[**own as usize]);
+                taken.extend(own.map(|(_, row)| row));
+            });
+        } else {
+            // How many rows of each have gone by, and how many of them were kept.
+            let mut seen = vec![(0, 0); kept.len()];
+            strata(&mut |stratum| {
+                let (gone, next) = &mut seen[stratum];
+                let own = kept[stratum].get(*next) == Some(gone);
+                (*gone, *next) = (*gone + 1, *next + usize::from(own));
+                taken.extend(row.next().filter(|_| own));
+            });
+        }
+        let (sample, scores) = rows.pick(&taken)?;
+        Ok(Some(Self { sample, scores, rows: taken, scale: (1.0 / share as f64).sqrt() }))
     }
 
     pub(super) fn pick(&self, scores: &[f32]) -> Vec<f32> {

@@ -21,7 +21,7 @@ pub(super) use binomial::pmf_pq;
 pub use binomial::{lower_tail, upper_tail};
 pub use bootstrap::{Bootstrap, Estimate};
 pub(crate) use clopper_pearson::share;
-pub use clopper_pearson::{at_least, at_most, clopper_pearson, of_rate};
+pub use clopper_pearson::{at_least, at_most, clopper_pearson, of_counts, of_rate};
 pub use delong::{DeLong, delong, delong_of};
 pub use entity::{EntityCount, EntityShare, LEAST_ENTITIES, by_entity};
 pub use normal::normal_quantile;
