@@ -51,7 +51,8 @@ def test_classifier_keeps_entities_whole_and_counts_them(tmp_path):
     assert few.certificate_ is None
     assert few.approximate_["entities"]["column"] == "entities"
     assert "entities" in few.report_["certificate_refused"]
-    assert few.report_["rotations"] == 1
+    # Entities change places whole.
+    assert few.report_["rotations"] == 3
     assert all(rows % 20 == 0 for rows in few.report_["rows"].values())
     few.save(tmp_path / "m")
     model = setpoint.load(tmp_path / "m")

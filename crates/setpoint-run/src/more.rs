@@ -88,9 +88,12 @@ pub fn load_scored(
     let Reading { options, roles, piece, baseline, .. } = *reading;
     let (encoder, blueprint) = (model.schema.encoder()?, &model.blueprint);
     let known = encoder.label.is_some() && roles.positive == Positive::Auto && roles.queries.is_none();
+    let over = |rows: usize| reading.spill.is_some_and(|spill| rows * ROW > spill.bytes);
     if !known {
         // What the labels mean shows when all are read.
-        return load_more(path, options, roles, encoder, blueprint);
+        let found = load_more(path, options, roles, encoder, blueprint)?;
+        let refused = reading.strict && over(found.0.sample.len());
+        return if refused { Err(all_needed("queries and labels by ‹positive›")) } else { Ok(found) };
     }
     let baseline = model.baseline.iter().filter(|_| baseline || model.decision.rule().compares());
     let scorers = std::iter::once(&model.scorer).chain(baseline);
@@ -115,7 +118,7 @@ pub fn load_scored(
         .map_err(|_| Failure::input("the file could not be hashed"))?
         .map_err(setpoint_data::Error::from)?;
     let last = last.ok_or_else(|| no_labels(path))?;
-    if !several {
+    if !several && !over(last.rows()) {
         let (held, data) = hold_all(last, encoder, blueprint)?;
         let sample = data.sample.ok_or_else(|| no_labels(path))?;
         return Ok((Examples { held, sample }, hash, notes(&data.notes, Some(path))));
@@ -185,9 +188,7 @@ impl<'a> Known<'a> {
         let rows = self.about.as_ref().map_or(0, Table::rows);
         let Some(spill) = self.spill.filter(|spill| rows * ROW > spill.bytes) else { return Ok(()) };
         match self.needs_all {
-            Some(what) if self.strict => Err(Failure::input(format!(
-                "‹memory›: labels and scores take more than that, and {what} need all of them in memory"
-            ))),
+            Some(what) if self.strict => Err(all_needed(what)),
             Some(_) => Ok(()),
             None => self.store(spill),
         }
@@ -243,6 +244,12 @@ fn joined(pieces: Vec<Vec<f32>>, rows: usize) -> Vec<f32> {
     let mut scores = Vec::with_capacity(rows);
     pieces.into_iter().for_each(|piece| scores.extend(piece));
     scores
+}
+
+fn all_needed(what: &str) -> Failure {
+    Failure::input(format!(
+        "‹memory›: labels and scores take more than that, and {what} need all of them in memory"
+    ))
 }
 
 /// What needs the labels and scores of all rows in memory, if anything does.
@@ -402,6 +409,10 @@ mod tests {
         }
         let refused = load_scored(&many, &reading(Some(&spill)), &model).map(|_| ()).unwrap_err().message;
         assert!(refused.contains("rows that belong together need all of them in memory"), "{refused}");
+        let roles = Roles { label: column("y"), positive: Positive::Value("1".into()), ..Roles::default() };
+        let reading_of = Reading { roles: &roles, ..reading(Some(&spill)) };
+        let refused = load_scored(&many, &reading_of, &certified).map(|_| ()).unwrap_err().message;
+        assert!(refused.contains("labels by ‹positive› need all"), "{refused}");
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
         let reading = Reading { piece: PIECE, ..reading(None) };
         let whole = load_scored(&few, &reading, &model).unwrap();
