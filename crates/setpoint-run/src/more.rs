@@ -409,7 +409,7 @@ mod tests {
         }
         let refused = load_scored(&many, &reading(Some(&spill)), &model).map(|_| ()).unwrap_err().message;
         assert!(refused.contains("rows that belong together need all of them in memory"), "{refused}");
-        let roles = Roles { label: column("y"), positive: Positive::Value("1".into()), ..Roles::default() };
+        let roles = Roles { label: column("y"), positive: Positive::Value("yes".into()), ..Roles::default() };
         let reading_of = Reading { roles: &roles, ..reading(Some(&spill)) };
         let refused = load_scored(&many, &reading_of, &certified).map(|_| ()).unwrap_err().message;
         assert!(refused.contains("labels by ‹positive› need all"), "{refused}");
