@@ -2,10 +2,8 @@
 
 import inspect
 import io
-import os
 import pathlib
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -48,12 +46,11 @@ def cli():
     binary = ROOT / "target" / "debug" / "setpoint"
     if not binary.exists():
         pytest.skip("target/debug/setpoint is not built: cargo build")
-    # LightGBM is found where Python finds it.
-    env = {**os.environ, "VIRTUAL_ENV": sys.prefix}
 
     def run(*arguments, cwd):
-        command = [str(binary), *map(str, arguments)]
-        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [str(binary), *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
